@@ -14,14 +14,14 @@ from tests.arranged_specs import ArrangedSpec, arranged_spec
 from tests.unproved import Unproved, unproved, written
 from tests.worlds_tried import SECRECY
 from tripos_compiler.compile import compile_spec
-from tripos_runtime.datasets import CaseSource, Selection
-from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.forecast import preview_prompts, stand_ins
-from tripos_runtime.worlds.playthrough import Playthrough
-from tripos_runtime.worlds.revealed import Shown
-from tripos_runtime.worlds.roles import Script
-from tripos_runtime.worlds.tables import DataFiles
-from tripos_runtime.worlds.world import TrialWorld
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.data_files import DataFolders
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.forecast.prompts import preview_prompts, stand_ins
+from tripos_runtime.secrecy_trial.playthrough import Playthrough, Shown
+from tripos_runtime.secrecy_trial.scripted_models import Script
+from tripos_runtime.secrecy_trial.tables import DataFiles
+from tripos_runtime.secrecy_trial.world import TrialWorld
 
 
 @dataclass

@@ -15,15 +15,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
-from tripos.annotation.grades_file import GradesFile
+from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions
+from tripos.annotation.sheet import GradesFile
 from tripos.cli.main import run_command
-from tripos.ui.failure import Failure
+from tripos.errors import Failure
 from tripos_compiler.plan import Grade, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
-from tripos_warehouse.views.views import connect_run
 
 PEOPLE = ("anna", "ben")
 RATERS = ("human/carl", "lab/judge")

@@ -18,11 +18,11 @@ from tests.lengths import sized
 from tests.shown import differences, shown
 from tripos.api.job import Job
 from tripos.cli.main import run_command
-from tripos.cli.runs.run import _Run
+from tripos.cli.run import _Run
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.drivers.lookup import Task
 from tripos_runtime.models.base import Reply, Request
-from tripos_runtime.models.mocks.mock import MockModel
+from tripos_runtime.models.mocks import MockModel
 
 MODELS = ("mock/careful:a", "mock/careful:b", "mock/careless")
 OTHERS = ("mock/careful:x", "mock/careful:y", "mock/lenient", "mock/severe")

@@ -21,17 +21,17 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tripos.api.compilation import find_spec
 from tripos.api.job import Job
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
-from tripos_runtime.roles.binding import bind
-from tripos_runtime.scheduling.calling import Limits
-from tripos_warehouse.measures import evaluate
+from tripos_runtime.program.binding import bind
+from tripos_runtime.scheduling.limits import Limits
+from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect_run
+from tripos_warehouse.views.connect import connect_run
 
 COLOURS = ("red", "green", "blue")
 LEVELS = ("easy", "hard")

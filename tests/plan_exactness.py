@@ -18,18 +18,17 @@ from typing import Any
 from tests.generated_replies import AGAIN, Said, script
 from tests.generated_specs import Generated, generate
 from tests.runtime.in_memory import KEYS, MemoryLedger
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking.statuses import NOT_ASKED
+from tripos_compiler.plan.outcomes import NOT_ASKED
 from tripos_runtime.datasets.cases import CaseSource, planned_steps
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
-from tripos_runtime.forecast.lines import Forecast
-from tripos_runtime.forecast.run_forecast import forecast
-from tripos_runtime.generate.outcomes import place_of
+from tripos_runtime.forecast.run_forecast import Forecast, forecast
+from tripos_runtime.generate.attempts import place_of
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.models.embeddings import MockEmbedding
-from tripos_runtime.roles.binding import RoleBinding, bind
+from tripos_runtime.program.binding import RoleBinding, bind
 from tripos_runtime.scheduling.calling import Called
 
 Row = Mapping[str, Any]

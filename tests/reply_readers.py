@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tripos_compiler.language.library.table import FUNCTIONS
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import (
     BoolType,
     ChoiceType,
@@ -22,9 +22,10 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_runtime.reading import read, read_metrics
-from tripos_runtime.reading.json_text import find_all
+from tripos_runtime.reading.json_values import find_all
+from tripos_runtime.reading.judgements import read_metrics
 from tripos_runtime.reading.plain_text import is_refusal
+from tripos_runtime.reading.typed import read
 
 LETTER = ChoiceType(values=("A", "B", "C", "D"))
 RECORD = RecordType(fields={"a": IntegerType(), "b": TextType()})

@@ -24,13 +24,13 @@ from openpyxl import load_workbook
 
 from tripos.cli.main import run_command
 from tripos_warehouse import sql
-from tripos_warehouse.exports import distillation, preferences
+from tripos_warehouse.exports import training
 from tripos_warehouse.exports.held_out import HeldOut, read_held_out
 from tripos_warehouse.exports.replies import ReplyQuery
-from tripos_warehouse.query import answers
+from tripos_warehouse.query import results
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect, connect_run
 from tripos_warehouse.views.runs import RunRecord, get_plan
-from tripos_warehouse.views.views import connect, connect_run
 
 CIRCUMSTANCES = ("run_id", "shown_run", "created_at", "latency_s", "attempts", "release", "items_of", "source")
 CIRCUMSTANCES += ("drawn_of",)  # in the other store people are handed everything
@@ -109,7 +109,7 @@ def differences(there: dict[str, Any], fresh: dict[str, Any]) -> list[str]:
 def _all_read_from(connection: duckdb.DuckDBPyConnection, run: RunRecord | None) -> Iterator[None]:
     """Commands read from this connection, which is a snapshot that each would open anew, and every query once."""
     answered: dict[str, Any] = {}
-    query_rows = answers.query_rows
+    query_rows = results.query_rows
 
     def once(_: duckdb.DuckDBPyConnection, query: str) -> Any:
         if query not in answered:
@@ -117,11 +117,11 @@ def _all_read_from(connection: duckdb.DuckDBPyConnection, run: RunRecord | None)
         return answered[query]
 
     opening: Mapping[str, Callable[..., Any]] = {
-        "tripos_warehouse.report.boards.kept_boards.connect": lambda store, **_: connection.cursor(),
-        "tripos.cli.reports.report.connect_run": lambda *of, **_: (connection.cursor(), run),
+        "tripos_warehouse.report.named_boards.connect": lambda store, **_: connection.cursor(),
+        "tripos.cli.report.connect_run": lambda *of, **_: (connection.cursor(), run),
         "tripos.cli.exports.export.connect_run": lambda *of, **_: (connection.cursor(), run),
         "tripos_warehouse.measures.evaluation.query_rows": once,
-        "tripos_warehouse.exports.every_eval_ever.export.check": lambda document, name: (
+        "tripos_warehouse.exports.every_eval_ever.check": lambda document, name: (
             None
         ),  # takes long, and has its own tests
     }
@@ -177,8 +177,8 @@ def _training(folder: Path, store: str, held: Held) -> dict[str, Any]:
         kind, *more = export.split(" ")
         path = folder / "exported" / "data.jsonl"
         same = HeldOut(subsets, items=held[subsets])
-        with patch.object(distillation, "read_held_out", lambda *of, same=same: same), patch.object(
-            preferences, "read_held_out", lambda *of, same=same: same
+        with patch.object(training, "read_held_out", lambda *of, same=same: same), patch.object(
+            training, "read_held_out", lambda *of, same=same: same
         ):  # fmt: skip
             if not _printed(folder, "export", kind, *more, "-o", str(path), "--store", store, check=False):
                 continue

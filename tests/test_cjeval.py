@@ -14,22 +14,21 @@ from typing import Any
 import pytest
 
 from tests.conftest import SHARED_DATA, Command
-from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
-from tripos_compiler.language.library.functions.likeness import similarity
+from tripos.runs.compilation import find_spec
+from tripos_compiler.library.functions.similarity import similarity
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking.plan_questions import Questions, reply_reader
-from tripos_runtime.asking.prompting import ask_messages
-from tripos_runtime.asking.shots import chosen_rows
+from tripos_runtime.asking.prompts import ask_messages, chosen_rows
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import bound_treatments
-from tripos_runtime.program.names import Names
+from tripos_runtime.program.binding import bind
+from tripos_runtime.program.retrieval import Chooser
 from tripos_runtime.program.units import Unit
-from tripos_runtime.retrieval.selection import Chooser
-from tripos_runtime.roles.binding import bind
+from tripos_runtime.program.values import Names
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = Path(__file__).parent.parent / "specs" / "cjeval"
 Told = dict[tuple[str, str], tuple[float, float]]

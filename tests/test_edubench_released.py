@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import SHARED_DATA, Command
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 
 SPECS = Path(__file__).parent.parent / "specs/edubench"
 FILES = {

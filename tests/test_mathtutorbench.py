@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import SHARED_DATA, Command
-from tripos.api.compilation import find_spec
-from tripos.cli.exports.spec_data import pairings_of
-from tripos.training.reward.pairing import pairs_of
+from tripos.cli.exports.training_data import pairings_of
+from tripos.runs.compilation import find_spec
+from tripos.training.reward_pairs import pairs_of
 from tripos_compiler.plan import Ask, Plan
-from tripos_runtime.asking.prompting import ask_messages, grade_messages
-from tripos_runtime.asking.question import PreparedQuestion, text_reader
+from tripos_runtime.asking.prompts import ask_messages, grade_messages
+from tripos_runtime.asking.questions import PreparedQuestion, text_reader
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import bound_treatments
 from tripos_runtime.models.base import Message
-from tripos_runtime.models.reward.rewards import as_text, before_and_reply
-from tripos_runtime.program.names import Names
+from tripos_runtime.models.rewards import as_text, before_and_reply
+from tripos_runtime.program.binding import bind
 from tripos_runtime.program.units import Unit
-from tripos_runtime.roles.binding import bind
+from tripos_runtime.program.values import Names
 
 SPEC = Path(__file__).parent.parent / "specs" / "mathtutorbench"
 needs_data = pytest.mark.skipif(not (SHARED_DATA / "mathtutorbench").is_dir(), reason="the real data are not here")

@@ -28,23 +28,23 @@ KNOWN = {
     # `__init__` of the dataclasses of the compiler, from the names of their fields, as Python's own decorator does it.
     ("compiler/tripos_compiler/source/data_classes.py", "exec"),
     # The one place that runs functions of a benchmark, from the bytes that were checked.
-    ("runtime/tripos_runtime/asking/functions/modules.py", "exec"),
-    ("runtime/tripos_runtime/asking/functions/modules.py", "compile"),
+    ("runtime/tripos_runtime/asking/functions/plugins.py", "exec"),
+    ("runtime/tripos_runtime/asking/functions/plugins.py", "compile"),
     # Aggregates of benchmarks that the user ran, or whose spec the user named, from the text that was read then.
     ("warehouse/tripos_warehouse/statistics/user_functions.py", "exec"),
     ("warehouse/tripos_warehouse/statistics/user_functions.py", "compile"),
     # Code that a model wrote, and its tests, each inside a sandbox of its own.
-    ("runtime/tripos_runtime/asking/functions/code/candidate.py", "exec"),
-    ("runtime/tripos_runtime/asking/functions/code/candidate.py", "compile"),
-    ("runtime/tripos_runtime/asking/functions/code/tester.py", "exec"),
-    ("runtime/tripos_runtime/asking/functions/code/tester.py", "compile"),
-    ("runtime/tripos_runtime/asking/functions/code/program.py", "exec"),
-    ("runtime/tripos_runtime/asking/functions/code/program.py", "compile"),
+    ("runtime/tripos_runtime/asking/functions/inside/candidate.py", "exec"),
+    ("runtime/tripos_runtime/asking/functions/inside/candidate.py", "compile"),
+    ("runtime/tripos_runtime/asking/functions/inside/tester.py", "exec"),
+    ("runtime/tripos_runtime/asking/functions/inside/tester.py", "compile"),
+    ("runtime/tripos_runtime/asking/functions/inside/program.py", "exec"),
+    ("runtime/tripos_runtime/asking/functions/inside/program.py", "compile"),
     # Functions of tools, from the bytes that were checked, in a process of their own.
-    ("runtime/tripos_runtime/asking/functions/tools/host.py", "exec"),
-    ("runtime/tripos_runtime/asking/functions/tools/host.py", "compile"),
+    ("runtime/tripos_runtime/asking/functions/inside/tool_host.py", "exec"),
+    ("runtime/tripos_runtime/asking/functions/inside/tool_host.py", "compile"),
     # A file without a name, which nothing but the process that wrote it can open.
-    ("runtime/tripos_runtime/datasets/row_store.py", "pickle"),
+    ("runtime/tripos_runtime/datasets/generated_rows.py", "pickle"),
     # The pipes between a run and the workers that it started itself: nobody else has their ends.
     ("tripos/api/workers/messages.py", "pickle"),
 }

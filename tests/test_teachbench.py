@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, planned_calls
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.models.mocks.mock_student import Student
-from tripos_runtime.roles.binding import bind
+from tripos_runtime.models.mocks import Student
+from tripos_runtime.program.binding import bind
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPECS = Path(__file__).parent.parent / "specs" / "teachbench"
 SUBJECTS = ("mathematics", "physics", "chemistry", "biology", "history", "geography", "politics")

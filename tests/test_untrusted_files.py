@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tripos.annotation.grades_file import read_grades
-from tripos.settings.untrusted_files import read_untrusted, read_untrusted_json, read_untrusted_lines
+from tripos.annotation.sheet import read_grades
+from tripos.errors import Failure
+from tripos.files import read_untrusted, read_untrusted_json, read_untrusted_lines
 from tripos.training.chats import read_chats
-from tripos.training.reward.pairs import read_pairs
-from tripos.ui.failure import Failure
+from tripos.training.reward_pairs import read_pairs
 
 DEEP = b"[" * 100_000
 READERS: tuple[Callable[[Path], Any], ...] = (read_grades, read_chats, read_pairs)
@@ -54,7 +54,7 @@ def test_pipes_and_deep_nesting_are_failures_with_a_code(tmp_path: Path, reader:
 
 @pytest.mark.parametrize("reader", (read_chats, read_pairs))
 def test_a_provenance_that_is_nested_deeply_is_a_failure(tmp_path: Path, reader: Callable[[Path], Any]) -> None:
-    from tripos.training.common import beside
+    from tripos_warehouse.files import beside
 
     path = tmp_path / "a.jsonl"
     path.write_text('{"prompt": "a", "completion": "b", "chosen": "c", "rejected": "d"}\n')

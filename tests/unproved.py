@@ -11,8 +11,8 @@ from typing import Any
 
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.worlds.trial import WorldTrial, try_worlds
+from tripos_runtime.datasets.data_files import DataFolders
+from tripos_runtime.secrecy_trial.trial import WorldTrial, try_worlds
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.secret_specs import secret_spec
 from tests.unproved import unproved, written
 from tripos_compiler.compile import compile_spec
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 SECRECY = {"E0501", "E0502"}
 OTHERS = "differs for secrets of other items"

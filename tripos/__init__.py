@@ -12,26 +12,33 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tripos.api import (
-        Progress,
-        Released,
-        ReleaseError,
-        Results,
-        Run,
-        RunError,
-        RunPlan,
-        Spec,
-        SpecError,
-        TriposError,
-        compile,  # noqa: A004 - `tripos.compile` is its name
-        open,  # noqa: A004 - `tripos.open` is its name
-        release,
-        verify,
-    )
-    from tripos.ui import __version__
+    from tripos.api.errors import ReleaseError, RunError, SpecError, TriposError
+    from tripos.api.releases import Released, release, verify
+    from tripos.api.results import Results, open  # noqa: A004 - `tripos.open` is its name
+    from tripos.api.run import Progress, Run
+    from tripos.api.spec import Spec, compile  # noqa: A004 - `tripos.compile` is its name
+    from tripos.runs.planning import RunPlan
+    from tripos.version import __version__
     from tripos_warehouse.errors import StoreError
 
-HOMES = {"StoreError": "tripos_warehouse.errors", "__version__": "tripos.ui.version"}
+HOMES = {
+    "Progress": "tripos.api.run",
+    "ReleaseError": "tripos.api.errors",
+    "Released": "tripos.api.releases",
+    "Results": "tripos.api.results",
+    "Run": "tripos.api.run",
+    "RunError": "tripos.api.errors",
+    "RunPlan": "tripos.runs.planning",
+    "Spec": "tripos.api.spec",
+    "SpecError": "tripos.api.errors",
+    "StoreError": "tripos_warehouse.errors",
+    "TriposError": "tripos.api.errors",
+    "__version__": "tripos.version",
+    "compile": "tripos.api.spec",
+    "open": "tripos.api.results",
+    "release": "tripos.api.releases",
+    "verify": "tripos.api.releases",
+}
 __all__ = [
     "Progress",
     "ReleaseError",
@@ -53,8 +60,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name in __all__:
-        return getattr(import_module(HOMES.get(name, "tripos.api")), name)
+    if name in HOMES:
+        return getattr(import_module(HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import field
 
-from tripos_compiler.diagnostics import Diagnostic, Diagnostics, Silenced, split_silenced
-from tripos_compiler.language.changes import check_version
-from tripos_compiler.plan import Extended, Plan
-from tripos_compiler.resolve import Index, Memory, Program, ReadText, check_released, resolve
-from tripos_compiler.secrecy import check_marks, prove
-from tripos_compiler.source import DataReader, FoundRelease, NoData, ReleaseFinder, Source, dataclass
-from tripos_compiler.statements.analysis import count_embeddings_once
-from tripos_compiler.statements.datasets import check_origins, generation_calls, lower_datasets
-from tripos_compiler.statements.declarations import (
+from tripos_compiler.diagnostics.diagnostic import Diagnostic, Diagnostics, Silenced, split_silenced
+from tripos_compiler.language.plan_diff import check_version
+from tripos_compiler.lowering.call_counts import count_embeddings_once
+from tripos_compiler.lowering.datasets import check_origins
+from tripos_compiler.lowering.declarations import (
     lower_arms,
     lower_axes,
     lower_benchmark,
@@ -23,23 +19,32 @@ from tripos_compiler.statements.declarations import (
     lower_tools,
     lower_trees,
 )
-from tripos_compiler.statements.exports import lower_exports, lower_subsets
-from tripos_compiler.statements.measures import (
+from tripos_compiler.lowering.exports import lower_exports, lower_subsets
+from tripos_compiler.lowering.generated_datasets import generation_calls, lower_datasets
+from tripos_compiler.lowering.measures.measures import (
     check_directions,
     check_settling,
     lower_expectations,
     lower_headline,
     lower_measures,
 )
-from tripos_compiler.statements.scenarios import lower_scenarios
-from tripos_compiler.statements.scenarios.checks import check_kept_out, check_learned, check_unused_declarations
-from tripos_compiler.statements.scoring import (
+from tripos_compiler.lowering.protocol_checks import check_kept_out, check_learned, check_unused_declarations
+from tripos_compiler.lowering.scenarios import lower_scenarios
+from tripos_compiler.lowering.scorers import (
     lower_aggregates,
     lower_allocation,
     lower_early_scorers,
     lower_functions,
     lower_scorers,
 )
+from tripos_compiler.plan import Extended, Plan
+from tripos_compiler.resolve.files import check_released, resolve
+from tripos_compiler.resolve.incremental import Memory
+from tripos_compiler.resolve.program import Index, Program, ReadText
+from tripos_compiler.secrecy.proof import check_marks, prove
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.inputs import DataReader, FoundRelease, NoData, ReleaseFinder
+from tripos_compiler.source.text import Source
 
 
 @dataclass(frozen=True)

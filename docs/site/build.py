@@ -21,7 +21,7 @@ from typing import Any
 
 import yaml
 
-from tripos_compiler.diagnostics import CODES, find_page
+from tripos_compiler.diagnostics.codes import CODES, find_page
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

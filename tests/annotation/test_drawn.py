@@ -10,7 +10,7 @@ import pytest
 
 from tests.annotation.conftest import Rows, batches, fill
 from tests.conftest import Command
-from tripos.annotation.allocation import in_proportion
+from tripos.annotation.assignment import in_proportion
 
 DRAWN = "select drawn_of, count(*) as n from main.judgements where evaluator = 'human/anna' group by all order by all"
 

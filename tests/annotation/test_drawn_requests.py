@@ -14,8 +14,8 @@ import pytest
 from tests.annotation.test_page import AT, PATH, TOKEN, app, grades, hand
 from tests.lengths import sized
 from tests.view.drawn_urls import answers, drawn_paths, faults, requests
-from tripos.annotation.assign import Assignment
-from tripos.annotation.grades_file import GradesFile
+from tripos.annotation.assignment import Assignment
+from tripos.annotation.sheet import GradesFile
 
 __all__ = ["grades", "hand"]
 NEVER = b"what lies outside of the page"

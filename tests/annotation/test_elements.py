@@ -13,11 +13,11 @@ from openpyxl import load_workbook
 from tests.annotation.conftest import Rows, cells, grades_sheet
 from tests.annotation.test_page import AT, PATH, TOKEN, got, posted
 from tests.conftest import Command
-from tripos.annotation.assign import AssignmentDesk, AssignmentOptions
-from tripos.annotation.grades_file import GradesFile
+from tripos.annotation.assignment import AssignmentDesk, AssignmentOptions
+from tripos.annotation.sheet import GradesFile
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
-from tripos_warehouse.views.views import connect_run
 
 LABELS = ("SUPPORTED", "REFUTED", "UNKNOWN")
 SPEC = """
@@ -247,7 +247,7 @@ def test_a_mean_over_elements_is_corrected_by_those_that_were_drawn(
     tones: list[str], tripos: Command, ask: Rows
 ) -> None:
     from tripos_compiler.plan import Plan
-    from tripos_warehouse.measures.corrected import find_corrected
+    from tripos_warehouse.measures.evaluation import find_corrected
 
     drawn = grade_tones(tripos, "--sample", "15")
     assert len(drawn) == 15

@@ -13,7 +13,7 @@ import pytest
 from tests.annotation.conftest import fill
 from tests.annotation.test_people_apart import JUDGE, MORE
 from tests.conftest import Command
-from tripos_warehouse.report.pivot_table import coverage
+from tripos_warehouse.report.tables import coverage
 
 FORMATS = ("md", "latex", "csv", "json", "html")
 LIMIT = "on 7 of 16 items: --limit 7"

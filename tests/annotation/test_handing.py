@@ -11,8 +11,8 @@ from tests.annotation.conftest import JUDGE, MODELS, Rows, batches
 from tests.conftest import Command
 from tripos.annotation.replies import RunReplies
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
-from tripos_warehouse.views.views import connect_run
 
 
 def rows_of(name: str) -> list[dict[str, str]]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply, WantedGrade
-from tripos.annotation.ingest import check
+from tripos.annotation.batch import Answers, Batch, EnteredGrade, HandedReply, WantedGrade, check
 
 MARK = WantedGrade("CLEAR", "CLEAR", "score", 1, 5, True)
 

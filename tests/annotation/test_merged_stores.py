@@ -13,8 +13,8 @@ import pytest
 from tests.annotation.conftest import JUDGE, MODELS, fill
 from tests.conftest import Command
 from tests.kills.contents import Contents, contents
+from tripos_warehouse.maintenance.check import check_store
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep import check_store
 
 ANNA, BEN = ("anna.xlsx", 7), ("ben.xlsx", 5)
 

@@ -16,14 +16,14 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from tests.annotation.conftest import MODELS, Rows
 from tests.conftest import Command
-from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
-from tripos.annotation.grades_file import GradesFile, read_grades
-from tripos.annotation.grading_page import GradingPage
-from tripos.ui.failure import Failure
+from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions
+from tripos.annotation.page import GradingPage
+from tripos.annotation.sheet import GradesFile, read_grades
+from tripos.errors import Failure
 from tripos.view.server import app_of, runner_of, serve
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
-from tripos_warehouse.views.views import connect_run
 
 AT = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 TOKEN = "t" * 32
@@ -255,7 +255,7 @@ def test_a_full_disk_is_told_and_leaves_no_half_line(
     def refuse(number: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tripos.annotation.grades_file.os.fsync", refuse)
+    monkeypatch.setattr("tripos.annotation.sheet.os.fsync", refuse)
     assert posted(hand, grades, {"row": row, "metric": "CLEAR", "value": 3}) == [507]
     assert PATH.read_bytes() == before
     assert grades.values[row] == {}

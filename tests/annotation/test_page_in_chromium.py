@@ -17,13 +17,13 @@ from aiohttp.test_utils import TestServer
 from tests.conftest import Command
 from tests.view.chromium import PROGRAM, Page, shown
 from tests.view.test_view_page import HOSTILE, check_rules
-from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
-from tripos.annotation.grades_file import GradesFile, read_grades
-from tripos.annotation.grading_page import GradingPage
+from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions
+from tripos.annotation.page import GradingPage
+from tripos.annotation.sheet import GradesFile, read_grades
 from tripos.view.server import app_of
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
-from tripos_warehouse.views.views import connect_run
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")
 AT = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)

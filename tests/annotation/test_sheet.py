@@ -14,7 +14,7 @@ from openpyxl.utils.escape import unescape
 from tests.annotation.conftest import MODELS, Rows, cells, grades_sheet
 from tests.conftest import Command
 from tripos.annotation.batch import Batch, HandedReply, WantedGrade
-from tripos.annotation.gradable import GradableReply, ShownReply, ShownScale
+from tripos.annotation.replies import GradableReply, ShownReply, ShownScale
 from tripos.annotation.sheet import sheet_bytes
 
 

@@ -18,8 +18,8 @@ from tests.batches.batch_server import BatchServer
 from tests.kills.contents import Contents
 from tests.kills.work import ROLES, Work
 from tripos.cli.main import run_command
-from tripos_runtime.scheduling.batches import batch_calls
-from tripos_runtime.scheduling.batches.level import Pauses
+from tripos_runtime.scheduling import batch_queue
+from tripos_runtime.scheduling.batch_queue import Pauses
 
 QUICK = Pauses(quiet_s=0.03, first_look_s=0.02, longest_look_s=0.1, grace_s=0.2, again_s=0.02)
 MODELS = ("openai/a", "openai/b")
@@ -29,7 +29,7 @@ NAMES = (*MODELS, "openai/judge", "openai/helper")
 @contextmanager
 def quick(pauses: Pauses = QUICK) -> Iterator[None]:
     """Make the pauses of batches short."""
-    with mock.patch.object(batch_calls, "USUAL", pauses):
+    with mock.patch.object(batch_queue, "USUAL", pauses):
         yield
 
 

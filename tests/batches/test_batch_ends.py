@@ -14,9 +14,9 @@ import pytest
 from tests.batches.batch_server import BatchServer, batch_serving
 from tests.batches.runs import Place, make_place, run_here, without_cost
 from tests.kills.contents import contents, differences
-from tripos_runtime.scheduling.batches import collecting
-from tripos_warehouse.ledger import StoredBatches
-from tripos_warehouse.store import Store
+from tripos_runtime.scheduling import batch_queue
+from tripos_warehouse.ledger.ledger import StoredBatches
+from tripos_warehouse.store.store import Store
 
 SOME = ("--scenario", "sums", "--limit", "2")
 CLAUDE = "anthropic/claude-haiku-4-5"
@@ -122,7 +122,7 @@ def test_a_batch_that_the_provider_does_not_know_fails_its_requests_until_it_is_
     errors = {json.loads(line)["error"] for line in contents(place.folder / "batch")["samples"]}
     assert any("`tripos store batches --give-up batch_00000`" in (error or "") for error in errors), errors
     assert set(place.server.submitted.values()) == {1}
-    monkeypatch.setattr(collecting, "EXPIRY", timedelta(0))
+    monkeypatch.setattr(batch_queue, "EXPIRY", timedelta(0))
     second = place.run("batch", *SOME, "--batch")
     assert second.code == 0 and states_of(place.folder / "batch")["dropped"], second.told
     lost = {name for each in place.server.forgotten for name, _ in place.server.batches[each].lines}

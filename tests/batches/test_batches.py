@@ -13,9 +13,9 @@ import tripos
 from tests.batches.batch_server import BatchServer, batch_serving
 from tests.batches.runs import Place, costs, make_place, quick, run_here, without_cost
 from tests.kills.contents import contents, differences
-from tripos_warehouse.ledger import StoredBatches
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.ledger.ledger import StoredBatches
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect
 
 EXPIRED = ["expired", "ended", "expired"]
 

@@ -7,10 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from tripos_runtime.models import Message, Request, open_model
-from tripos_runtime.scheduling import Caller, Limits, Stopped, open_callers
-from tripos_runtime.scheduling.batches import COLLECTED, INTENDED, BatchRecord, beside_batches
-from tripos_runtime.scheduling.batches.records import KEPT, request_name
+from tripos_runtime.models.base import Message, Request
+from tripos_runtime.models.families import open_model
+from tripos_runtime.scheduling.batch_queue import beside_batches
+from tripos_runtime.scheduling.batch_records import COLLECTED, INTENDED, KEPT, BatchRecord, request_name
+from tripos_runtime.scheduling.budget import Stopped
+from tripos_runtime.scheduling.calling import Caller, open_callers
+from tripos_runtime.scheduling.limits import Limits
 
 MODEL = "mock/careful"
 

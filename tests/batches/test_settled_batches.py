@@ -10,9 +10,9 @@ import pytest
 
 from tests.batches.batch_server import batch_serving
 from tests.batches.runs import MODELS, make_place
-from tripos_runtime.drivers import BATCHES, LIVE
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_runtime.drivers.sequential_stopping import BATCHES, LIVE
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect
 
 SPEC = """\
 benchmark kills "1.0.0" { languages en }

@@ -26,11 +26,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from tests.compiler.compiling import compile_files, compile_text, plan_of
-from tripos_compiler.language.figures import AGGREGATES
+from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.plan import Measure, Plan
-from tripos_warehouse.measures import MeasureRow, evaluate
-from tripos_warehouse.measures.figure_walk import aggregates
-from tripos_warehouse.query.functions import add_functions
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.figures import aggregates
+from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.query.connection import add_functions
 
 Random = np.random.Generator
 PAGE = Path(__file__).parents[2] / "docs" / "statistics.md"
@@ -341,8 +342,7 @@ def named(m: int) -> list[str]:
 
 def of_many(what: str, settings: str, draw: Draw) -> float:
     """Return a statistic of a large number of items."""
-    from tripos_warehouse.query.list_statistics import statistic
-    from tripos_warehouse.query.raters import find_statistic
+    from tripos_warehouse.query.aggregates import find_statistic, statistic
 
     drawn = draw(np.random.default_rng(5), LARGE // len(draw(np.random.default_rng(5), 1).items))
     if "rubric" in drawn.values:
@@ -568,7 +568,7 @@ def of_probabilities() -> Iterator[World]:
 
 def of_texts() -> Iterator[World]:
     """Metrics of a corpus."""
-    from tripos_warehouse.statistics import corpus_metric
+    from tripos_warehouse.statistics.metrics import corpus_metric
 
     random = np.random.default_rng(5)
     many = [translation(random) for _ in range(10_000)]

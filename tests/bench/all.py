@@ -36,7 +36,7 @@ import queries  # noqa: E402
 from processes import Server, Taken, median, more_files, server_option, serving, take  # noqa: E402
 
 from tripos_warehouse.store.store import Store  # noqa: E402
-from tripos_warehouse.views.views import connect  # noqa: E402
+from tripos_warehouse.views.connect import connect  # noqa: E402
 
 PAGE = REPOSITORY / "docs" / "speed.md"
 BEGIN, END = "<!-- measured: tests/bench/all.py -->", "<!-- measured end -->"

@@ -70,7 +70,7 @@ def retrieval_alone(data: str) -> float:
     does."""
     from tripos_compiler.language.rows import read_value
     from tripos_compiler.plan import TextType
-    from tripos_runtime.retrieval.indexes import TermIndex
+    from tripos_runtime.program.retrieval import TermIndex
 
     concepts: dict[str, set[str]] = {}
     asked: list[tuple[str, str]] = []

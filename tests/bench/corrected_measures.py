@@ -23,12 +23,14 @@ import numpy as np
 from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import MeasureRow, corrected_difference, evaluate, three_by_cell
-from tripos_warehouse.query import Connection
-from tripos_warehouse.statistics import StatisticResult, t_quantile
+from tripos_warehouse.measures.differences import corrected_difference, three_by_cell
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.intervals import bounded
+from tripos_warehouse.statistics.result import StatisticResult, t_quantile
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 ITEMS, SAMPLES, GRADED = 150, 4, 60
 SPEC = """

@@ -15,13 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tripos_warehouse.statistics.intervals.bounded_values import (
-    FEW_OF_A_CLASS,
-    clopper_pearson,
-    of_classes,
-    shares_between,
-)
-from tripos_warehouse.statistics.ratings import Floats
+from tripos_warehouse.statistics.intervals import FEW_OF_A_CLASS, clopper_pearson, of_classes, shares_between
+from tripos_warehouse.statistics.result import Floats
 
 FEWEST = 0.93
 ITEMS = (5, 10, 30)

@@ -27,22 +27,21 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import ndtr
 
-from tripos_warehouse.measures.differences.labels import label_lessons
-from tripos_warehouse.statistics.design import (
-    DifferenceComponents,
+from tripos_warehouse.measures.study_design import label_lessons
+from tripos_warehouse.statistics.power import (
+    MOST_ITEMS,
     LabelComponents,
     Levers,
     Prices,
     Space,
     cheapest,
-    difference_components,
     items_needed,
     least_difference,
+    least_whole,
 )
-from tripos_warehouse.statistics.design.search import MOST_ITEMS, least_whole
-from tripos_warehouse.statistics.quantiles import t_tails
-from tripos_warehouse.statistics.ratings import Floats
-from tripos_warehouse.statistics.validity import corrected_mean
+from tripos_warehouse.statistics.prediction_powered import corrected_mean
+from tripos_warehouse.statistics.result import Floats, t_tails
+from tripos_warehouse.statistics.variance import DifferenceComponents, difference_components
 
 POWER, FROM, TO, COST = 0.8, 0.77, 0.83, 0.7
 LEARNED = 60

@@ -12,7 +12,8 @@ from statistics import fmean
 
 import numpy as np
 
-from tripos_warehouse.statistics.validity import corrected_mean, corrected_prevalence, learned_threshold
+from tripos_warehouse.statistics.prediction_powered import corrected_mean
+from tripos_warehouse.statistics.validity import corrected_prevalence, learned_threshold
 
 REPLIES, LABELS = 1000, 100
 

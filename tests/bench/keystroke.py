@@ -28,11 +28,11 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 from pygls.uris import from_fs_path
 
-from tripos.lsp.reports import Reports
+from tripos.lsp.diagnostics import Reports
 from tripos.lsp.server import RARELY
 from tripos.lsp.session import EditorSession
 from tripos_compiler.compile import compile_spec
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 TYPED = 'abcxyz0 .,{}()"|#=\n学'
 WAIT_S = 30

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.warehouse.bound import bound
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Ask, Grade, Plan, Scenario
+from tripos_warehouse.maintenance.compaction import compact
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.compaction import compact
 
 SPEC = Path(__file__).parents[2] / "specs/edubench/shipped.tripos"
 AT = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)

@@ -21,10 +21,10 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.bucket.stand_in import BUCKET, serving
-from tripos_warehouse.store.bucket.addresses import copy_of
 from tripos_warehouse.store.bucket.bucket import Bucket
 from tripos_warehouse.store.bucket.catalog import BucketPart, CatalogCommit
 from tripos_warehouse.store.commits import COMMITS, Commit, to_json
+from tripos_warehouse.store.paths import copy_of
 from tripos_warehouse.store.store import Store
 
 OPEN = """\

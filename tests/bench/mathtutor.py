@@ -57,7 +57,7 @@ def run(data: str) -> float:
 
 def bleu_alone(data: str) -> float:
     """Return the seconds that sacreBLEU takes for three lines to each of the Socratic problems."""
-    from tripos_compiler.language.library.functions.dialogues import best_bleu, each_before
+    from tripos_compiler.library.functions.dialogues import best_bleu, each_before
 
     text = (Path(data) / "gsm8k" / "test_socratic.jsonl").read_text("utf-8")
     golds = [each_before(json.loads(line)["answer"].splitlines(), "**") for line in text.splitlines()]

@@ -18,10 +18,9 @@ from collections.abc import Callable
 import numpy as np
 
 from tripos_compiler.language.evaluation import DATA
-from tripos_compiler.language.library.functions.texts import terms_of
+from tripos_compiler.library.functions.texts import terms_of
 from tripos_compiler.plan import Call, Data, Ref, Retrieve
-from tripos_runtime.retrieval.indexes import GramIndex, TermIndex, VectorIndex
-from tripos_runtime.retrieval.selection import Chooser
+from tripos_runtime.program.retrieval import Chooser, GramIndex, TermIndex, VectorIndex
 
 WORDS = "一元二次方程函数图象平行四边形电功率浮力压强光合作用呼吸细胞结构历史改革开放地理气候温度密度质量速度时间"
 

@@ -14,8 +14,8 @@ import random
 import time
 
 from tripos_runtime.models.base import Message
-from tripos_runtime.models.reward.reward_artefact import open_reward
-from tripos_runtime.models.reward.rewards import Chat
+from tripos_runtime.models.rewards import Chat
+from tripos_runtime.models.trained_rewards import open_reward
 
 
 def main() -> None:

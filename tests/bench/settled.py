@@ -23,9 +23,9 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tripos_warehouse.statistics.comparing import compare_paired
-from tripos_warehouse.statistics.design import AsymptoticSequence, BettingSequence, ConfidenceSequence
-from tripos_warehouse.statistics.ratings import Floats
+from tripos_warehouse.statistics.multiple_tests import compare_paired
+from tripos_warehouse.statistics.result import Floats
+from tripos_warehouse.statistics.sequences import AsymptoticSequence, BettingSequence, ConfidenceSequence
 
 LEVEL = 0.05
 STREAMS, ITEMS, FIRST_LOOK, ORDERS, REAL = 2000, 300, 20, 25, 20

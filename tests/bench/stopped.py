@@ -22,9 +22,9 @@ from itertools import combinations
 import numpy as np
 
 from tests.bench.settled import LEVEL, Draws
-from tripos_warehouse.statistics import holm
-from tripos_warehouse.statistics.design import BettingSequence
-from tripos_warehouse.statistics.ratings import Floats
+from tripos_warehouse.statistics.multiple_tests import holm
+from tripos_warehouse.statistics.result import Floats
+from tripos_warehouse.statistics.sequences import BettingSequence
 
 ITEMS, STEPS, RUNS = 300, 200, 400
 SHRINKAGES = (0.0, 1.0, 2.0, 3.0, 4.0, 5.0)

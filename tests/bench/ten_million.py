@@ -30,7 +30,8 @@ import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
 from tripos_compiler.plan import digest  # noqa: E402
-from tripos_warehouse.store import TABLES, Store  # noqa: E402
+from tripos_warehouse.store.schemas import TABLES  # noqa: E402
+from tripos_warehouse.store.store import Store  # noqa: E402
 
 RUN = ["run", "million.tripos", "--model", ",".join(million.MODELS), "--json"]
 COMMANDS = {

@@ -23,8 +23,9 @@ from dataclasses import replace
 from processes import more_files
 
 from tripos_compiler.plan import Settings
-from tripos_runtime.models import Endpoint, Message, Model, Request, open_model
-from tripos_runtime.models.over_litellm.litellm_client import LitellmModel
+from tripos_runtime.models.base import Endpoint, Message, Model, Request
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.litellm_models import LitellmModel
 
 MODELS = {
     "openai": "openai/gpt-4o",

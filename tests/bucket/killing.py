@@ -23,12 +23,11 @@ from tests.kills.counting_server import serving as counting
 from tests.kills.lives import Life, Starter, starting
 from tests.kills.proof import Peace, Scene, peace
 from tests.kills.work import Work
-from tripos_warehouse.store import FAILED
-from tripos_warehouse.store.bucket.bucket import Bucket
-from tripos_warehouse.store.bucket.logs import LOGS, read_slot, sealed_by
-from tripos_warehouse.store.bucket.objects import Objects, at_once
+from tripos_warehouse.maintenance.check import check_store
+from tripos_warehouse.store.bucket.bucket import LOGS, Bucket, read_slot, sealed_by
+from tripos_warehouse.store.bucket.catalog import Objects, at_once
+from tripos_warehouse.store.index import FAILED
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.checking import check_store
 
 LEASE_S = 20.0
 LONGEST_S = 300.0

@@ -15,8 +15,8 @@ from tests.warehouse.keeping import PRINTS, name, sample
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.bucket import session
+from tripos_warehouse.store.bucket.catalog import Objects
 from tripos_warehouse.store.bucket.leases import Background, shard_of
-from tripos_warehouse.store.bucket.objects import Objects
 from tripos_warehouse.store.store import Store
 
 

@@ -11,12 +11,13 @@ import pytest
 from tests.lengths import sized
 from tests.warehouse.keeping import committed, name, score, unit
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import ParquetPart, Store, sha256_of
-from tripos_warehouse.store.bucket import Bucket
-from tripos_warehouse.store.commits import Commit, new_name
-from tripos_warehouse.store.parts import write_part
-from tripos_warehouse.store.rows import to_arrow
-from tripos_warehouse.upkeep import check_store, compact
+from tripos_warehouse.maintenance.check import check_store
+from tripos_warehouse.maintenance.compaction import compact
+from tripos_warehouse.store.bucket.bucket import Bucket
+from tripos_warehouse.store.commits import Commit, ParquetPart, new_name
+from tripos_warehouse.store.digests import sha256_of
+from tripos_warehouse.store.parts import to_arrow, write_part
+from tripos_warehouse.store.store import Store
 
 
 def flip(path: Path, chance: random.Random) -> None:
@@ -83,7 +84,7 @@ def test_a_part_that_is_checked_once_is_not_read_again_until_it_is_touched(
     store = filled(plain)
     read: list[Path] = []
     monkeypatch.setattr(
-        "tripos_warehouse.store.bucket.copy.sha256_of", lambda path: read.append(path) or sha256_of(path)
+        "tripos_warehouse.store.bucket.bucket.sha256_of", lambda path: read.append(path) or sha256_of(path)
     )
     store.append(unit(3))
     assert json.loads((store.root / "catalog.json").read_bytes())["verified"].keys() >= {

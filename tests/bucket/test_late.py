@@ -13,10 +13,10 @@ from tripos_compiler.plan import digest
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.ledger import RunLedger
 from tripos_warehouse.ledger.opening import open_ledger
-from tripos_warehouse.store import TABLES
+from tripos_warehouse.maintenance.check import check_store
 from tripos_warehouse.store.bucket.bucket import Bucket
+from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.checking import check_store
 
 KEY = digest([ASKED, "i2"])
 ITEM = {

@@ -9,14 +9,12 @@ import pytest
 from tests.bucket.test_store import elsewhere, names, wanted
 from tests.warehouse.keeping import sample
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.maintenance.check import check_store
+from tripos_warehouse.maintenance.compaction import collect, compact
 from tripos_warehouse.store.bucket import catalog
 from tripos_warehouse.store.bucket.bucket import Bucket
-from tripos_warehouse.store.bucket.catalog import CATALOG, Catalog
-from tripos_warehouse.store.bucket.objects import Objects
+from tripos_warehouse.store.bucket.catalog import CATALOG, Catalog, Objects
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.checking import check_store
-from tripos_warehouse.upkeep.compaction import compact
-from tripos_warehouse.upkeep.housekeeping import collect
 
 MANY = 6
 

@@ -7,12 +7,12 @@ import hashlib
 import pytest
 
 from tests.warehouse.keeping import PRINTS, sample
-from tripos.runs import stored_media
+from tripos.runs.records import stored_media
 from tripos_warehouse.ledger.opening import open_ledger
+from tripos_warehouse.maintenance.compaction import collect
 from tripos_warehouse.store.bucket.bucket import Bucket
 from tripos_warehouse.store.bucket.catalog import Catalog
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep import collect
 
 NAMED, STRAY = b"in a prompt", b"nobody's"
 

@@ -11,9 +11,10 @@ from tests.bucket.test_store import elsewhere
 from tests.conftest import Command
 from tests.warehouse.test_merging import asked, content
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store, only_one
-from tripos_warehouse.store.bucket.bucket import Bucket
-from tripos_warehouse.upkeep import compact, merge_stores
+from tripos_warehouse.maintenance.compaction import compact
+from tripos_warehouse.maintenance.merging import merge_stores
+from tripos_warehouse.store.bucket.bucket import Bucket, only_one
+from tripos_warehouse.store.store import Store
 
 TIMES = (200, 100, 300)
 """When each laptop asked the same; the second was the first."""

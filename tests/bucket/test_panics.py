@@ -15,8 +15,7 @@ import pytest
 from tests.lengths import sized
 from tripos.cli.main import run_command
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.bucket.objects import Objects
-from tripos_warehouse.store.bucket.panics import ClientPanicError, panics_as_errors
+from tripos_warehouse.store.bucket.catalog import ClientPanicError, Objects, panics_as_errors
 
 NAMES = """
 AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN AWS_REGION AWS_DEFAULT_REGION AWS_ENDPOINT AWS_ENDPOINT_URL

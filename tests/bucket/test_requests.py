@@ -9,8 +9,8 @@ import obstore
 import pytest
 
 from tests.warehouse.keeping import name, sample
+from tripos_warehouse.maintenance.compaction import compact
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.compaction import compact
 
 
 @pytest.fixture

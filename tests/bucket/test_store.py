@@ -13,13 +13,11 @@ from tests.warehouse.keeping import ASKED, PRINTS, name, sample
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.ledger import RunLedger
 from tripos_warehouse.ledger.opening import open_ledger
-from tripos_warehouse.store.bucket.bucket import Bucket
-from tripos_warehouse.store.bucket.logs import slot_name
-from tripos_warehouse.store.bucket.objects import Objects
+from tripos_warehouse.maintenance.check import check_store
+from tripos_warehouse.maintenance.compaction import collect, compact
+from tripos_warehouse.store.bucket.bucket import Bucket, slot_name
+from tripos_warehouse.store.bucket.catalog import Objects
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.checking import check_store
-from tripos_warehouse.upkeep.compaction import compact
-from tripos_warehouse.upkeep.housekeeping import collect
 
 
 def elsewhere(address: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, machine: str) -> Store:

@@ -10,8 +10,9 @@ import pytest
 
 from tests.annotation.conftest import JUDGE, MODELS, fill
 from tests.conftest import Command
-from tripos_warehouse.ledger import alone
-from tripos_warehouse.store import Store, only_one
+from tripos_warehouse.ledger.imported_scores import alone
+from tripos_warehouse.store.bucket.bucket import only_one
+from tripos_warehouse.store.store import Store
 
 READING = (
     ("report",),

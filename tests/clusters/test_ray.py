@@ -13,10 +13,10 @@ import pytest
 
 from tests.kills.contents import contents, differences
 from tests.kills.work import Work
+from tripos.cli import run
 from tripos.cli.main import run_command
-from tripos.cli.runs import clusters
-from tripos.runs.clusters import Sharding, ray_tasks
-from tripos.runs.clusters.ray_tasks import ShardEnd
+from tripos.runs import clusters as ray_tasks
+from tripos.runs.clusters import ShardEnd, Sharding
 
 MODELS = ["--model", "mock/careful,mock/careless"]
 
@@ -50,7 +50,7 @@ def test_a_shard_that_fails_stops_the_run_before_the_whole(
         yield ShardEnd(2, 100, 7, "")  # an expectation on a part of the items says nothing
         yield ShardEnd(1, 1, 5, "error[R0402]: the budget does not go further")
 
-    monkeypatch.setattr(clusters, "run_shards", ended)
+    monkeypatch.setattr(run, "run_shards", ended)
     assert run_command(["run", spec, *MODELS, "--on", "ray", "--shards", "2"]) == 1
     told = capsys.readouterr().err
     assert "2 of 2 shards done, 12 calls asked" in told

@@ -15,7 +15,7 @@ from tests.kills.counting_server import serving
 from tests.kills.work import MODELS, ROLES, Work, place
 from tripos.cli.main import run_command
 from tripos.runs.clusters import Sharding, array_script
-from tripos.settings import ClusterConfig
+from tripos.settings.config import ClusterConfig
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs bash and signals")
 KEY = "sk-thisisasecret0123456789"

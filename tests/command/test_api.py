@@ -15,7 +15,7 @@ import pytest
 import tripos
 from tests.conftest import Command
 from tests.lengths import spread
-from tripos_runtime.models.mocks.mock import MockModel
+from tripos_runtime.models.mocks import MockModel
 
 LESSONS = Path(__file__).parents[1] / "compat/previous/prompt_reworded"
 JUDGES = {"judge": ("mock/careful:a", "mock/careless:b")}

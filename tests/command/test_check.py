@@ -12,9 +12,9 @@ import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
 from tests.each import each
-from tripos.ui import harmless
+from tripos.terminal import harmless
 from tripos_compiler.diagnostics.codes import CODES, find_page
-from tripos_compiler.diagnostics.wrapping import display_width
+from tripos_compiler.diagnostics.text_format import display_width
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "data" / "sarif-schema-2.1.0.json").read_text("utf-8"))
 ALLOW = "# allow W0309: the published file repeats a row"

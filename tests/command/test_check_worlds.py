@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.unproved import unproved, written
-from tripos.api.compilation import SpecSource
+from tripos.runs.compilation import SpecSource
 from tripos_compiler.compile import Compilation
 
 ROWS = [{"question": f"What is {n} * {n}?", "answer": f"It is {n * n}, surely."} for n in range(2, 8)]

@@ -12,10 +12,10 @@ import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
 from tests.lengths import spread
-from tripos_warehouse.measures.differences.jackknife import Half, remeasure
+from tripos_warehouse.measures.differences import Half, remeasure
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
-from tripos_warehouse.views.views import connect_run
 
 JUDGE = ("--role", "judge=mock/careful:j")
 

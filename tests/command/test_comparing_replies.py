@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
+from tripos_warehouse.maintenance.check import check_store
 from tripos_warehouse.query.statements import names_of
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.checking import check_store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """\
 benchmark essays "1.0.0" { languages en }

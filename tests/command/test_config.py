@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
+from tripos.errors import Failure
 from tripos.settings.config import Config
 from tripos.settings.environment import VARIABLES
 from tripos.settings.load import load_config, load_settings, with_options
-from tripos.settings.wiring import limits_of, prices_of
-from tripos.ui.failure import Failure
-from tripos_runtime.models import open_model
+from tripos.settings.runtime import limits_of, prices_of
+from tripos_runtime.models.families import open_model
 
 KEY = "sk-proj-4f1d9c0b7a6e5d3c2b1a"
 

@@ -17,9 +17,9 @@ import pytest
 
 from tests.conftest import Command, Outcome
 from tripos.settings.environment import VARIABLES
-from tripos_runtime.models.catalog import packages
+from tripos_runtime.models import readiness
+from tripos_warehouse.maintenance.compaction import MANY_COMMITS
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.compaction import MANY_COMMITS
 
 KEY = "kf83hf7shf-of-doctors-5521"
 """No form of a key that is known: only that it is one can tell."""
@@ -354,7 +354,7 @@ def bare(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("HOME", str(folder))
-    monkeypatch.setattr(packages, "is_there", lambda module: module != "google.auth")
+    monkeypatch.setattr(readiness, "is_there", lambda module: module != "google.auth")
     return folder
 
 

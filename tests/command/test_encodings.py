@@ -17,7 +17,7 @@ from tests.each import each
 from tests.lengths import ALL
 from tripos.cli.main import run_command
 from tripos.cli.parser import VERBS
-from tripos.ui import show_json, show_output, show_text, write_every_character
+from tripos.terminal import show_json, show_output, show_text, write_every_character
 
 SPEC = """\
 benchmark letters "1.0.0" {

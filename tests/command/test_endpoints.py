@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import Command
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """\
 benchmark demo "1.0.0" { languages en }

@@ -20,13 +20,12 @@ import pytest
 
 from tests.conftest import Command
 from tests.lengths import ALL
-from tripos.settings import env_files, load_env, split_env
-from tripos.settings.environment import OF_A_FILE, ROLE, VARIABLES
-from tripos.ui import Failure
+from tripos.errors import Failure
+from tripos.settings.environment import OF_A_FILE, ROLE, VARIABLES, env_files, load_env, split_env
 from tripos_compiler.plan import Settings
-from tripos_runtime.datasets import UNTRUSTED
-from tripos_runtime.models import Message, Request, open_embedding, open_model
-from tripos_runtime.models.base import Endpoint, ModelError
+from tripos_runtime.datasets.trust import UNTRUSTED
+from tripos_runtime.models import readiness
+from tripos_runtime.models.base import Endpoint, Message, ModelError, Request
 from tripos_runtime.models.catalog import (
     FOREIGN,
     KEYED,
@@ -36,11 +35,12 @@ from tripos_runtime.models.catalog import (
     every_variable,
     give_variables,
     key_names,
-    readiness,
     variable,
 )
-from tripos_runtime.models.over_http.direct import base_url_of, key_of, openai_headers
-from tripos_runtime.models.over_litellm.litellm_client import given_place
+from tripos_runtime.models.chat_completions import base_url_of, key_of, openai_headers
+from tripos_runtime.models.embeddings import open_embedding
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.litellm_models import given_place
 
 READ_BY_PROGRAMS = """
 LD_PRELOAD LD_LIBRARY_PATH LD_AUDIT DYLD_INSERT_LIBRARIES GCONV_PATH LOCPATH MALLOC_CONF GLIBC_TUNABLES TMPDIR HOME PATH

@@ -12,15 +12,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.cli.progress.display import EventLines, shown_progress
-from tripos.cli.progress.events import Events, progress_table
-from tripos.cli.progress.live_view import Moment
-from tripos.cli.progress.pace import Pace
-from tripos.cli.progress.summary import Ended, summary_data
-from tripos.ui.failure import Failure
-from tripos_runtime.asking.counters import CallCounters
+from tripos.cli.progress import Ended, EventLines, Events, Moment, Pace, progress_table, shown_progress, summary_data
+from tripos.errors import Failure
+from tripos_runtime.asking.progress import CallCounters
 from tripos_runtime.scheduling.budget import Budget
-from tripos_runtime.scheduling.endpoint_state import Snapshot
+from tripos_runtime.scheduling.endpoint import Snapshot
 
 DOCS = Path(__file__).parents[2] / "docs" / "settings.md"
 ENDPOINT = Snapshot("http://x/v1 K", ("x/y",), 2, 16, 3, 1, "ready")

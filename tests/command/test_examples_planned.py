@@ -12,7 +12,7 @@ import pytest
 
 from tripos_compiler.compile import compile_spec
 from tripos_compiler.plan import CallCount, Plan
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "docs" / "examples"

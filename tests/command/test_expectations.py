@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import binomtest
 
 from tests.conftest import Command
-from tripos_warehouse.statistics.design import detectable_difference, least_shown_share
+from tripos_warehouse.statistics.power import detectable_difference, least_shown_share
 
 SPEC = """\
 benchmark quiz "1.0.0" { languages en }

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import QUIZ, Command
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 MEASURES = """
 measure as_given  = mean(rubric) by evaluator

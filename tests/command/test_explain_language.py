@@ -6,10 +6,10 @@ import re
 
 from tests.conftest import Command
 from tests.each import each
-from tripos.cli.tools.explain import find_language_page, language_words
+from tripos.cli.help import find_language_page, language_words
 from tripos_compiler.constructs.table import CONSTRUCTS
-from tripos_compiler.language.figures.aggregates import AGGREGATES
-from tripos_compiler.language.library.table import FUNCTIONS
+from tripos_compiler.language.aggregates import AGGREGATES
+from tripos_compiler.library.registry import FUNCTIONS
 
 STATEMENTS = sorted({construct.starts_with for construct in CONSTRUCTS if construct.starts_with})
 

@@ -16,10 +16,9 @@ from openpyxl.utils.escape import unescape
 
 from tests.conftest import QUIZ, Command
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.every_eval_ever.export import AGGREGATE, INSTANCES, VERSION, check
-from tripos_warehouse.exports.tables import TableSource, write_csv
-from tripos_warehouse.exports.workbook import MOST_UNITS, write_workbook
-from tripos_warehouse.statistics.intervals.cells import mean_of_cells
+from tripos_warehouse.exports.every_eval_ever import AGGREGATE, INSTANCES, VERSION, check
+from tripos_warehouse.exports.tables import MOST_UNITS, TableSource, write_csv, write_workbook
+from tripos_warehouse.statistics.intervals import mean_of_cells
 
 MODELS = ("--model", "mock/careful,mock/careful:b", "--role", "judge=mock/careful:j,mock/careful:k")
 HELPED = QUIZ.replace("role judge panel", "role judge panel\nrole helper").replace(

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
-from tripos_warehouse.exports.distillation import choose_best
-from tripos_warehouse.exports.preferences import choose_pairs
 from tripos_warehouse.exports.replies import ExportedReply
+from tripos_warehouse.exports.training import choose_best, choose_pairs
 from tripos_warehouse.store.store import Store
 
 MODELS = ("--model", "mock/careful,mock/careful:b", "--role", "judge=mock/careful:j,mock/careful:k")

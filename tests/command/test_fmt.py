@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos_compiler.editing import formatter as formatting
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 ROOT = Path(__file__).parents[2]
 UNTIDY = "measure a=mean( x )\nmeasure bc=1\n"

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tripos.api.forecast import _usage
+from tripos.runs.forecast import _usage
 
 REPLIES = st.lists(st.tuples(st.integers(0, 30) | st.integers(0, 10**6), st.none() | st.integers(0, 9000)), min_size=1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tripos.settings.api_keys import HIDDEN, without_keys
+from tripos.settings.secrets import HIDDEN, without_keys
 
 
 def test_a_key_of_no_known_form_is_taken_out() -> None:

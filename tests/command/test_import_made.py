@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Command, Outcome
 from tests.lengths import spread
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """\
 benchmark written "1.0.0" { languages en }

@@ -11,7 +11,7 @@ import pytest
 from tests.command.test_import_scores import parts
 from tests.conftest import SHARED_DATA, Command, Outcome
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 GPT = "openai/gpt-x"
 REPLIES = [

@@ -13,10 +13,10 @@ from openpyxl import Workbook
 
 from tests.conftest import QUIZ, Command, Outcome
 from tests.lengths import spread
-from tripos_warehouse.ledger.given_scores import alone
+from tripos_warehouse.ledger.imported_scores import alone
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect, connect_run
+from tripos_warehouse.views.connect import connect, connect_run
 
 LONG = [
     {"scenario": "sums", "question": "1+1", "metric": "CLEAR", "score": "7", "reason": "short"},

@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import Command, Outcome
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 TEXTS = {"lab/a": "two", "lab/b": "2", "lab/c": "two"}
 """What three models said to one item: two of them the same."""

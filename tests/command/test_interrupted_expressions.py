@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import tripos as api
-from tripos.ui.failure import INTERRUPTED
+from tripos.errors import INTERRUPTED
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs signals")
 LONGEST_S = 120.0

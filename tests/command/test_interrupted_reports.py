@@ -10,7 +10,7 @@ import pytest
 
 import tripos as api
 from tests.conftest import Command
-from tripos.ui.failure import INTERRUPTED
+from tripos.errors import INTERRUPTED
 
 RUN = ("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a")
 ERRORS = (KeyboardInterrupt(), RuntimeError("Query interrupted"))

@@ -12,8 +12,8 @@ import pytest
 from rich.cells import cell_len
 
 from tests.conftest import Command
-from tripos.api.compilation import find_spec
-from tripos_warehouse.report import Board, Standing, mean_win_rates
+from tripos.runs.compilation import find_spec
+from tripos_warehouse.report.leaderboard import Board, Standing, mean_win_rates
 
 ITEMS = 12
 NUMBERS = """\

@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import Command
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """\
 benchmark written "1.0.0" { languages en, zh }

@@ -11,8 +11,8 @@ import pytest
 from tests.compiler.compiling import compile_files, plan_of
 from tests.conftest import QUIZ, Command
 from tripos_compiler.plan import Grade, Metric
-from tripos_compiler.plan.declarations import Outside
-from tripos_runtime.reading import read_metrics
+from tripos_compiler.plan.plan import Outside
+from tripos_runtime.reading.judgements import read_metrics
 
 NOUGHT = [
     {"scenario": "sums", "question": "1+1", "metric": "CLEAR", "score": 0},

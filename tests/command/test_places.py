@@ -9,9 +9,9 @@ import pytest
 
 from tests.conftest import Command
 from tests.each import each
-from tripos.cli.main import VERBS, build_parser
+from tripos.cli.parser import VERBS, build_parser
+from tripos.errors import USAGE, Failure
 from tripos.settings.load import load_config
-from tripos.ui.failure import USAGE, Failure
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
 

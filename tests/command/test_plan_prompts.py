@@ -59,7 +59,7 @@ def test_shots_and_arms_are_there(tripos: Command) -> None:
 def test_prompts_are_shown_without_a_forecast_and_in_python(quiz: Path, tripos: Command) -> None:
     models = ("--model", "mock/careful", "--role", "judge=mock/careful:a")
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("tripos.cli.runs.plan.plan_run", None)
+        patched.setattr("tripos.cli.plan.plan_run", None)
         shown = tripos("plan", "quiz.tripos", *models, "--prompts", "--json")
     assert shown.code == 0, shown.err
     planned = api.compile("quiz.tripos").plan(models=["mock/careful"], roles={"judge": "mock/careful:a"})

@@ -135,7 +135,7 @@ def test_a_store_that_may_only_be_read_is_read(
         raise StoreError("S0102", "permission denied", "")
 
     once("run", "quiz.tripos", *CAREFUL, "--json")
-    monkeypatch.setattr("tripos.api.forecast.open_ledger", refused)
+    monkeypatch.setattr("tripos.runs.forecast.open_ledger", refused)
     text = QUIZ.replace("Is the reply right?", "Is the reply correct?")
     (quiz / "quiz.tripos").write_text(text, "utf-8")
     assert counts(dry(tripos)) == (7, 3, 3)

@@ -17,7 +17,7 @@ import pytest
 
 from tests.conftest import Command
 from tripos_compiler.plan import Content, Ending, Form, ending_of, reply_status
-from tripos_warehouse.store import TABLES
+from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 
 SPEC = """\

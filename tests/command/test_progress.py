@@ -9,13 +9,24 @@ from collections.abc import Awaitable, Callable
 import pytest
 from rich.console import Console
 
-from tripos.cli.progress.display import ProgressLines, Screen, line, shown_progress
-from tripos.cli.progress.live_view import Moment, live_view, shown_lanes
-from tripos.cli.progress.pace import Pace
-from tripos.cli.progress.summary import Ended, counts, shares, summary_data, summary_lines
-from tripos_runtime.asking.counters import CallCounters
+from tripos.cli.progress import (
+    Ended,
+    Moment,
+    Pace,
+    ProgressLines,
+    Screen,
+    counts,
+    line,
+    live_view,
+    shares,
+    shown_lanes,
+    shown_progress,
+    summary_data,
+    summary_lines,
+)
+from tripos_runtime.asking.progress import CallCounters
 from tripos_runtime.scheduling.budget import Budget
-from tripos_runtime.scheduling.endpoint_state import Snapshot
+from tripos_runtime.scheduling.endpoint import Snapshot
 
 
 def a_tally(scenarios: int = 2) -> CallCounters:

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from tests.conftest import QUIZ, Command
-from tripos.runs.recordings import find_recording, open_recording
+from tripos.runs.records import find_recording, open_recording
 from tripos_runtime.models.base import Reply, Request
-from tripos_runtime.models.mocks.mock import MockModel
+from tripos_runtime.models.mocks import MockModel
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
 CONTENT = ("items", "samples", "judgements", "scores")

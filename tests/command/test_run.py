@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import ITEMS, QUIZ, Command
 from tests.lengths import sized
 from tripos.cli.main import run_command
-from tripos_warehouse.measures.sql import cells as cell_sql
+from tripos_warehouse.measures import figure_sql as cell_sql
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.annotation.assign import Assignment, AssignmentDesk, AssignmentOptions
-from tripos.annotation.grades_file import GradesFile
+from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions
+from tripos.annotation.sheet import GradesFile
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import get_plan
-from tripos_warehouse.views.views import connect_run
 
 SPEC = """\
 benchmark graded "1.0.0" { languages en }

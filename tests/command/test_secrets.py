@@ -16,7 +16,7 @@ import pytest
 from tests.conftest import Command
 from tests.lengths import spread
 from tripos_runtime.models.base import Endpoint
-from tripos_runtime.models.catalog.routes import path_of
+from tripos_runtime.models.catalog import path_of
 
 MODELS = {"direct": "openai/tester", "translated": "openai/o3-mini", "litellm": "perplexity/tester"}
 """A model for every way to reach one."""

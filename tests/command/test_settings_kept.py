@@ -11,9 +11,9 @@ import pytest
 from tests.conftest import Command
 from tests.runtime.test_settings import VALUES
 from tripos_compiler.plan import Settings
-from tripos_warehouse.exports.every_eval_ever.export import AGGREGATE, check
+from tripos_warehouse.exports.every_eval_ever import AGGREGATE, check
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 ALONE = ("chat_template",)
 """Settings that others exclude: a prompt `plain` is no question for a judge."""

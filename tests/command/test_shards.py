@@ -13,7 +13,7 @@ from tests.kills.contents import contents
 from tests.kills.work import KEPT, Work
 from tests.lengths import sized
 from tripos.cli.main import run_command
-from tripos_runtime.datasets import Shard
+from tripos_runtime.datasets.selection import Shard
 
 MODELS = ["--model", "mock/careful,mock/careless"]
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.releases.test_releases import LESSONS
-from tripos.ui import show_json, show_output, show_text, with_marks
+from tripos.terminal import show_json, show_output, show_text, with_marks
 
 PRODUCT = Path(__file__).parents[2] / "tripos"
 ODD = "x\x1b[8m\x1b]0;t\x07\u202etxt\u2066\x9b5m\x7f"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
-from tripos.api.compilation import find_spec, holds_parts
+from tripos.runs.compilation import find_spec, holds_parts
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ["specs/cjeval", "specs/edubench", "specs/mathtutorbench", "specs/teachbench"]

@@ -13,9 +13,8 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tests.lengths import spread
-from tripos.cli.main import build_parser
-from tripos.cli.reports.sql import quick_answer
-from tripos.cli.reports.sql_shell import Completer
+from tripos.cli.parser import build_parser
+from tripos.cli.sql import Completer, quick_answer
 
 MODELS = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careless:b")
 NAMES = {
@@ -152,7 +151,7 @@ def test_a_file_of_somebody_elses_is_not_written_over(ran: Command) -> None:
 )
 def test_the_quick_answer_is_the_same_as_the_other(ran: Command, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = ran("sql", query)
-    monkeypatch.setattr("tripos.cli.reports.sql.quick_answer", lambda options: False)
+    monkeypatch.setattr("tripos.cli.sql.quick_answer", lambda options: False)
     assert (quick.code, quick.out) == (0, ran("sql", query).out)
 
 

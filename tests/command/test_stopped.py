@@ -13,7 +13,7 @@ import pytest
 
 from tests.command.test_until import MANY, SPEC, run, settled, sums
 from tests.conftest import Command
-from tripos_warehouse.measures import OF_TWO_RUNS, STOPPED_EARLY, TOO_FAR_APART, UNFOLLOWED
+from tripos_warehouse.measures.measure_rows import OF_TWO_RUNS, STOPPED_EARLY, TOO_FAR_APART, UNFOLLOWED
 
 __all__ = ["sums"]
 TWICE = "measure twice = median(right)\n"

@@ -116,7 +116,7 @@ def test_what_makes_no_sense_with_a_person_is_refused(teach: Any, more: tuple[st
 
 
 def test_control_characters_of_a_student_are_spelt_out(tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tripos.cli.runs.teach import Terminal
+    from tripos.cli.run import Terminal
     from tripos_runtime.models.base import Message
 
     shown = io.StringIO()

@@ -20,10 +20,9 @@ from hypothesis import example, given, settings, strategies as st
 from tests.conftest import Command
 from tests.each import each
 from tests.lengths import sized
-from tripos.importing.outlines import read_outline
-from tripos.importing.trees import approve, tree_text
-from tripos.ui.failure import Failure
-from tripos_compiler.language.trees import ParsedTree, read_tree
+from tripos.errors import Failure
+from tripos.importing.trees import approve, read_outline, tree_text
+from tripos_compiler.library.functions.trees import ParsedTree, read_tree
 
 ALGEBRA = {"代数": {"集合": ["交集", "并集"], "逻辑": None}, "几何": ["圆"]}
 OUTLINES = {
@@ -277,9 +276,9 @@ def drafted(folder: Path, tripos: Command, once: Command, made_by_echo: None) ->
 @pytest.fixture
 def made_by_echo(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mocks say again what they were told."""
-    from tripos_runtime.models.mocks import mock
+    from tripos_runtime.models import mocks
 
-    monkeypatch.setattr(mock, "_careful_text", lambda request, key, chinese: request.messages[-1].content)
+    monkeypatch.setattr(mocks, "_careful_text", lambda request, key, chinese: request.messages[-1].content)
 
 
 def test_the_outlines_of_a_run_are_one_draft_in_the_order_of_their_items(drafted: Path, tripos: Command) -> None:
@@ -428,9 +427,9 @@ def test_what_was_placed_is_counted_by_the_subject_of_the_questions(
 def test_questions_without_a_place_are_counted_with_the_reason(
     placed: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tripos_runtime.models.mocks import mock
+    from tripos_runtime.models import mocks
 
-    monkeypatch.setattr(mock, "points_chosen", lambda messages, value, key: {name: [] for name in value})
+    monkeypatch.setattr(mocks, "points_chosen", lambda messages, value, key: {name: [] for name in value})
     assert tripos("run", "s.tripos", *ROLES).code == 0
     report = tripos("report")
     assert "question: 3 given up; rejected: require 6" in report.out

@@ -12,10 +12,10 @@ import pytest
 
 from tests.conftest import Command
 from tests.lengths import spread
-from tripos.cli.progress.summary import Ended, summary_data, summary_lines
-from tripos_runtime.asking.counters import CallCounters
+from tripos.cli.progress import Ended, summary_data, summary_lines
+from tripos_runtime.asking.progress import CallCounters
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """\
 benchmark sums "1.0.0" { languages en }

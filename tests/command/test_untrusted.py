@@ -16,9 +16,9 @@ import tripos as api
 from tests.conftest import Command
 from tests.releases.test_releases import LESSONS, release
 from tripos.api.errors import ReleaseError, RunError, SpecError
-from tripos.cli.main import VERBS, build_parser
+from tripos.cli.parser import VERBS, build_parser
+from tripos.errors import Failure
 from tripos.settings.trust import time_limit, trust_in
-from tripos.ui.failure import Failure
 from tripos_runtime.datasets import trust as trusting
 
 SPEC = """benchmark mine "1.0.0" { languages en }

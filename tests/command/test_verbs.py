@@ -15,9 +15,8 @@ import pytest
 
 from tests.conftest import QUIZ, Command
 from tests.unit_errors import figure
-from tripos.cli.main import build_parser
-from tripos.cli.parser import show_failure
-from tripos.ui.failure import Failure
+from tripos.cli.parser import build_parser, show_failure
+from tripos.errors import Failure
 from tripos_compiler.plan import Plan
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careless:b")
@@ -204,7 +203,7 @@ def test_explain_prints_the_page_and_lists_the_codes(tripos: Command) -> None:
 
 
 def test_a_bug_of_ours_says_so_and_shows_no_trace(quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripos.cli.specs.check.find_spec", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("tripos.cli.check.find_spec", lambda *_, **__: 1 / 0)
     done = tripos("check", "quiz.tripos")
     assert done.code == 70
     assert done.err.startswith("internal error: ZeroDivisionError")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.ui.terminal import harmless
-from tripos_warehouse.formats.text_table import fold
+from tripos.terminal import harmless
+from tripos_warehouse.tables.text import fold
 
 CHAIN = """\
 benchmark chain "1.0.0" { languages en }
@@ -157,7 +157,7 @@ def test_what_is_not_there_is_an_error_with_a_hint(ran: Path, tripos: Command, k
 
 
 def test_a_beginning_that_fits_several_names_some(ran: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripos.cli.reports.provenance.SHORTEST", 1)
+    monkeypatch.setattr("tripos.runs.provenance.SHORTEST", 1)
     ids = [
         row["id"]
         for row in rows(tripos, "select score_id as id from main.scores union all select sample_id from main.samples")

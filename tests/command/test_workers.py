@@ -12,8 +12,8 @@ import tripos
 from tests.kills.contents import contents
 from tests.kills.work import KEPT, Work
 from tripos.cli.main import run_command
-from tripos.settings import divided
-from tripos_runtime.scheduling import Limits
+from tripos.settings.runtime import divided
+from tripos_runtime.scheduling.limits import Limits
 
 MODELS = ["--model", "mock/careful,mock/careless"]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.compiler.stand_in_releases import StandInReleases
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 ROOT = Path(__file__).parents[2]
 EDUBENCH = ROOT / "specs" / "edubench"

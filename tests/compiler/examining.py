@@ -10,18 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.diagnostics import Diagnostic, Diagnostics
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.diagnostics.formats import to_data, to_sarif
-from tripos_compiler.diagnostics.text import render_text
-from tripos_compiler.diagnostics.wrapping import printable
+from tripos_compiler.diagnostics.diagnostic import Diagnostic, Diagnostics
+from tripos_compiler.diagnostics.renderers import render_text, to_data, to_sarif
+from tripos_compiler.diagnostics.text_format import printable
 from tripos_compiler.editing.formatter import Unparsable, format_text, same
-from tripos_compiler.language.library import MediumKind
+from tripos_compiler.library.media import MediumKind
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.inputs import DataError, FoundFile
 from tripos_compiler.source.text import Source, Span
 from tripos_compiler.syntax.parser import parse
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 MENDED_BY_ITS_MESSAGE = frozenset({"E0101", "E0403", "E0301", "E0306"})
 """Codes that may come without help: what was expected is in the message, or more would fit than is worth a list."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from random import Random
 
 from tripos_compiler.constructs.table import CONSTRUCTS
-from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.syntax.automaton import Token
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.syntax.grammar import Token
 from tripos_compiler.syntax.lexer import raw_tokens
 
 EXPRESSION = re.compile(

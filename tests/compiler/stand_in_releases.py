@@ -9,7 +9,7 @@ import json
 import re
 from pathlib import Path
 
-from tripos_compiler.language.changes.versions import version_order
+from tripos_compiler.language.plan_diff import version_order
 from tripos_compiler.source.inputs import FoundRelease, ReleaseRequest, UnfitRelease
 
 

@@ -7,7 +7,7 @@ import math
 from hypothesis import given, strategies as st
 
 from tests.each import each
-from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
+from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
 
 ALL = each("aggregate", AGGREGATES.values())
 PROMISED = """mean median stdev count share f1 pass_at pass_all kendall_w kendall_tau spearman krippendorff_alpha

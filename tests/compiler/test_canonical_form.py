@@ -16,10 +16,10 @@ from tests import changed_fields
 from tests.changed_fields import STEPS, changed
 from tests.compiler.compiling import ROOT, compile_file, compile_text, plan_of
 from tests.each import each
+from tripos_compiler.lowering.fingerprints import StepFingerprints
 from tripos_compiler.plan import Grade, Judging, Part, Plan, Settings, Step
 from tripos_compiler.plan.base import canonical, digest
 from tripos_compiler.resolve.program import Program
-from tripos_compiler.statements.analysis.fingerprints import StepFingerprints
 
 NAMES = ("cjeval", "edubench", "mathtutorbench", "teachbench")
 EXAMPLES = [ROOT / "docs" / "examples" / f"{name}.tripos" for name in NAMES]
@@ -44,7 +44,7 @@ builtins.Literal = typing.Literal
 import json, sys
 from pathlib import Path
 from tripos_compiler.compile import compile_spec
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 found = {}
 for path in sys.argv[1:]:

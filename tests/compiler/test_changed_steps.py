@@ -11,7 +11,7 @@ import pytest
 from tests import changed_fields
 from tests.changed_fields import REPLY, STEPS, changed
 from tests.each import each
-from tripos_compiler.language.changes.steps import reply_changes, step_changes
+from tripos_compiler.language.plan_diff import reply_changes, step_changes
 from tripos_compiler.plan import (
     Ask,
     Axis,

@@ -14,16 +14,15 @@ from compiling import compile_files
 from hypothesis import given, settings, strategies
 
 from tests.lengths import spread
-from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.resolve.declared_names import resolve
-from tripos_compiler.resolve.program import Program
-from tripos_compiler.resolve.scope import Copy, Field, KnownCopies
-from tripos_compiler.secrecy.copies import comparisons, copies as contents
-from tripos_compiler.secrecy.copies.comparisons import copies_by_field, unmarked_copies
-from tripos_compiler.secrecy.copies.containment import look_at, said_together
-from tripos_compiler.statements.datasets.ordering import lower_datasets
-from tripos_compiler.statements.declarations.declarations import lower_axes, lower_benchmark
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.lowering.declarations import lower_axes, lower_benchmark
+from tripos_compiler.lowering.generated_datasets import lower_datasets
+from tripos_compiler.resolve.files import resolve
+from tripos_compiler.resolve.program import Copy, Field, KnownCopies, Program
+from tripos_compiler.secrecy import copies as comparisons, copies as contents
+from tripos_compiler.secrecy.copies import copies_by_field, unmarked_copies
+from tripos_compiler.secrecy.row_matching import look_at, said_together
+from tripos_runtime.datasets.data_files import DataFolders
 
 HEAD = 'benchmark b "1.0.0" { languages en }\n'
 ROWS = [

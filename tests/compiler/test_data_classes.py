@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from tripos_compiler.source import dataclass as ours
+from tripos_compiler.source.data_classes import dataclass as ours
 
 Decorator = Callable[..., Any]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.compiler.compiling import compile_text
-from tripos_compiler.diagnostics import Diagnostic, Label, render_text
-from tripos_compiler.source import Source, Span
+from tripos_compiler.diagnostics.diagnostic import Diagnostic, Label
+from tripos_compiler.diagnostics.renderers import render_text
+from tripos_compiler.source.text import Source, Span
 
 SPEC = """benchmark demo "1.0.0" {{ languages en }}
 role candidate compared

@@ -9,10 +9,10 @@ import pytest
 from compiling import ROOT, compile_text
 from hypothesis import given, settings, strategies as st
 
-from tripos_compiler.diagnostics import Diagnostic, Label, nearest
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.diagnostics.formats import to_data
-from tripos_compiler.diagnostics.text import display_width, render_text, summary
+from tripos_compiler.diagnostics.diagnostic import Diagnostic, Label, nearest
+from tripos_compiler.diagnostics.renderers import render_text, summary, to_data
+from tripos_compiler.diagnostics.text_format import display_width
 from tripos_compiler.source.text import Source, Span
 
 HEAD = 'benchmark demo "1.0.0" { languages en }\nrole candidate compared\n'

@@ -13,9 +13,9 @@ from sacrebleu.metrics.ter import TER
 
 from tests.compiler.compiling import compile_files
 from tests.lengths import sized
-from tripos_compiler.editing import format_text
-from tripos_compiler.language.library import FUNCTIONS
-from tripos_warehouse.statistics.corpus_metrics import corpus_metric
+from tripos_compiler.editing.formatter import format_text
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_warehouse.statistics.metrics import corpus_metric
 
 WORDS = (
     *("café", "Ångström", "Việt", "độc", "서울특별시", "It's", "don't", '"so"', "42", "3.14", "x-y", "Zürich", "Fuß"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.each import each
-from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.library.functions.answers.exams import option_letters, right_or_wrong
+from tripos_compiler.library.functions.multiple_choice import option_letters, right_or_wrong
+from tripos_compiler.library.registry import FUNCTIONS
 
 LETTERS = [
     ("B", "B"),

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies
 
 from tests.compiler.compiling import compile_text, plan_of
-from tripos_compiler.language.figures import settling_figure
+from tripos_compiler.language.sequential_stopping import settling_figure
 from tripos_compiler.plan import Constant, Expectation, Formula, Measured
 
 SPEC = """

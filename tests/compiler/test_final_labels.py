@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.lengths import spread
-from tripos_compiler.language.library.functions.answers.final_numbers import final_number
-from tripos_compiler.language.library.partiality import Unread
+from tripos_compiler.library.functions.answers import final_number
+from tripos_compiler.library.signature import Unread
 
 ANNOUNCED = {
     "en": (

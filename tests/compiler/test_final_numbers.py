@@ -7,8 +7,8 @@ from hypothesis import given, strategies as st
 
 from tests.conftest import SHARED_DATA
 from tests.each import each
-from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.library.partiality import Unread
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.signature import Unread
 
 final_number = FUNCTIONS["final_number"].python
 same_number = FUNCTIONS["same_number"].python

@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 from tests.compiler.compiling import compile_files
 from tests.lengths import sized
-from tripos_compiler.resolve import Binding
-from tripos_compiler.typing.foreign_holes import foreign_holes
+from tripos_compiler.resolve.program import Binding
+from tripos_compiler.typecheck.templates import foreign_holes
 
 SPEC = """\
 benchmark demo "1.0.0" { languages en }

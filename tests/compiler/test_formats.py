@@ -12,10 +12,9 @@ import jsonschema
 import pytest
 from compiling import ROOT, compile_file, compile_files
 
-from tripos_compiler.diagnostics import Diagnostic, Edit, Label
 from tripos_compiler.diagnostics.codes import CODES, find_page
-from tripos_compiler.diagnostics.formats import to_data, to_github, to_sarif
-from tripos_compiler.diagnostics.suppressions import Silenced
+from tripos_compiler.diagnostics.diagnostic import Diagnostic, Edit, Label, Silenced
+from tripos_compiler.diagnostics.renderers import to_data, to_github, to_sarif
 from tripos_compiler.source.text import Source, Span
 
 SCHEMA = json.loads((ROOT / "tests" / "data" / "sarif-schema-2.1.0.json").read_text("utf-8"))

@@ -16,11 +16,9 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from tests.each import each
 from tests.lengths import sized
-from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.diagnostics.wrapping import display_width
-from tripos_compiler.editing.columns import TYPES
-from tripos_compiler.editing.format_tokens import Scan
-from tripos_compiler.editing.formatter import Unfaithful, Unparsable, format_text, require_faithful, same
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.diagnostics.text_format import display_width
+from tripos_compiler.editing.formatter import TYPES, Scan, Unfaithful, Unparsable, format_text, require_faithful, same
 from tripos_compiler.source.text import Source, find_comments
 from tripos_compiler.source.tree import Block
 from tripos_compiler.syntax.parser import parse
@@ -162,7 +160,7 @@ def test_columns_are_counted_in_cells_of_a_terminal() -> None:
 
 
 def test_every_simple_type_makes_a_field() -> None:
-    types = pytest.importorskip("tripos_compiler.typing.types")
+    types = pytest.importorskip("tripos_compiler.typecheck.types")
     assert set(types.SIMPLE) <= TYPES
 
 

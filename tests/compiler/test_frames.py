@@ -8,9 +8,9 @@ import unicodedata
 from hypothesis import example, given, settings, strategies as st
 
 from tests.lengths import sized
-from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import BoolType, ChoiceType
-from tripos_runtime.reading import read
+from tripos_runtime.reading.typed import read
 
 LETTERS = ("A", "B", "C", "D")
 ENGLISH = (("correct", "partially correct", "incorrect"), ("high", "medium", "low"), ("comply", "refuse", "partial"))

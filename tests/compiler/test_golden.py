@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from compiling import ROOT, compile_file
 
-from tripos_compiler.diagnostics.text import display_width, render_text, summary
+from tripos_compiler.diagnostics.renderers import render_text, summary
+from tripos_compiler.diagnostics.text_format import display_width
 
 BROKEN = ROOT / "tests" / "golden" / "broken"
 SPECS = sorted(BROKEN.glob("*.tripos"))

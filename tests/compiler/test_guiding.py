@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.library.partiality import Undefined
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.signature import Undefined
 
 best_bleu = FUNCTIONS["best_bleu"].python
 coverage = FUNCTIONS["coverage"].python

@@ -12,8 +12,8 @@ from compiling import compile_files, compile_text
 from hypothesis import given, strategies as st
 
 from tests.each import each
-from tripos_compiler.language.library import notated_type, type_notation
-from tripos_compiler.language.library.functions.answers.json_parts import json_part
+from tripos_compiler.library.functions.answers import json_part
+from tripos_compiler.library.types import notated_type, type_notation
 from tripos_compiler.plan import IntegerType, JsonType, ListType, RecordType, arguments_fitting
 
 NAMES = st.text(alphabet="ab.0 é", min_size=1, max_size=3)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from compiling import ROOT, compile_file
 
-from tripos_compiler.diagnostics.text import render_text
+from tripos_compiler.diagnostics.renderers import render_text
 
 SPECS = sorted((ROOT / "tests" / "golden" / "leaks").glob("*.tripos"))
 

@@ -9,11 +9,10 @@ from hypothesis import given, strategies as st
 
 from tests.each import each
 from tests.lengths import spread
-from tripos_compiler.language.library.functions.answers.exams import option_letters
-from tripos_compiler.language.library.functions.answers.extraction import choice_letters
-from tripos_compiler.language.library.functions.answers.options import chosen_option
-from tripos_compiler.language.library.functions.layout import lettered, letters_for, numbered
-from tripos_compiler.language.library.partiality import Undefined
+from tripos_compiler.library.functions.answers import choice_letters
+from tripos_compiler.library.functions.multiple_choice import chosen_option, option_letters
+from tripos_compiler.library.functions.texts import lettered, letters_for, numbered
+from tripos_compiler.library.signature import Undefined
 
 REPLIES = (
     *(

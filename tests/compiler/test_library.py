@@ -11,8 +11,9 @@ from hypothesis import given, strategies as st
 
 from tests.each import each
 from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.library import FUNCTIONS, Path, Tree
-from tripos_compiler.language.library.partiality import Undefined
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.signature import Undefined
+from tripos_compiler.library.types import Path, Tree
 from tripos_compiler.plan import Call, Literal_
 
 TEXTS = st.text(max_size=40)

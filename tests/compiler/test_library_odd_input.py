@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.lengths import sized
-from tripos_compiler.language.library import FUNCTIONS, Function
-from tripos_compiler.language.library.partiality import Unread
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.signature import Function, Unread
 
 LONG = sized(4_000, 100_000)
 BAD_FOR_PATTERNS = [

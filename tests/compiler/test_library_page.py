@@ -11,14 +11,14 @@ import re
 from pathlib import Path
 
 from tests.each import each
-from tripos_compiler.diagnostics import Diagnostics
+from tripos_compiler.constructs.reference import functions_page, functions_table
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.language.evaluation import evaluate
-from tripos_compiler.language.library.page import functions_page, functions_table
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.source.inputs import NoData
 from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
-from tripos_compiler.typing.expressions import Elaborator
+from tripos_compiler.typecheck.expressions import Elaborator
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "language" / "functions.md"

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tests.each import each
-from tripos_compiler.language.library import FUNCTIONS, GROUPS, Function, define, fits, join, type_notation
-from tripos_compiler.language.library.types import TURN
+from tripos_compiler.library.registry import FUNCTIONS, GROUPS
+from tripos_compiler.library.signature import Function, define
+from tripos_compiler.library.types import TURN, fits, join, type_notation
 from tripos_compiler.plan import (
     BoolType,
     ChoiceType,

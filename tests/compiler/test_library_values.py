@@ -16,10 +16,12 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from tests.lengths import sized
 from tripos_compiler.language.evaluation import Fault, NoValue, Unavailable, evaluate
-from tripos_compiler.language.figures.value_ranges import Ranges
-from tripos_compiler.language.library import FUNCTIONS, Function, fits, type_notation
-from tripos_compiler.language.library.patterns import (
+from tripos_compiler.language.intervals import Ranges
+from tripos_compiler.library.definedness import lack_of
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.signature import (
     Exactly,
+    Function,
     ListOf,
     OneOf,
     OptionalPattern,
@@ -30,7 +32,7 @@ from tripos_compiler.language.library.patterns import (
     Variable,
     Whatever,
 )
-from tripos_compiler.language.library.totality import lack_of
+from tripos_compiler.library.types import fits, type_notation
 from tripos_compiler.plan import (
     TOOL_CALL,
     Binary,

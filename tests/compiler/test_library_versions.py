@@ -20,9 +20,10 @@ import pytest
 from compiling import compile_files, plan_of
 
 from tests.each import each
-from tripos_compiler.language.library import FUNCTIONS, Function, table as versions
-from tripos_compiler.language.library.partiality import Undefined
-from tripos_compiler.statements.analysis import fingerprints
+from tripos_compiler.library import registry as versions
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.signature import Function, Undefined
+from tripos_compiler.lowering import fingerprints
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "library.json"
 UPDATING = bool(os.environ.get("TRIPOS_UPDATE_GOLDEN"))

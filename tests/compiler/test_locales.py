@@ -11,10 +11,10 @@ from hypothesis import given, strategies as st
 from tests.compiler.compiling import compile_files, plan_of
 from tests.each import each
 from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.library.partiality import Unread
-from tripos_compiler.language.replies.locales import convention_of
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.signature import Unread
 from tripos_compiler.plan import Plan, Score
+from tripos_compiler.replies.number_tokens import convention_of
 
 READERS = ("last_number", "final_number", "number")
 WAYS = {

@@ -12,7 +12,7 @@ from tests.conftest import SHARED_DATA
 from tests.lengths import spread
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Data, Made, Plan, Ref, Walk
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 DESIGN = SHARED_DATA.parent / "design" / "examples"
 OWN = Path(__file__).parents[1] / "data" / "design"

@@ -12,7 +12,9 @@ from tests.compiler.compiling import compile_text
 from tests.compiler.counting import steps
 from tests.each import each
 from tests.lengths import sized
-from tripos_compiler.diagnostics import MOST_SHOWN, Diagnostic, render_text, wrap
+from tripos_compiler.diagnostics.diagnostic import Diagnostic
+from tripos_compiler.diagnostics.renderers import MOST_SHOWN, render_text
+from tripos_compiler.diagnostics.text_format import wrap
 
 HEAD = """benchmark demo "1.0.0" { languages en }
 role candidate compared

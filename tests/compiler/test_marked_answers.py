@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import SHARED_DATA
 from tests.each import each
 from tests.lengths import sized
-from tripos_compiler.language.library.functions.answers.exams import option_letters, right_or_wrong
+from tripos_compiler.library.functions.multiple_choice import option_letters, right_or_wrong
 
 LETTERS = [
     ("选项B和D都正确，因此选BD", "BD"),

@@ -14,12 +14,10 @@ from tests.each import each
 from tripos_compiler.compile import Compilation
 from tripos_compiler.plan import Aggregate, Constant, Formula, Measure, Measured, Missing, Plan
 from tripos_compiler.plan.base import named
-from tripos_warehouse.measures import sql_of
-from tripos_warehouse.measures.sql.cells import CellsSql
-from tripos_warehouse.measures.sql.figures import figure_query
-from tripos_warehouse.measures.sql.influences import Leaf, leaf_tables
-from tripos_warehouse.measures.sql.means import PlainMean
-from tripos_warehouse.measures.sql.parts import Cut, Parts, Weights
+from tripos_warehouse.measures.figure_sql import CellsSql, figure_query, sql_of
+from tripos_warehouse.measures.influences import Leaf, leaf_tables
+from tripos_warehouse.measures.query import Cut, Parts, Weights
+from tripos_warehouse.measures.rows import PlainMean
 
 HEAD = """\
 benchmark demo "1.0.0" { languages en }

@@ -7,7 +7,7 @@ import random
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tripos_compiler.language.contamination.near_duplicates import ALIKE, NearTexts, jaccard_overlap, runs_of
+from tripos_compiler.language.near_duplicates import ALIKE, NearTexts, jaccard_overlap, runs_of
 
 
 @pytest.mark.parametrize(

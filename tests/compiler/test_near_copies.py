@@ -7,8 +7,14 @@ import random
 import pytest
 
 from tests.lengths import sized
-from tripos_compiler.language.contamination.near_copies import LONG, NEARLY, NearCopies
-from tripos_compiler.language.contamination.near_duplicates import jaccard_overlap, letters_and_digits, runs_of
+from tripos_compiler.language.near_duplicates import (
+    LONG,
+    NEARLY,
+    NearCopies,
+    jaccard_overlap,
+    letters_and_digits,
+    runs_of,
+)
 
 WORDS = ["".join(random.Random(n).choices("abcdefgh函数线性", k=5)) for n in range(80)]
 

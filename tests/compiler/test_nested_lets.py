@@ -15,9 +15,8 @@ from compiling import compile_file, plan_of
 
 from tests.each import each
 from tests.lengths import sized
-from tripos_compiler.language import Unavailable, evaluate
-from tripos_compiler.language.evaluation.expressions import _value
-from tripos_compiler.plan import (
+from tripos_compiler.language.evaluation import Unavailable, _value, evaluate
+from tripos_compiler.plan import (  # fmt: skip
     Binary,
     Call,
     Each,
@@ -34,7 +33,7 @@ from tripos_compiler.plan import (
     share,
     unshared,
     written,
-)  # fmt: skip
+)
 
 Done = TypeVar("Done")
 FEW, MANY = 10, 20

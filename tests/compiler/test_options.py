@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.each import each
-from tripos_compiler.language.library.functions.answers.options import chosen_option
+from tripos_compiler.library.functions.multiple_choice import chosen_option
 
 NUMBERS = ("3", "5", "8", "13")
 WORDS = ("细胞膜", "细胞核", "核糖体", "细胞质基质")

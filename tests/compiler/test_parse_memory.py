@@ -12,12 +12,11 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 
 from tests.each import each
 from tests.lengths import sized
-from tripos_compiler.diagnostics import Diagnostics
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.source.text import Source, Span
 from tripos_compiler.source.tree import Block, Entry, Name, Node, Text
-from tripos_compiler.syntax.lexer import Ending
+from tripos_compiler.syntax.lexer import KEPT_PARSES, Ending, ParseMemory, Piece, split_pieces
 from tripos_compiler.syntax.parser import parse
-from tripos_compiler.syntax.pieces import KEPT_PARSES, ParseMemory, Piece, split_pieces
 
 SPECS = {path.name: path.read_text("utf-8") for path in sorted(EDUBENCH.glob("*.tripos"))}
 SCRAPS = [

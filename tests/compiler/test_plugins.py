@@ -10,13 +10,12 @@ from hypothesis import given, settings, strategies as st
 
 from tests.each import each
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.language.library import type_notation
+from tripos_compiler.library.types import type_notation
 from tripos_compiler.plan import Grade, Plan, Plugin, Score
-from tripos_compiler.resolve.memory import Memory
-from tripos_compiler.resolve.plugins.loading import plugin_version
-from tripos_compiler.resolve.plugins.signatures import Unusable, parse_python
+from tripos_compiler.resolve.incremental import Memory
+from tripos_compiler.resolve.python_functions import Unusable, parse_python, plugin_version
 from tripos_compiler.source.text import Source
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 HEAD = 'benchmark demo "1.0.0" { languages en }\nrole candidate compared\n'
 BODY = """

@@ -12,21 +12,21 @@ from pathlib import Path
 import regex
 from hypothesis import given, strategies as st
 
-from tripos_compiler.language.library.functions.answers import exams
-from tripos_compiler.language.replies import locales, number_labels, number_text, numbers
-from tripos_compiler.language.replies.late_patterns import LatePattern
-from tripos_compiler.syntax import grammar_tables, pieces
+from tripos_compiler.library.functions import multiple_choice
+from tripos_compiler.replies import number_tokens, numbers, numbers as number_labels
+from tripos_compiler.replies.text import LatePattern
+from tripos_compiler.syntax import grammar, lexer
 from tripos_runtime.reading import plain_text
 
-MODULES = (locales, exams, number_labels, number_text, numbers, plain_text)
+MODULES = (number_tokens, multiple_choice, number_labels, number_tokens, numbers, plain_text)
 GROUP = re.compile(r"\)(?:[*+?]|\{[\d,]+\}|\{\{[\d,]+\}\})\+|\(\?>")
 POSSESSIVE = re.compile(r"[*+?}]\+|\(\?>")
 PARTED = re.compile(r"""["']\s*[rRbBfF]*["']""")
 """Between two parts of a string."""
 ROOT = Path(__file__).parents[2]
 ALLOWED = {
-    "compiler/tripos_compiler/syntax/grammar_tables.py": 1,  # a lexer: each repeated part is a whole token
-    "compiler/tripos_compiler/language/library/functions/answers/exams.py": 1,  # held below
+    "compiler/tripos_compiler/syntax/grammar.py": 1,  # a lexer: each repeated part is a whole token
+    "compiler/tripos_compiler/library/functions/multiple_choice.py": 1,  # held below
 }
 PATTERNS = [
     pattern
@@ -48,7 +48,7 @@ def test_groups_are_not_repeated_possessively() -> None:
                     name = path.relative_to(ROOT).as_posix()
                     found[name] = found.get(name, 0) + 1
     assert found == ALLOWED
-    assert grammar_tables and pieces
+    assert grammar and lexer
 
 
 @given(st.text(alphabet="0123456789 ,.'’\u00a0\u066b-()ABCDEFx:、选项andor答案\n/;*", max_size=30))

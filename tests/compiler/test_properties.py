@@ -18,14 +18,13 @@ from slips import SLIPS, Slip
 from tests.lengths import sized
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.constructs.table import CONSTRUCTS
-from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.diagnostics.formats import to_data
-from tripos_compiler.diagnostics.text import render_text
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.diagnostics.renderers import render_text, to_data
 from tripos_compiler.plan import Plan
 from tripos_compiler.source.inputs import FoundFile
 from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 SPECS = {path.name: path.read_text("utf-8") for path in sorted(EDUBENCH.glob("*.tripos"))}
 SHARED = {

@@ -12,8 +12,7 @@ import pytest
 from compiling import compile_files, plan_of
 
 from tests.each import each
-from tripos_compiler.resolve.plugins.pure_names import SAFE_MODULES, safe_name, unsafe_attribute
-from tripos_compiler.resolve.plugins.purity import why_impure
+from tripos_compiler.resolve.purity import SAFE_MODULES, safe_name, unsafe_attribute, why_impure
 
 PURE = {
     "a pattern": 'import re\nP = re.compile(r"\\d+", re.I | re.M)\ndef f(t: str) -> bool:\n    return bool(P.search(t))\n',

@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from tests.compiler.compiling import compile_files, compile_text, plan_of
 from tests.lengths import sized
 from tripos_compiler.language.evaluation import Unavailable, evaluate
-from tripos_compiler.language.figures.value_ranges import ranges_of, score_spans
+from tripos_compiler.language.intervals import ranges_of, score_spans
 from tripos_compiler.plan import Binary, Call, Expr, Get, Literal_, Ref, Unary
 
 PLAN = plan_of(

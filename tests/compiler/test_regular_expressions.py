@@ -11,9 +11,9 @@ import pytest
 
 from tests.each import each
 from tests.lengths import sized
-from tripos_compiler.language.library.functions.regular_expressions import NotLinearError, finder, searcher
-from tripos_compiler.language.library.functions.texts import is_no_pattern
-from tripos_compiler.language.library.partiality import Wrong
+from tripos_compiler.library.functions.regular_expressions import NotLinearError, finder, searcher
+from tripos_compiler.library.functions.texts import is_no_pattern
+from tripos_compiler.library.signature import Wrong
 
 ATOMS = (
     *"ab1_ .é中",

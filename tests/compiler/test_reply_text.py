@@ -7,7 +7,7 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
-from tripos_compiler.language.replies.text import TAGS, ReplyText, comparable
+from tripos_compiler.replies.text import TAGS, ReplyText, comparable
 
 CASES = [
     ("B", "B", None),

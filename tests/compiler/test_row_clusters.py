@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.compiler.compiling import compile_files, plan_of
-from tripos_compiler.language import RowClusters, item_id
+from tripos_compiler.language.contexts import RowClusters
+from tripos_compiler.language.rows import item_id
 from tripos_compiler.plan import Plan
 
 SPEC = """\

@@ -22,7 +22,7 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 WHO = RecordType(fields={"a": TextType(), "b": ListType(of=TextType())})
 TURNS = [{"speaker": "Teacher", "text": "Why?"}, {"speaker": "Student", "text": "Because."}]

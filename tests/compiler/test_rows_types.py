@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import IntegerType, ListType, OptionalType, Type
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.source.inputs import NoData
 from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
-from tripos_compiler.typing.types import read_type
+from tripos_compiler.typecheck.types import read_type
 
 MAYBE = OptionalType(of=IntegerType(low=1, high=5))
 

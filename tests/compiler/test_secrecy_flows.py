@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given, strategies as st
 
-from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import Call, Ref
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.secrecy.flows import UNORDERED, Flows, SourcePlaces

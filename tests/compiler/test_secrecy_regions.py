@@ -9,7 +9,7 @@ from hypothesis import example, given, strategies as st
 
 from tripos_compiler.language.evaluation import evaluate
 from tripos_compiler.plan import Binary, Expr, Items, Literal_, Ref, Unary
-from tripos_compiler.secrecy.regions import Condition, are_disjoint, conditions
+from tripos_compiler.secrecy.labels import Condition, are_disjoint, conditions
 
 WORDS, NUMBERS = ("a", "b", "c"), (0, 1, 2, 2.5, 3)
 ROWS = [{"split": word, "n": number, "sound": sound} for word, number, sound in product(WORDS, NUMBERS, (True, False))]

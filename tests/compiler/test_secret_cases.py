@@ -18,7 +18,7 @@ from test_cases import Place, expected
 from tests.each import each
 from tests.lengths import spread
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 CASES = ROOT / "tests" / "cases" / "secret"
 LEAKS = sorted(CASES.glob("leaks/*/*.tripos"))

@@ -12,8 +12,8 @@ from test_secret_cases import HONEST, LEAKS, case_name
 from tests.each import each
 from tests.lengths import sized, spread
 from tripos_compiler.compile import compile_spec
-from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.worlds.trial import WorldTrial, try_worlds
+from tripos_runtime.datasets.data_files import DataFolders
+from tripos_runtime.secrecy_trial.trial import WorldTrial, try_worlds
 
 
 def of_case(path: Path, pairs: int) -> WorldTrial:

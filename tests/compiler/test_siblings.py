@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tests.compiler.compiling import compile_text
-from tripos_compiler.language.library import FUNCTIONS, Path
-from tripos_compiler.language.library.functions.trees import examples_for, siblings
+from tripos_compiler.library.functions.trees import examples_for, siblings
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.types import Path
 
 ROWS = [
     {"n": 1, "at": ["A / x"]},

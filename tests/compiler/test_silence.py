@@ -9,9 +9,7 @@ from compiling import compile_files
 from hypothesis import given, settings, strategies as st
 
 from tripos_compiler.compile import Compilation
-from tripos_compiler.diagnostics import Diagnostic, Label
-from tripos_compiler.diagnostics.model import deny
-from tripos_compiler.diagnostics.suppressions import split_silenced
+from tripos_compiler.diagnostics.diagnostic import Diagnostic, Label, deny, split_silenced
 from tripos_compiler.source.text import Source, Span
 
 ROWS = '{"question": "2 + 2?"}\n{"question": "2 + 2?"}\n'

@@ -7,7 +7,7 @@ from itertools import product
 
 from hypothesis import given, settings, strategies as st
 
-from tripos_compiler.language.subsets import PlacedItem, draw_subset
+from tripos_compiler.language.contexts import PlacedItem, draw_subset
 from tripos_compiler.plan import Subset
 
 STRATA, LEVELS = "xy", "abcd"

@@ -13,9 +13,17 @@ import pytest
 from compiling import EDUBENCH
 from lark import Lark, Tree
 
-from tripos_compiler.syntax import grammar_tables as kept
-from tripos_compiler.syntax.automaton import Branch, Machine, Token
-from tripos_compiler.syntax.grammar_tables import GRAMMAR, GrammarTables, build_tables, cache_folder, tables_of
+from tripos_compiler.syntax import grammar as kept
+from tripos_compiler.syntax.grammar import (
+    GRAMMAR,
+    Branch,
+    GrammarTables,
+    Machine,
+    Token,
+    build_tables,
+    cache_folder,
+    tables_of,
+)
 from tripos_compiler.syntax.lexer import raw_tokens
 
 TEXT = Path(kept.__file__).with_name(GRAMMAR).read_text("utf-8")

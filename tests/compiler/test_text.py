@@ -7,10 +7,9 @@ from textwrap import dedent
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from tripos_compiler.diagnostics import Diagnostic, Label
-from tripos_compiler.diagnostics.suppressions import Silenced
-from tripos_compiler.diagnostics.text import render_silenced, render_text
-from tripos_compiler.diagnostics.wrapping import display_width, wrap
+from tripos_compiler.diagnostics.diagnostic import Diagnostic, Label, Silenced
+from tripos_compiler.diagnostics.renderers import render_silenced, render_text
+from tripos_compiler.diagnostics.text_format import display_width, wrap
 from tripos_compiler.source.text import Source, Span
 
 SPEC = Source(

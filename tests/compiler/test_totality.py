@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 from tests.each import each
 from tests.lengths import sized
 from tripos_compiler.language.evaluation import NoValue, Unavailable, evaluate
-from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.library.totality import facts_of, find_lacks, implied, known_of
+from tripos_compiler.library.definedness import facts_of, find_lacks, implied, known_of
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import Binary, Call, Each, Expr, Items, Literal_, Loop, Ref, Unary
 
 N, XS = Ref(path=("n",)), Ref(path=("xs",))

@@ -6,7 +6,7 @@ import pytest
 from compiling import compile_file
 from test_cases import CASES
 
-from tripos_compiler.diagnostics import localized
+from tripos_compiler.diagnostics.i18n import localized
 
 ENGLISH = 34
 """How many texts of these diagnostics stay English, for their values fit no template. Lower it, never raise it."""

@@ -12,7 +12,7 @@ import yaml
 from compiling import ROOT, compile_files, plan_of
 
 from tests.each import each
-from tripos_compiler.language.trees import DEEPEST, read_tree
+from tripos_compiler.library.functions.trees import DEEPEST, read_tree
 
 SPEC = """\
 benchmark demo "1.0.0" {{ languages en }}

@@ -7,7 +7,7 @@ from compiling import compile_text, plan_of
 
 from tests.each import each
 from tripos_compiler.compile import compile_spec
-from tripos_compiler.language.changes import find_changes
+from tripos_compiler.language.plan_diff import find_changes
 
 BEFORE = """benchmark demo "1.2.3" { title "Demo", languages en }
 role candidate compared

@@ -124,7 +124,7 @@ def test_no_input_becomes_part_of_a_command(tmp_path: Path) -> None:
 
 
 def test_the_words_of_the_action_are_those_of_the_command_line(tmp_path: Path) -> None:
-    from tripos.cli.main import build_parser
+    from tripos.cli.parser import build_parser
 
     said = build_parser("check").parse_args(["check", "--format", "github", "--data=d", "--deny=x", "--", "a", "-b"])
     assert (said.paths, said.data, said.deny) == (["a", "-b"], ["d"], ["x"])
@@ -138,7 +138,7 @@ def test_the_words_of_the_action_are_those_of_the_command_line(tmp_path: Path) -
 
 
 def test_the_hooks_call_verbs_that_are_there() -> None:
-    from tripos.cli.main import VERBS
+    from tripos.cli.parser import VERBS
 
     assert {each["entry"].split()[1] for each in HOOKS} == {"fmt", "check"} <= set(VERBS)
     assert all(re.search(each["files"], "specs/mine.tripos") for each in HOOKS)

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.each import each
-from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import BoolType, ChoiceType, Type
-from tripos_runtime.reading import read
+from tripos_runtime.reading.typed import read
 
 PAGE = Path(__file__).parents[2] / "docs/language/answers.md"
 LETTERS = ChoiceType(values=("A", "B", "C", "D"))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from tests.conftest import Command
 from tests.docs.test_docs import blocks
-from tripos_warehouse.query.answers import run_query
+from tripos_warehouse.query.results import run_query
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 
 def recipe(heading: str) -> str:

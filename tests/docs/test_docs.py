@@ -23,23 +23,23 @@ import duckdb
 import pytest
 
 from tests.each import each
-from tripos.api.compilation import find_spec
-from tripos.cli.main import build_parser, run_command
+from tripos.cli.main import run_command
+from tripos.cli.parser import build_parser
+from tripos.errors import GOOD, INTERRUPTED, SOME_FAILED, USAGE
+from tripos.runs.compilation import find_spec
 from tripos.settings.config import CheckConfig, Config, EndpointConfig, LimitsConfig, PriceConfig
 from tripos.settings.environment import OTHERS, VARIABLES
-from tripos.ui.failure import GOOD, INTERRUPTED, SOME_FAILED, USAGE
-from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.diagnostics.text import render_text
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.diagnostics.renderers import render_text
 from tripos_compiler.plan import outcomes as statuses
 from tripos_compiler.plan.outcomes import OK, PROVIDER_ERROR as FAILED, SCORED, TRUNCATED
 from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
-from tripos_runtime.models.mocks.mock import CHARACTERS
-from tripos_warehouse.query.answers import run_query
-from tripos_warehouse.store.schemas import TABLES
+from tripos_runtime.models.mocks import CHARACTERS
+from tripos_warehouse.query.results import run_query
+from tripos_warehouse.store.schemas import TABLES, TableSchema
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.store.table_schema import TableSchema
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 DOCS = Path(__file__).parents[2] / "docs"
 README = "../README.md"

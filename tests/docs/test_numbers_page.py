@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.each import each
-from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.library.partiality import Unread
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.signature import Unread
 from tripos_compiler.plan import IntegerType, Metric, NumberType, Type
-from tripos_runtime.reading import read, read_metrics
+from tripos_runtime.reading.judgements import read_metrics
+from tripos_runtime.reading.typed import read
 
 PAGE = Path(__file__).parents[2] / "docs/language/numbers.md"
 FUNCTIONS_OF_NUMBERS = ("number", "last_number", "final_number")

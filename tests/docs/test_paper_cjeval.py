@@ -12,7 +12,7 @@ import pytest
 
 from tests.conftest import SHARED_DATA, Command
 from tests.each import each
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
 
 ROOT = Path(__file__).parents[2]

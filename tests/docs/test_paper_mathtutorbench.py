@@ -16,8 +16,8 @@ import pytest
 from tests.bench.floors import RULES, rule, solutions, words
 from tests.conftest import SHARED_DATA, Command
 from tests.each import each
-from tripos.api.compilation import find_spec
-from tripos.training.reward.pairing import pairs_of
+from tripos.runs.compilation import find_spec
+from tripos.training.reward_pairs import pairs_of
 from tripos_compiler.language.rows import read_turns
 from tripos_compiler.plan import Pairing, Plan
 from tripos_runtime.datasets.cases import CaseSource

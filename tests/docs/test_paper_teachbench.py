@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Ask, Converse, Plan, Walk
 
 ROOT = Path(__file__).parents[2]

@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 from tests.docs.prose import docstring_faults, faults_in, helps_of, messages_of
-from tripos.cli.main import build_parser
+from tripos.cli.parser import build_parser
 
 ROOT = Path(__file__).parents[2]
 LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse", "tripos")

@@ -11,15 +11,8 @@ from collections.abc import Iterable
 from tests.docs.test_docs import DOCS
 from tests.runtime.provider_forms import CASES
 from tests.runtime.test_providers import KEYS, TESTED
-from tripos_runtime.models.catalog import (
-    FOREIGN,
-    LITELLM,
-    PROVIDERS,
-    LitellmProvider,
-    needs_of,
-)
-from tripos_runtime.models.catalog.packages import package_error
-from tripos_runtime.models.catalog.readiness import OF_OPENAI, OTHERWISE
+from tripos_runtime.models.catalog import FOREIGN, LITELLM, PROVIDERS, LitellmProvider
+from tripos_runtime.models.readiness import OF_OPENAI, OTHERWISE, needs_of, package_error
 
 PAGE = DOCS / "providers.md"
 BEGIN, END = "<!-- providers -->\n", "<!-- end of providers -->\n"

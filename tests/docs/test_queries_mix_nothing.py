@@ -19,9 +19,9 @@ import pytest
 
 from tests.docs.test_docs import PAGES, Block, blocks, queries, run_into
 from tests.each import each
-from tripos_warehouse.query.functions import add_functions
+from tripos_warehouse.query.connection import add_functions
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect, snippet
+from tripos_warehouse.views.connect import connect, snippet
 
 METRIC, JUDGE, PERSON = "IFTC", "mock/careful:a", "human/anna"
 PARTS = {

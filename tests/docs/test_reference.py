@@ -15,9 +15,9 @@ from tripos_compiler.constructs.reference import PAGES, SLOTS, filled, page_of, 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.statements import read_statements
 from tripos_compiler.constructs.table import CONSTRUCTS, Construct
-from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.language.figures.aggregates import AGGREGATES
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.language.aggregates import AGGREGATES
 from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
 

@@ -15,9 +15,9 @@ import pytest
 from tests.conftest import Command
 from tests.docs.test_docs import DOCS, PAGES, READMES
 from tests.view.chromium import PROGRAM, Page, shown
-from tripos.cli.tools.docs import find_address
-from tripos.ui.failure import Failure
-from tripos_compiler.diagnostics import CODES
+from tripos.cli.help import find_address
+from tripos.errors import Failure
+from tripos_compiler.diagnostics.codes import CODES
 
 GROUPS = ["First hour", "Language", "Running", "Results", "Sharing", "Reference", "Internals"]
 
@@ -109,8 +109,8 @@ def test_every_code_has_its_place_in_the_site(site: Path) -> None:
 def test_an_installation_without_the_site_says_how_to_get_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:
-    monkeypatch.setattr("tripos.cli.tools.docs.HANDBOOK", tmp_path / "handbook")
-    monkeypatch.setattr("tripos.cli.tools.docs.BUILDER", tmp_path / "build.py")
+    monkeypatch.setattr("tripos.cli.help.HANDBOOK", tmp_path / "handbook")
+    monkeypatch.setattr("tripos.cli.help.BUILDER", tmp_path / "build.py")
     done = tripos("docs", "--print")
     assert (done.code, done.out) == (2, "")
     assert "error[R0215]: this installation came without the documentation" in done.err
@@ -119,8 +119,8 @@ def test_an_installation_without_the_site_says_how_to_get_it(
 def test_the_command_prints_the_address_of_a_page(
     site: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:
-    monkeypatch.setattr("tripos.cli.tools.docs.HANDBOOK", site)
-    monkeypatch.setattr("tripos.cli.tools.docs.BUILDER", tmp_path / "build.py")
+    monkeypatch.setattr("tripos.cli.help.HANDBOOK", site)
+    monkeypatch.setattr("tripos.cli.help.BUILDER", tmp_path / "build.py")
     opened: list[str] = []
     monkeypatch.setattr("webbrowser.open", opened.append)
     assert tripos("docs", "E0501", "--print").out == f"{(site / 'codes/E05.html').as_uri()}#e0501\n"
@@ -143,8 +143,8 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "docs/site").mkdir(parents=True)
     (tmp_path / "docs/site/build.py").write_text(BUILDS)
     (tmp_path / "tripos").mkdir()
-    monkeypatch.setattr("tripos.cli.tools.docs.HANDBOOK", tmp_path / "tripos/handbook")
-    monkeypatch.setattr("tripos.cli.tools.docs.BUILDER", tmp_path / "docs/site/build.py")
+    monkeypatch.setattr("tripos.cli.help.HANDBOOK", tmp_path / "tripos/handbook")
+    monkeypatch.setattr("tripos.cli.help.BUILDER", tmp_path / "docs/site/build.py")
     return tmp_path
 
 

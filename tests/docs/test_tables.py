@@ -18,9 +18,9 @@ import pytest
 from tests.docs.test_docs import DOCS, EDUBENCH_RUN, heard
 from tripos.cli.main import run_command
 from tripos_warehouse.query.statements import names_of
+from tripos_warehouse.store.schemas import MEANINGS, OF_TABLES, meaning
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.column_docs import MEANINGS, OF_TABLES, meaning
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 PAGE = DOCS / "tables.md"
 BEGIN, END = "<!-- columns -->\n", "<!-- end of columns -->\n"

@@ -16,8 +16,8 @@ from pygments.token import Comment, Keyword, Name, Number, Operator, String, _To
 from editors.vscode.generate import files, grammar
 from tests.each import each
 from tests.editors.specs import EXAMPLE, EXTENSION, SPECS
-from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.diagnostics.text import render_text
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.diagnostics.renderers import render_text
 from tripos_compiler.editing.highlighting import TriposLexer
 from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse

@@ -111,7 +111,7 @@ def test_operators_in_words_are_no_names() -> None:
 
 
 def test_the_types_are_those_of_the_compiler() -> None:
-    from tripos_compiler.typing.types import GENERIC, SIMPLE
+    from tripos_compiler.typecheck.types import GENERIC, SIMPLE
 
     assert set(TYPES) == {*SIMPLE, *GENERIC, "choice"}
 

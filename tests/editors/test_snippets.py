@@ -8,8 +8,8 @@ from editors.vscode.generate import snippets, written
 from tests.each import each
 from tripos_compiler.constructs.statements import read_statements
 from tripos_compiler.constructs.table import CONSTRUCTS, Construct
-from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.diagnostics.text import render_text
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.diagnostics.renderers import render_text
 from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
 

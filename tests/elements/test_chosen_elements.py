@@ -10,11 +10,12 @@ import pytest
 from tests.conftest import Command
 from tests.field.running import figures_in, lines
 from tests.runtime.foretelling import Bench, calls
-from tripos.cli.reports.provenance import find
+from tripos.runs.provenance import find
 from tripos_runtime.models.base import Request
 from tripos_warehouse.report.comparison import Side, compare
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views import connect_run, get_selected
+from tripos_warehouse.views.connect import connect_run
+from tripos_warehouse.views.runs import get_selected
 
 SPEC = """\
 benchmark t "1.0.0" { languages en }

@@ -11,7 +11,7 @@ import pytest
 
 from tests.field.running import Figures, figures_of, lines
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect_run
+from tripos_warehouse.views.connect import connect_run
 
 SPEC = """\
 benchmark lives "1.0.0" { languages en }

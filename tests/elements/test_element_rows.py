@@ -13,12 +13,12 @@ import pytest
 
 from tests.field.running import Figures, figures_of, lines
 from tests.unit_errors import figure
-from tripos.cli.reports.provenance import find
-from tripos.cli.reports.why import lines_of
+from tripos.cli.trace import lines_of
+from tripos.runs.provenance import find
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.run_rows import element_rows
-from tripos_warehouse.views.views import connect_run
 
 SPEC = """\
 benchmark health "1.0.0" { languages en }

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
-from tripos_runtime.drivers.bindings import result_bindings
+from tripos_runtime.drivers.lookup import result_bindings
 from tripos_runtime.models.base import Request
 
 MOST = 6

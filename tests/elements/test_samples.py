@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos_runtime.models.base import Request
 
 SAMPLES = 5

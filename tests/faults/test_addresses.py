@@ -48,7 +48,7 @@ def test_a_server_that_speaks_no_tls(bench: Path, tripos: Command) -> None:
 def test_a_server_that_is_silent_within_the_tls_handshake(
     bench: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tripos_runtime.models.over_http.connections.CONNECT_S", 0.1)
+    monkeypatch.setattr("tripos_runtime.models.http.CONNECT_S", 0.1)
     with serving({}) as server:
         assert "HTTPS_PROXY" in stops(bench, tripos, f"https://127.0.0.1:{server.port}/v1")
         assert not server.asked

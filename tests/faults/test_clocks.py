@@ -22,9 +22,9 @@ from tests.faults.server import GOOD, FaultServer, Writer, serving
 from tests.lengths import sized
 from tests.warehouse.keeping import PRINTS, committed, name, sample, unit
 from tripos_warehouse.ledger.opening import open_ledger
+from tripos_warehouse.maintenance.compaction import collect, compact
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep import collect, compact
-from tripos_warehouse.views import connect
+from tripos_warehouse.views.connect import connect
 
 DAYS = (0, 400, -400, 3, -3)
 

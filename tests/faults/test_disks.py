@@ -40,8 +40,8 @@ def refuse(number: int, path: str | None = None) -> Callable[..., Any]:
 @pytest.mark.parametrize(
     ("verb", "place", "number"),
     [
-        (("check", "quiz.tripos"), "tripos.cli.specs.check.find_spec", errno.ENOSPC),
-        (("plan", "quiz.tripos"), "tripos_runtime.datasets.data_folders.DataFolders.rows", errno.ENOSPC),
+        (("check", "quiz.tripos"), "tripos.cli.check.find_spec", errno.ENOSPC),
+        (("plan", "quiz.tripos"), "tripos_runtime.datasets.data_files.DataFolders.rows", errno.ENOSPC),
         (("list",), "tripos_warehouse.store.store.Store.commits", errno.EDQUOT),
     ],
 )
@@ -194,6 +194,6 @@ def test_a_value_that_python_does_not_have_is_printed(quiz: Path, tripos: Comman
 def test_an_error_of_another_file_is_not_put_down_to_the_spec(
     quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tripos_runtime.datasets.data_folders.DataFolders.rows", refuse(errno.EIO, "items.jsonl"))
+    monkeypatch.setattr("tripos_runtime.datasets.data_files.DataFolders.rows", refuse(errno.EIO, "items.jsonl"))
     done = tripos("check", "quiz.tripos")
     assert "cannot read items.jsonl" in done.err and "cannot read quiz.tripos" not in done.err

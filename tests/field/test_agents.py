@@ -17,7 +17,7 @@ import pytest
 from tests.conftest import Command
 from tests.field.running import Figures, figures_in, lines
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect_run
+from tripos_warehouse.views.connect import connect_run
 
 TASKS, TRIALS, TURNS = 40, 4, 8
 STOP = "###STOP###"

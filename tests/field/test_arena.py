@@ -12,7 +12,7 @@ import pytest
 
 from tests.field.running import Answers, Figures, figures_in, lines
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect_run
+from tripos_warehouse.views.connect import connect_run
 
 SPEC = """
 benchmark arena "1.0.0" { languages en }

@@ -17,7 +17,7 @@ import pytest
 from tests.field.running import Figures, figures_in, lines
 from tripos_warehouse.measures.confusion import figure_tables
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect_run
+from tripos_warehouse.views.connect import connect_run
 
 SPEC = """
 benchmark claims "1.0.0" { languages en }

@@ -16,17 +16,17 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tests.field.running import figures_of, lines
-from tripos_runtime.asking.functions.code import sandbox
-from tripos_runtime.asking.functions.code.runner import CodeRunner, Guest
+from tripos_runtime.asking.functions import code_runner
+from tripos_runtime.asking.functions.code_runner import CodeRunner, Guest
 from tripos_runtime.asking.functions.protocol import Broken, Failed, Outcome, ScorerRequest, Value
 from tripos_runtime.asking.functions.settings import ProgramLimits
 
-HERE = Path(sandbox.__file__).parent
+HERE = Path(code_runner.__file__).parent
 
 
 def has_sandbox() -> bool:
     try:
-        sandbox.sandbox_command(unsandboxed=False)
+        code_runner.sandbox_command(unsandboxed=False)
     except Broken:
         return False
     return True
@@ -283,7 +283,7 @@ def test_a_sandbox_that_is_ended_from_outside_says_nothing_about_the_code(monkey
 
 @needs_sandbox
 def test_what_is_in_the_sandbox_is_read_and_not_written() -> None:
-    words = sandbox.sandbox_command(unsandboxed=False)
+    words = code_runner.sandbox_command(unsandboxed=False)
     text = (
         "import os\n"
         "for place in ('/', '/tmp', '/dev', '/dev/shm', '/usr', os.path.expanduser('~'), '/proc/1'):\n"
@@ -291,7 +291,7 @@ def test_what_is_in_the_sandbox_is_read_and_not_written() -> None:
         "    except OSError: pass\n"
         "print(sorted(os.environ), os.path.exists('/etc/passwd'), os.path.exists('/work'))\n"
     )
-    ended = subprocess.run([*words, *sandbox.python_command(text)], capture_output=True, text=True, check=False)
+    ended = subprocess.run([*words, *code_runner.python_command(text)], capture_output=True, text=True, check=False)
     told = {"LC_ALL", "PWD", "PYTHONHASHSEED", "PYTHONIOENCODING"}
     assert ended.stdout == f"{sorted(told)} False False\n", ended.stderr
 

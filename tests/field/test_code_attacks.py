@@ -21,8 +21,9 @@ from tests.field.attacks import ANSWERS, ATTACKS, NEED_FILES, SLOW
 from tests.field.running import lines
 from tests.field.test_code import SPEC, TASKS, needs_sandbox
 from tests.lengths import sized
-from tripos_runtime.asking.functions.code import CodeRunner, ProgramRunner, runner, sandbox
-from tripos_runtime.asking.functions.code.confined import DEVICES
+from tripos_runtime.asking.functions import code_runner
+from tripos_runtime.asking.functions.code_runner import CodeRunner, ProgramRunner
+from tripos_runtime.asking.functions.inside.confined import DEVICES
 from tripos_runtime.asking.functions.protocol import Broken, Outcome, ScorerRequest, Value
 
 PLACES = ("load", "call", "load and call", "thread")
@@ -74,8 +75,8 @@ def held(kind: str, attack: str, answer: str = "wrong", place: str = "load and c
 @pytest.fixture(params=["sandboxed", "unsandboxed"])
 def mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "unsandboxed":
-        monkeypatch.setattr(sandbox, "sandbox_program", lambda: None)
-    elif (fault := sandbox.sandbox_fault()) is not None:
+        monkeypatch.setattr(code_runner, "sandbox_program", lambda: None)
+    elif (fault := code_runner.sandbox_fault()) is not None:
         pytest.skip(fault)
     return str(request.param)
 
@@ -157,17 +158,17 @@ class NoLandlock:
         assert "def without_files" in text
         return text.replace("def without_files", cls.ABSENT, 1)
 
-    read = staticmethod(runner.guest_text)
+    read = staticmethod(code_runner.guest_text)
 
 
 @pytest.fixture
 def no_landlock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(runner, "guest_text", NoLandlock.text)
+    monkeypatch.setattr(code_runner, "guest_text", NoLandlock.text)
     yield
 
 
 def test_root_executes_nothing_without_sandbox_and_landlock(no_landlock: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "sandbox_program", lambda: None)
+    monkeypatch.setattr(code_runner, "sandbox_program", lambda: None)
     if os.getuid() != 0:
         pytest.skip("for root alone: another user is held by the rights of its files")
     with pytest.raises(Broken, match="root executes code only in a sandbox") as refused:
@@ -178,7 +179,7 @@ def test_root_executes_nothing_without_sandbox_and_landlock(no_landlock: None, m
 def test_attacks_on_the_verdict_fail_without_sandbox_and_landlock(
     no_landlock: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "sandbox_program", lambda: None)
+    monkeypatch.setattr(code_runner, "sandbox_program", lambda: None)
     if os.getuid() == 0:
         pytest.skip("for users who are not root: root is refused")
     draws = random.Random(1)
@@ -236,11 +237,11 @@ def changed(found):
 
 def walk(words: list[str], python: list[str], roots: list[str], *, confined: bool) -> tuple[int, set[tuple[str, str]]]:
     """Return how many places a Python tried to change, and what it changed where."""
-    common = runner.guest_text("candidate.py").partition('if __name__ == "__main__"')[0]
+    common = code_runner.guest_text("candidate.py").partition('if __name__ == "__main__"')[0]
     text = f"{common}\n{WALK}\nfound = [each for root in {roots} for each in listed(root, {sized(False, True)})]\n"
     text += f"assert {confined} is False or confine(900, 2 ** 33)\nprint((len(found), set(changed(found)) or None))\n"
     ended = subprocess.run(
-        [*words, *python, text], capture_output=True, text=True, check=False, cwd="/", env=sandbox.ENVIRONMENT
+        [*words, *python, text], capture_output=True, text=True, check=False, cwd="/", env=code_runner.ENVIRONMENT
     )
     assert ended.returncode == 0, ended.stderr
     places, wrote = ast.literal_eval(ended.stdout)
@@ -250,7 +251,7 @@ def walk(words: list[str], python: list[str], roots: list[str], *, confined: boo
 def pythons() -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield the users that a walk can be run as: a name, the words before a sandbox, and those that start Python. Root
     becomes `nobody` too, by `setpriv`, with a Python that every user may read."""
-    own = sandbox.python_command("")[:-1]
+    own = code_runner.python_command("")[:-1]
     yield "root" if os.getuid() == 0 else "a user", [], own
     as_nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs", "--bounding-set=-all"]
     if os.getuid() == 0 and shutil.which("setpriv"):
@@ -273,7 +274,7 @@ def without_prefix(words: list[str], python: str) -> list[str]:
 @pytest.mark.parametrize("confined", [False, True], ids=["mounts alone", "confined"])
 def test_nothing_in_a_sandbox_can_be_written(confined: bool) -> None:
     for user, before, python in pythons():
-        words = [*before, *without_prefix(sandbox.sandbox_command(unsandboxed=False), python[0])]
+        words = [*before, *without_prefix(code_runner.sandbox_command(unsandboxed=False), python[0])]
         places, wrote = walk(words, python, ["/"], confined=confined)
         assert places > 1000, user
         if confined:
@@ -351,22 +352,22 @@ def test_a_program_of_a_strange_folder_is_not_taken_for_bubblewrap(
     monkeypatch.setenv("HOME", "/nowhere")
     path = os.pathsep.join((".", "", "../own", str(tmp_path / "here"), str(tmp_path / "open")))
     monkeypatch.setenv("PATH", path)
-    assert sandbox.sandbox_program() is None
+    assert code_runner.sandbox_program() is None
     monkeypatch.setenv("PATH", f"{path}{os.pathsep}{tmp_path / 'own'}")
-    assert sandbox.sandbox_program() == str(tmp_path / "own" / "bwrap")
+    assert code_runner.sandbox_program() == str(tmp_path / "own" / "bwrap")
     monkeypatch.chdir(tmp_path)
-    assert sandbox.sandbox_program() is None
+    assert code_runner.sandbox_program() is None
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert sandbox.sandbox_program() == str(tmp_path / "here" / "bwrap")
-    monkeypatch.setattr(sandbox, "SYSTEM_PROGRAMS", (str(tmp_path / "open"),))
-    assert sandbox.sandbox_program() == str(tmp_path / "open" / "bwrap")
+    assert code_runner.sandbox_program() == str(tmp_path / "here" / "bwrap")
+    monkeypatch.setattr(code_runner, "SYSTEM_PROGRAMS", (str(tmp_path / "open"),))
+    assert code_runner.sandbox_program() == str(tmp_path / "open" / "bwrap")
 
 
 def test_no_other_process_of_the_user_opens_the_files_and_the_memory_of_a_run(tmp_path: Path) -> None:
     """Code without a sandbox runs beside the run that asks for its verdict, which cannot be dumped."""
     if os.getuid() == 0:
         pytest.skip("root opens everything, and code of its replies has no privileges of root")
-    script = "from tripos_runtime.asking.functions.code.sandbox import hide_memory\nhide_memory()\nprint(1, flush=True)\ninput()"
+    script = "from tripos_runtime.asking.functions.code_runner import hide_memory\nhide_memory()\nprint(1, flush=True)\ninput()"
     with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as hidden:
         assert hidden.stdout is not None and hidden.stdout.readline()
         for name in ("mem", "environ", "fd/0", "maps"):

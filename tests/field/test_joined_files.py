@@ -175,9 +175,10 @@ def test_worlds_that_differ_in_a_joined_secret_ask_the_same(here: Path, tripos: 
 
 
 def test_a_joined_file_that_changes_while_the_run_starts_stops_it(here: Path) -> None:
-    from tripos.api.compilation import find_spec
-    from tripos_compiler.source import DataError
-    from tripos_runtime.datasets import CaseSource, Selection
+    from tripos.runs.compilation import find_spec
+    from tripos_compiler.source.inputs import DataError
+    from tripos_runtime.datasets.cases import CaseSource
+    from tripos_runtime.datasets.selection import Selection
 
     found = find_spec("claims.tripos")
     compilation = found.compile()

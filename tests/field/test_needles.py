@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import Command
 from tests.field.running import figures_of
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 
 PROGRAM = '''
 """Haystacks of several lengths, with a number at several depths."""

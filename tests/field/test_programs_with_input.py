@@ -15,7 +15,7 @@ from tests.conftest import Command
 from tests.each import each
 from tests.field.running import figures_of, lines
 from tests.field.test_code import HERE, needs_sandbox
-from tripos_runtime.asking.functions.code.programs import ProgramRunner, same_output
+from tripos_runtime.asking.functions.code_runner import ProgramRunner, same_output
 from tripos_runtime.asking.functions.protocol import Failed, Outcome, ScorerRequest, Value
 from tripos_runtime.asking.functions.settings import ProgramLimits
 

@@ -16,10 +16,10 @@ import pytest
 from tests.conftest import Command
 from tests.field.running import Figures, figures_of, lines
 from tripos.view.files import ViewFiles
-from tripos_compiler.language.changes import are_comparable
-from tripos_warehouse.report.boards import kept_boards
+from tripos_compiler.language.plan_diff import are_comparable
+from tripos_warehouse.report import named_boards
 from tripos_warehouse.statistics import user_functions
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 METRICS = '''"""Figures of a whole set."""
 
@@ -307,7 +307,7 @@ measure highest = largest(size)
 def test_a_board_with_python_is_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its value depends on what this user may execute here, which no commit of the store tells."""
     python = "def largest(values: list[float]) -> float:\n    return max(values)\n"
-    monkeypatch.setattr(kept_boards, "MANY_BYTES", 0)
+    monkeypatch.setattr(named_boards, "MANY_BYTES", 0)
     monkeypatch.setattr(user_functions, "_admitted", {})
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     questions = lines([{"q": f"Question {number}?"} for number in range(7)])
@@ -315,7 +315,7 @@ def test_a_board_with_python_is_not_kept(tmp_path: Path, monkeypatch: pytest.Mon
     store = Store.open(tmp_path / "results", create=False)
 
     def values() -> list[float]:
-        [board] = kept_boards.leaderboard_of(store, comparable=are_comparable)
+        [board] = named_boards.leaderboard_of(store, comparable=are_comparable)
         return [each.value for each in board.standings]
 
     def shown() -> list[bytes | None]:

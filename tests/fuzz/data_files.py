@@ -17,8 +17,8 @@ from typing import Any
 
 from tests.compiler.examining import examine
 from tests.fuzz.trying import BrokenRule, Refused
-from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.datasets.files.formats import document_in, placed_in, rows_in, unpacked_digest
+from tripos_runtime.datasets.data_files import DataFolders
+from tripos_runtime.datasets.formats import document_in, placed_in, rows_in, unpacked_digest
 
 ROWS: list[dict[str, Any]] = [
     {"question": "1+1", "answer": "2", "options": ["1", "2"], "n": 3, "score": 4.5, "right": True, "hint": None},

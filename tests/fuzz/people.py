@@ -23,17 +23,17 @@ from tests.fuzz.data_files import folder, put
 from tests.fuzz.mutators import mutated_text, written
 from tests.fuzz.stores import say
 from tests.fuzz.trying import BrokenRule, Refused
-from tripos.annotation.assign import Assignment
-from tripos.annotation.batch import Answers, Batch, HandedReply, WantedGrade
-from tripos.annotation.gradable import GradableReply, ShownReply, ShownScale
-from tripos.annotation.grades_file import FORMAT, GradesFile, read_grades
-from tripos.annotation.grading_page import GradingPage
-from tripos.annotation.ingest import check
-from tripos.annotation.sheet import read_sheet, sheet_bytes
-from tripos.importing import read_mapping, read_scores, read_table, settle
+from tripos.annotation.assignment import Assignment
+from tripos.annotation.batch import Answers, Batch, HandedReply, WantedGrade, check
+from tripos.annotation.page import GradingPage
+from tripos.annotation.replies import GradableReply, ShownReply, ShownScale
+from tripos.annotation.sheet import FORMAT, GradesFile, read_grades, read_sheet, sheet_bytes
+from tripos.importing.rows import read_mapping, read_table, settle
+from tripos.importing.scores import read_scores
 from tripos.view.server import HOST, LOG, app_of, runner_of
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect_run, get_plan
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
+from tripos_warehouse.views.runs import get_plan
 
 AT = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 TOKEN = "t" * 32

@@ -16,11 +16,11 @@ from pydantic import ValidationError
 from tests.fuzz.data_files import folder, put
 from tests.fuzz.stores import say
 from tests.fuzz.trying import BrokenRule, Refused
-from tripos.api.compilation import find_spec
-from tripos.releases.fetching.locations import BAD_ZIP, unpack
+from tripos.releases.locations import BAD_ZIP, unpack
 from tripos.releases.manifest import canonical, checksum_line
 from tripos.releases.opening import open_release
-from tripos.releases.publishing.release import ReleaseInput, make_release
+from tripos.releases.publish import ReleaseInput, make_release
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
 
 LESSONS = Path(__file__).parents[2] / "tests/compat/previous/title"

@@ -10,8 +10,8 @@ from tests.fuzz.mutators import LONGEST, mutated_text, odd_value, written
 from tests.fuzz.trying import BrokenRule, Refused
 from tests.looping import BEGINNINGS, REPEATED
 from tests.reply_readers import READERS
-from tripos_compiler.language.library.partiality import Undefined, Unread
-from tripos_runtime.reading import ReadReply
+from tripos_compiler.library.signature import Undefined, Unread
+from tripos_runtime.reading.typed import ReadReply
 
 SAID = (
     "8", "I'd give it 8/10.", "The answer is B.", "**Answer:** (C)", "yes", "No, it is not.", "A, B and D", "选A和C",

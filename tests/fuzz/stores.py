@@ -25,15 +25,14 @@ from tests.warehouse.keeping import unit
 from tests.warehouse.rewriting import change_parts
 from tests.warehouse.small_run import START, rows_of_run, small_plan
 from tripos.cli.main import run_command
-from tripos.runs import open_recording
+from tripos.runs.records import open_recording
 from tripos_compiler.plan import Plan
-from tripos_warehouse.store import Store
 from tripos_warehouse.store.commits import read_commit
 from tripos_warehouse.store.digests import SEAL, sealed
 from tripos_warehouse.store.journal import JOURNAL_FORMAT, read_segment, to_line
-from tripos_warehouse.store.rows import to_arrow
+from tripos_warehouse.store.parts import to_arrow
 from tripos_warehouse.store.schemas import TABLES
-from tripos_warehouse.store.store import damage_of_opened, forget_opened
+from tripos_warehouse.store.store import Store, damage_of_opened, forget_opened
 
 AT = "# at "
 KEPT = "journal/kept.jsonl"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.fuzz import mutators, run
 from tests.fuzz.trying import BrokenRule, Finding, Outcome, Refused, Target, set_alarm, smaller, try_input
-from tripos.ui.failure import Failure
+from tripos.errors import Failure
 from tripos_warehouse.errors import StoreError
 
 SEEDS = (b"one two\n", b"three\n", b'{"a": [1, "b"]}\n')

@@ -10,15 +10,15 @@ from random import Random
 from tests.fuzz.data_files import folder, put
 from tests.fuzz.mutators import mutated_json, mutated_text, written
 from tests.fuzz.trying import BrokenRule
-from tripos.importing import check_suffix, read_mapping, read_outline, read_table, sound, tree_text
-from tripos.importing.trees import get_tree
+from tripos.importing.rows import read_mapping, read_table
+from tripos.importing.trees import check_suffix, get_tree, read_outline, sound, tree_text
 from tripos.releases.lock import Lock, check_lock, check_served, read_lock
-from tripos.releases.release_toml import check_license, read_release_toml
+from tripos.releases.manifest import check_license, read_release_toml
 from tripos.settings.load import load_settings
 from tripos_runtime.models.base import Price
-from tripos_runtime.models.catalog.errors import CallPlace, answer_error
-from tripos_runtime.models.over_http.direct import completion
-from tripos_runtime.models.over_http.replies import read_reply
+from tripos_runtime.models.chat_completions import completion
+from tripos_runtime.models.errors import CallPlace, answer_error
+from tripos_runtime.models.replies import read_reply
 
 ROOT = Path(__file__).parents[2]
 

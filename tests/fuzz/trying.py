@@ -19,9 +19,9 @@ import tripos_runtime
 import tripos_warehouse
 from tests.bench.shrinking import shrunk
 from tests.fuzz.mutators import Mutator, mutated
-from tripos.ui.failure import Failure
+from tripos.errors import Failure
 from tripos_compiler.source.inputs import DataError, UnfitRelease
-from tripos_runtime.models import ModelError
+from tripos_runtime.models.base import ModelError
 from tripos_warehouse.errors import StoreError
 
 PACKAGES = [Path(each.__file__ or "").parent for each in (tripos, tripos_compiler, tripos_runtime, tripos_warehouse)]

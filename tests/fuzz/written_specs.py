@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from random import Random
 
-from tripos_compiler.constructs.construct import FILE, Construct
 from tripos_compiler.constructs.signature import Item, Maybe, Slot, Word
-from tripos_compiler.constructs.table import constructs_in
-from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.constructs.table import FILE, Construct, constructs_in
+from tripos_compiler.library.registry import FUNCTIONS
 
 NAMES = ("a", "b", "item", "kind", "judge", "candidate", "reply", "good", "s", "pool", "style", "m", "x", "en", "zh")
 STRINGS = ("", "A text.", "{{ item.a }}", "{{ a }}", "items.jsonl", "1.0.0", "a/*.json", "{{ upper(a) }} {{ metrics }}")

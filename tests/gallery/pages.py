@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.gallery.playing import GALLERY, Facts, facts_of, names
-from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.roles import embedding_roles
+from tripos_runtime.program.binding import embedding_roles
 
 DOCS = Path(__file__).parents[2] / "docs"
 INDEX = DOCS / "gallery.md"

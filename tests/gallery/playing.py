@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.field.running import Answers, Figures, figures_at, lines
-from tripos_compiler.language.replies.text import ReplyText
+from tripos_compiler.replies.text import ReplyText
 from tripos_runtime.asking.functions.settings import ProgramLimits
 
 SPECS = Path(__file__).parents[2] / "specs"

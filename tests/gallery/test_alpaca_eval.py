@@ -12,7 +12,7 @@ from tests.field.running import Reply
 from tests.gallery.originals.alpaca_eval import chances, reply, rows
 from tests.gallery.playing import facts_of, is_answer, play
 from tripos_compiler.plan import write_token_probabilities
-from tripos_runtime.roles import binding
+from tripos_runtime.program import binding
 
 VERDICTS = Path(__file__).parent / "verdicts" / "alpaca_eval.jsonl"
 

@@ -11,8 +11,8 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tests.gallery.playing import FACTS, GALLERY, facts_of, names
-from tripos.api.compilation import find_spec
-from tripos_compiler.editing import format_text
+from tripos.runs.compilation import find_spec
+from tripos_compiler.editing.formatter import format_text
 
 MOST_LINES = 120
 MOST_OF_README = 16

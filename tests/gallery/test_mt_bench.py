@@ -14,7 +14,7 @@ import pytest
 from tests.compiler.compiling import ROOT, compile_file, plan_of
 from tests.gallery.originals.mt_bench import CATEGORIES, WITH_REFERENCES, answer, judgement, questions, references
 from tests.gallery.playing import facts_of, is_answer, play
-from tripos_compiler.language import evaluate
+from tripos_compiler.language.evaluation import evaluate
 from tripos_compiler.plan import Ask, Expr
 
 TEMPERATURES = {

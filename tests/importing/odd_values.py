@@ -13,13 +13,16 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tripos.importing import Gathering, find_logs, open_logs, propose, read_fixed, read_mapping, read_table, source_of
-from tripos.importing.data import places
-from tripos.importing.tasks import is_promptfoo, promptfoo_spec
+from tripos.errors import Failure
+from tripos.files import SourceFolder
+from tripos.importing import datasets
+from tripos.importing.datasets import propose
+from tripos.importing.logs.opening import find_logs, open_logs, source_of
+from tripos.importing.logs.runs import Gathering
+from tripos.importing.rows import read_fixed, read_mapping, read_table
 from tripos.importing.tasks.lm_eval import group_of, read_folder, read_task, spec_of, spec_of_group
-from tripos.settings import SourceFolder
-from tripos.ui import Failure
-from tripos_compiler.editing import Unparsable, format_text
+from tripos.importing.tasks.promptfoo import is_promptfoo, promptfoo_spec
+from tripos_compiler.editing.formatter import Unparsable, format_text
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
 HOLE = "@@here@@"
@@ -249,7 +252,7 @@ def _log(path: Path) -> object:
 
 
 def _rows(path: Path) -> object:
-    rows, folder = places.rows_of_files(path.name, path.parent / "spec.tripos", [])
+    rows, folder = datasets.rows_of_files(path.name, path.parent / "spec.tripos", [])
     return propose("item", path.name, rows, (), folder).text.encode()
 
 

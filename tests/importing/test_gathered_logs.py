@@ -11,10 +11,8 @@ from typing import IO
 
 import pytest
 
-from tripos.importing.logs.entries import LeftOut, Log, LoggedItem, LoggedSample, LoggedScore, LogHeader, OwnFigure
-from tripos.importing.logs.gathering import Gathering, SampleNumbers
-from tripos.importing.logs.item_table import ItemTable
-from tripos.importing.logs.own_figures import ItemSums, mean_of, standard_error
+from tripos.importing.logs.log import LeftOut, Log, LoggedItem, LoggedSample, LoggedScore, LogHeader, OwnFigure
+from tripos.importing.logs.runs import Gathering, ItemSums, ItemTable, SampleNumbers, mean_of, standard_error
 
 
 def log_of(many: int) -> Log:

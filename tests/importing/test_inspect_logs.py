@@ -12,9 +12,9 @@ import pytest
 
 from tests.compiler.compiling import plan_of
 from tests.conftest import Command
-from tripos.annotation import carry_scores
-from tripos.api import find_spec
-from tripos_warehouse.store import Store
+from tripos.annotation.carry_over import carry_scores
+from tripos.runs.compilation import find_spec
+from tripos_warehouse.store.store import Store
 
 LOGS = Path(__file__).parents[1] / "data" / "logs" / "inspect"
 

@@ -25,9 +25,9 @@ from tests.importing.odd_values import (
     with_value,
 )
 from tests.lengths import sized
-from tripos.importing.tasks import promptfoo_spec
+from tripos.errors import Failure
 from tripos.importing.tasks.lm_eval import group_of, read_folder, read_task
-from tripos.ui import Failure
+from tripos.importing.tasks.promptfoo import promptfoo_spec
 
 
 def test_each_key_with_a_value_of_each_type_is_taken_or_refused(tmp_path: Path) -> None:

@@ -21,10 +21,9 @@ from hypothesis import given, strategies as st
 
 from tests.conftest import Command
 from tests.releases.hub_server import Hub, Repo, serving
-from tripos.importing import propose
-from tripos.importing.data.answer_words import ANYWHERE, PARTS, is_answer_name
+from tripos.importing.datasets import ANYWHERE, PARTS, is_answer_name, propose
 from tripos_compiler.compile import compile_spec
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 SPEC = 'benchmark b "1.0.0" { languages en }\nrole candidate compared\n'
 USE = 'scenario s {\n  over item\n  ask reply by candidate { prompt "Answer." }\n  score brief = words(reply.text) <= 9\n}\n'

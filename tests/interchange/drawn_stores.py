@@ -15,7 +15,7 @@ from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.keeping import AT, sample
 from tests.warehouse.synthetic import Results, digest
 from tripos_compiler.plan import Ask, Plan
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 SPEC = """\
 benchmark drawn "1.0.0" { languages en }

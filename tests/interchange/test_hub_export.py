@@ -14,8 +14,8 @@ from huggingface_hub.repocard_data import model_index_to_eval_results
 
 from tests.conftest import Command
 from tests.interchange.logged import run_exam
-from tripos_warehouse.exports.interchange.figures import ExportedFigure
-from tripos_warehouse.exports.interchange.hub import task_ids
+from tripos_warehouse.exports.hub import task_ids
+from tripos_warehouse.exports.units import ExportedFigure
 
 ARGUMENTS = ("export", "hub", "-o", "out", "--dataset", "school/exam")
 

@@ -22,12 +22,14 @@ from tests.interchange.drawn_stores import MODELS, REPLIES, DrawnReply, DrawnSco
 from tests.interchange.logged import run_exam
 from tripos.cli.main import run_command
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports import sources, write_parquet
 from tripos_warehouse.exports.every_eval_ever import write_eee
-from tripos_warehouse.exports.interchange import write_inspect, write_lm_eval
-from tripos_warehouse.query import Connection
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import RunRecord, connect_run
+from tripos_warehouse.exports.inspect_ai import write_inspect
+from tripos_warehouse.exports.lm_eval import write_lm_eval
+from tripos_warehouse.exports.tables import sources, write_parquet
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
+from tripos_warehouse.views.runs import RunRecord
 
 Found = Counter[tuple[Any, ...]]
 KEPT = ("item_id", "metric", "evaluator", "round", "status", "error", "sample_id", "value")

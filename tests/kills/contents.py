@@ -11,7 +11,7 @@ import orjson
 from tests.kills.work import KEPT
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 Contents = Mapping[str, list[bytes]]
 """The rows of each table as sorted lines of JSON, without what depends on when and by whom they were made."""

@@ -20,7 +20,7 @@ from tests.kills.lives import LONGEST_S, Life, Starter, starting
 from tests.lengths import sized
 from tripos_runtime.models.embeddings import mock_vector
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 TITLES, ROWS, KILLS, LOOK_S = 400, 12, sized(2, 8), 0.004

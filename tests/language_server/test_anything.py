@@ -10,12 +10,23 @@ from lsprotocol.types import Position, Range
 from sample_quiz import QUIZ, SHARED, write
 
 from tests.lengths import sized
-from tripos.lsp.completions import completions
-from tripos.lsp.hovers import hover, lenses, signature_help
-from tripos.lsp.reports import Reports, fixes
+from tripos.lsp.completion import completions
+from tripos.lsp.diagnostics import Reports, fixes
+from tripos.lsp.hover import hover, lenses, signature_help
 from tripos.lsp.session import EditorSession
-from tripos.lsp.structure import folds, formatted, semantic_tokens, symbols, workspace_symbols
-from tripos.lsp.symbols import Refused, definitions, highlights, prepare, references, rename
+from tripos.lsp.symbols import (
+    Refused,
+    definitions,
+    folds,
+    formatted,
+    highlights,
+    prepare,
+    references,
+    rename,
+    semantic_tokens,
+    symbols,
+    workspace_symbols,
+)
 
 SCRAPS = [
     *'{}()[]"|,=<>.#: \n😀学',

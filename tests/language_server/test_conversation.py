@@ -11,7 +11,7 @@ from lsprotocol import types as lsp
 from talking import Editor, begin, end, position
 
 from tripos_compiler.compile import compile_spec
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 
 def test_a_sound_spec_has_no_diagnostics(starting: Editor) -> None:

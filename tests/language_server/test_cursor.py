@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.each import each
-from tripos.lsp.completions import snippet_of
+from tripos.lsp.completion import snippet_of
 from tripos.lsp.cursor import cursor_at, expected
 from tripos.lsp.session import outline_of
 from tripos_compiler.constructs.signature import Slot
 from tripos_compiler.constructs.table import CONSTRUCTS, Construct
-from tripos_compiler.diagnostics import Diagnostics
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
 from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
 

@@ -11,7 +11,7 @@ import pytest
 from tripos.lsp.documents import KeptData
 from tripos.lsp.session import EditorSession
 from tripos_compiler.source.inputs import DataError
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 MAIN = 'benchmark {name} "1.0.0" {{ languages en }}\nuse "{used}"\n'
 
@@ -143,7 +143,7 @@ def test_a_file_that_comes_later_makes_another_reader(data: KeptData, tmp_path: 
 
 def test_a_file_is_read_once(data: KeptData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = rows(data, tmp_path)
-    monkeypatch.setattr("tripos_runtime.datasets.data_folders.rows_in", None)
+    monkeypatch.setattr("tripos_runtime.datasets.data_files.rows_in", None)
     assert rows(data, tmp_path) == first
 
 

@@ -10,13 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from tests.lengths import sized
-from tripos.lsp.benchmarks import OpenBenchmark
 from tripos.lsp.documents import Documents
-from tripos.lsp.session import DocumentPlace, outline_of, place_of
+from tripos.lsp.session import DocumentPlace, OpenBenchmark, outline_of, place_of
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_compiler.diagnostics import Diagnostic
+from tripos_compiler.diagnostics.diagnostic import Diagnostic
 from tripos_compiler.source.text import Span
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 EDUBENCH = Path(__file__).parents[2] / "specs" / "edubench"
 MAIN = (EDUBENCH / "edubench.tripos").as_posix()
@@ -129,7 +128,7 @@ def test_what_did_not_change_is_not_lowered_again(edubench: OpenBenchmark, monke
     check(edubench, TEXTS)
     path = next(path for path in FILES if path.endswith("scenarios.tripos"))
     lowered: list[str] = []
-    from tripos_compiler.statements.scenarios import scenarios
+    from tripos_compiler.lowering import scenarios
 
     original = scenarios._scenario
     monkeypatch.setattr(scenarios, "_scenario", lambda *given: lowered.append(given[1].name().text) or original(*given))

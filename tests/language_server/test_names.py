@@ -12,7 +12,7 @@ from pygls.exceptions import JsonRpcException
 from talking import Editor, begin, end
 
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 
 def compiled(folder: Path, texts: Mapping[str, str], main: str = "quiz.tripos") -> Compilation:

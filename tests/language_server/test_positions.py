@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, strategies as st
-from lsprotocol.types import (
-    Position,
-    Range,
-    TextDocumentContentChangePartial,
-    TextDocumentContentChangeWholeDocument,
-)
+from lsprotocol.types import Position, Range, TextDocumentContentChangePartial, TextDocumentContentChangeWholeDocument
 
 from tripos.lsp.documents import Document, Documents, Encoding, Lines
 

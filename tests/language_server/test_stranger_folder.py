@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from tripos.lsp.benchmarks import OpenBenchmark
 from tripos.lsp.documents import MOST_TEXT_BYTES, Documents
-from tripos.lsp.session import EditorSession
+from tripos.lsp.session import EditorSession, OpenBenchmark
 
 SPEC = """benchmark mine "1.0.0" { languages en }
 role candidate compared

@@ -11,8 +11,8 @@ from lsprotocol import types as lsp
 from talking import WAIT_S, Editor, begin, end
 
 from tripos.cli.main import run_command
-from tripos.lsp.benchmarks import MOST_CHARS
 from tripos.lsp.server import make_server
+from tripos.lsp.session import MOST_CHARS
 
 
 def answers(editor: Editor, name: str, line: int = 0, column: int = 0) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from lsprotocol import types as lsp
 from talking import Editor, applied, position
 
-from tripos.lsp.structure import LEGEND
+from tripos.lsp.symbols import LEGEND
 from tripos_compiler.editing.formatter import format_text
 
 OPTIONS = lsp.FormattingOptions(tab_size=2, insert_spaces=True)

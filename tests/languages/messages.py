@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tripos_compiler.diagnostics import counted
+from tripos_compiler.diagnostics.text_format import counted
 
 ROOT = Path(__file__).parents[2]
 LEGS = ("compiler/tripos_compiler", "runtime/tripos_runtime", "warehouse/tripos_warehouse", "tripos")
@@ -242,7 +242,7 @@ def _has_words(key: str) -> bool:
 
 def main() -> None:
     """List what a language lacks."""
-    from tripos_compiler.diagnostics.translation import translations
+    from tripos_compiler.diagnostics.i18n import translations
 
     known = translations("zh")
     for message in sorted(messages().values(), key=lambda each: each.path):

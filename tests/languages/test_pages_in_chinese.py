@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tests.languages.test_verbs_in_chinese import english_in
-from tripos_compiler.diagnostics import CODES, find_page, localized_page
-from tripos_compiler.diagnostics.translation import page_translations, paragraphs
+from tripos_compiler.diagnostics.codes import CODES, find_page
+from tripos_compiler.diagnostics.i18n import localized_page, page_translations, paragraphs
 
 QUOTED = re.compile(r"`[^`]*`")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tripos_compiler.diagnostics import localized
+from tripos_compiler.diagnostics.i18n import localized
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,7 @@ from hypothesis import given, strategies
 from tests.conftest import Command
 from tests.languages.messages import messages, texts_of_sources
 from tripos.cli.parser import build_parser
-from tripos_compiler.diagnostics import localized
-from tripos_compiler.diagnostics.translation import MessageTemplate, parse_template, translations
-from tripos_compiler.diagnostics.translation.catalogue import HOLE
+from tripos_compiler.diagnostics.i18n import HOLE, MessageTemplate, localized, parse_template, translations
 
 UNTRANSLATED = {"compiler": 0, "runtime": 0, "warehouse": 0, "tripos": 0}
 """How many messages of a leg that surely reach a person have no translation. Lower these, never raise them."""
@@ -42,7 +40,7 @@ def as_it_says(said: str, values: list[str]) -> str:
 @cache
 def words() -> frozenset[str]:
     """The entries that are words and parts, which stand inside of messages."""
-    folder = files("tripos_compiler.diagnostics.translation").joinpath("zh")
+    folder = files("tripos_compiler.diagnostics.i18n").joinpath("zh")
     return frozenset(
         key for name in ("words.json", "parts.json") for key in json.loads(folder.joinpath(name).read_text("utf-8"))
     )
@@ -151,7 +149,7 @@ def test_every_text_of_the_help_is_translated() -> None:
 def test_a_command_in_english_reads_no_catalogue(tmp_path: Path) -> None:
     code = (
         "import sys; from tripos.cli.main import run_command; run_command(['check', 'nothing']);"
-        "from tripos_compiler.diagnostics.translation.catalogue import translations as t; print(t.cache_info().currsize)"
+        "from tripos_compiler.diagnostics.i18n import translations as t; print(t.cache_info().currsize)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True)
     assert done.stdout.split() == ["0"]

@@ -12,7 +12,8 @@ import pytest
 
 from tests.command.test_encodings import commands, folder, told
 from tripos.cli.parser import VERBS, build_parser
-from tripos_compiler.diagnostics import CODES, localized
+from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.diagnostics.i18n import localized
 
 __all__ = ["folder"]
 

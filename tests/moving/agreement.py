@@ -22,7 +22,7 @@ from unittest import mock
 
 import tripos
 from tripos.cli.main import run_command
-from tripos.importing.tasks import ImportedTask, name_of
+from tripos.importing.spec_text import ImportedTask, name_of
 from tripos.importing.tasks.lm_eval import TaskFile
 
 HARNESS = Path(__file__).with_name("harness.py")

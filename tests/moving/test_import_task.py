@@ -10,8 +10,8 @@ import pytest
 
 from tests.each import each
 from tripos.cli.main import run_command
+from tripos.errors import Failure
 from tripos.importing.tasks.lm_eval import read_task, spec_of
-from tripos.ui import Failure
 
 QUIZ = """
 task: quiz

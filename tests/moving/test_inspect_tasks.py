@@ -15,8 +15,9 @@ import pytest
 from tests.conftest import Command
 from tests.field.running import figures_in
 from tests.interchange.tools import inspect_python
-from tripos.importing.tasks import ImportedTask
-from tripos.importing.tasks.inspect import functions, inspect_spec, read_inspect_task
+from tripos.importing.spec_text import ImportedTask
+from tripos.importing.tasks import inspect_scorers
+from tripos.importing.tasks.inspect import inspect_spec, read_inspect_task
 
 TASKS = Path(__file__).parents[1] / "data" / "inspect_tasks"
 REPLY = "ANSWER: A\nGRADE: C"
@@ -34,17 +35,19 @@ def hows(made: ImportedTask) -> dict[str, str]:
 
 
 SCORERS: Mapping[str, Callable[[str, list[str], Mapping[str, Any]], float]] = {
-    "includes": lambda reply, targets, given: functions.includes_target(reply, targets, given.get("ignore_case", True)),
-    "match": lambda reply, targets, given: functions.matches_target(
+    "includes": lambda reply, targets, given: inspect_scorers.includes_target(
+        reply, targets, given.get("ignore_case", True)
+    ),
+    "match": lambda reply, targets, given: inspect_scorers.matches_target(
         reply, targets, given["location"], given["ignore_case"], given["numeric"]
     ),
-    "exact": lambda reply, targets, _: functions.same_words(reply, targets),
-    "f1": lambda reply, targets, _: functions.shared_words(reply, targets),
-    "answer": lambda reply, targets, given: functions.answers(reply, targets, given["pattern"]),
-    "pattern": lambda reply, targets, given: functions.finds(
+    "exact": lambda reply, targets, _: inspect_scorers.same_words(reply, targets),
+    "f1": lambda reply, targets, _: inspect_scorers.shared_words(reply, targets),
+    "answer": lambda reply, targets, given: inspect_scorers.answers(reply, targets, given["pattern"]),
+    "pattern": lambda reply, targets, given: inspect_scorers.finds(
         reply, targets, given["pattern"], given["ignore_case"], given["match_all"]
     ),
-    "choice": lambda reply, targets, given: functions.chooses(reply, targets, 4, given["several"]),
+    "choice": lambda reply, targets, given: inspect_scorers.chooses(reply, targets, 4, given["several"]),
 }
 
 
@@ -69,7 +72,7 @@ def test_scores_are_those_of_inspect_for_odd_replies() -> None:
     ],
 )
 def test_the_last_grade_of_the_menu_counts(said: str, menu: str, own: bool, value: float | None) -> None:
-    assert functions.grade(said, menu, own) == value
+    assert inspect_scorers.grade(said, menu, own) == value
 
 
 @pytest.mark.parametrize("name", ["sums", "letters", "words"])

@@ -10,9 +10,8 @@ import pytest
 from jinja2 import Environment, StrictUndefined
 
 from tests.each import each
-from tripos.importing.tasks.lm_eval.templates.columns import TaskColumns
-from tripos.importing.tasks.lm_eval.templates.fields import TaskFields
-from tripos.importing.tasks.spec_text import Untranslated, template
+from tripos.importing.spec_text import Untranslated, template
+from tripos.importing.tasks.lm_eval_templates import TaskColumns, TaskFields
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -75,7 +74,7 @@ def prompts(texts: list[str], folder: Path) -> list[list[str]]:
     """Return the prompts that a spec with these templates sends for every row, by the same run as any."""
     from tripos.cli.main import run_command
     from tripos_warehouse.store.store import Store
-    from tripos_warehouse.views.views import connect
+    from tripos_warehouse.views.connect import connect
 
     columns = TaskColumns.of_rows(ROWS)
     fields = TaskFields({}, columns, "doc")

@@ -11,8 +11,8 @@ import pytest
 from tests.conftest import Command
 from tests.field.running import figures_in
 from tests.interchange.tools import promptfoo_program
-from tripos.importing.tasks import promptfoo_spec
-from tripos.ui import Failure
+from tripos.errors import Failure
+from tripos.importing.tasks.promptfoo import promptfoo_spec
 
 CONFIG = """
 description: Translations

@@ -14,7 +14,7 @@ import minisign
 import pytest
 
 from tests.conftest import Command
-from tripos.releases.publishing import ResultStatement
+from tripos.releases.signing import ResultStatement
 
 ROOT = Path(__file__).parents[2]
 LESSONS = ROOT / "tests/compat/previous/title"

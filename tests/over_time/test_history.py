@@ -10,9 +10,9 @@ import pytest
 
 from tests.over_time.edits import HARMLESS, MEANINGFUL, ROLES, Edit, write
 from tripos.cli.main import run_command
-from tripos.ui import GOOD, NOT_HELD
-from tripos_warehouse.report import history_of
-from tripos_warehouse.store import Store
+from tripos.errors import GOOD, NOT_HELD
+from tripos_warehouse.report.history import history_of
+from tripos_warehouse.store.store import Store
 
 MODEL = "mock/careful"
 

@@ -15,11 +15,10 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tests.plots.conftest import MODELS
-from tripos.plots import drawing as drawings, output
-from tripos.plots.drawing import draw, with_wide_fonts
-from tripos.plots.figures.kinds import KINDS, make_picture
-from tripos.plots.sources import PlotOptions
-from tripos.plots.theme import SIZES
+from tripos.plots import chart, chart as drawings
+from tripos.plots.chart import draw, with_wide_fonts
+from tripos.plots.picture import SIZES, PlotOptions
+from tripos.plots.plot import KINDS, make_picture
 from tripos_warehouse.store.store import Store
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -116,15 +115,15 @@ def test_a_text_with_chinese_begins_with_a_font_that_has_it() -> None:
 def test_a_machine_without_a_font_for_chinese_is_told_so(
     lessons: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "draws_chinese", lambda: False)
+    monkeypatch.setattr(chart, "draws_chinese", lambda: False)
     outcome = tripos("plot", "heatmap", "--out", "a.svg", "--language", "zh")
     assert outcome.code == 0 and "warning[S0623]" in outcome.err and "清晰程度" in texts_of(Path("a.svg").read_text())
     assert "S0623" not in tripos("plot", "heatmap", "--out", "b.svg", "--language", "en").err
 
 
 def test_two_characters_that_no_font_has_are_no_font(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "SPECIMENS", ("\U0010fffd", "\U0010fffc"))
-    assert not output.draws_chinese()
+    monkeypatch.setattr(chart, "SPECIMENS", ("\U0010fffd", "\U0010fffc"))
+    assert not chart.draws_chinese()
 
 
 def test_pictures_without_their_libraries_name_the_extra(
@@ -137,7 +136,7 @@ def test_pictures_without_their_libraries_name_the_extra(
 
 def test_nothing_else_imports_the_libraries() -> None:
     code = (
-        "import sys, tripos, tripos.api.run, tripos.api.results, tripos.plots.theme, tripos.plots.figures.kinds, tripos.cli.main as m\n"
+        "import sys, tripos, tripos.api.run, tripos.api.results, tripos.plots.picture, tripos.plots.plot, tripos.cli.main as m\n"
         "m.build_parser(); assert not {'altair', 'vl_convert', 'pandas', 'polars'} & set(sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

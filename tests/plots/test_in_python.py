@@ -12,7 +12,7 @@ import pytest
 
 import tripos
 from tests.plots.conftest import MODELS
-from tripos_warehouse.query import SHOWN, glimpse
+from tripos_warehouse.query.results import SHOWN, glimpse
 
 
 def test_a_report_shows_its_headline_in_few_lines(lessons: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_run_shows_itself_its_measures_and_its_samples(quiz: Path) -> None:
     assert isinstance(chart, altair.LayerChart)
 
 
-@pytest.mark.filterwarnings("ignore::tripos.plots.FontWarning")  # not every machine has a Chinese font
+@pytest.mark.filterwarnings("ignore::tripos.plots.plot.FontWarning")  # not every machine has a Chinese font
 def test_a_picture_is_a_chart_and_a_file(lessons: Path) -> None:
     with tripos.open("results") as store:
         chart = store.plot("radar", size="slide", width="20cm", language="zh", out="radar.svg")

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from tripos.plots.figures.leaderboard import leaderboard_picture
-from tripos.plots.i18n import words_for
-from tripos.plots.sources import PlotOptions
-from tripos_compiler.diagnostics import localized
-from tripos_warehouse.report import board_notes
-from tripos_warehouse.report.boards import Board, Standing
+from tripos.plots.models import leaderboard_picture
+from tripos.plots.picture import PlotOptions
+from tripos.plots.words import words_for
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_warehouse.report.leaderboard import Board, Standing, board_notes
 
 STANDING = Standing("lab/one", 0.5, 0.4, 0.6, 10, 20, 20, 1.0, 1, False, "a", ())
 

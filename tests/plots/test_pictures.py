@@ -13,10 +13,10 @@ from tests.conftest import Command
 from tests.each import each
 from tests.lengths import sized
 from tests.plots.conftest import MODELS
-from tripos.plots.figures.kinds import KINDS, make_picture
-from tripos.plots.sources import PlotOptions
+from tripos.plots.picture import PlotOptions
+from tripos.plots.plot import KINDS, make_picture
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.statistics.design import detectable_difference, power_of
+from tripos_warehouse.statistics.power import detectable_difference, power_of
 from tripos_warehouse.store.store import Store
 
 
@@ -225,6 +225,6 @@ def test_what_a_run_has_no_figures_for_is_refused(kind: str, options: PlotOption
 
 
 def test_the_command_knows_every_kind(lessons: Path) -> None:
-    from tripos.cli.reports.options import PLOTS
+    from tripos.cli.commands import PLOTS
 
     assert tuple(KINDS) == PLOTS

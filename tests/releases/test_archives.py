@@ -19,14 +19,14 @@ from random import Random
 import pytest
 
 from tests.lengths import sized
-from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
-from tripos.releases.fetching.locations import find_release, forget_opened, pack
+from tripos.errors import Failure
+from tripos.releases.locations import find_release, forget_opened, pack
 from tripos.releases.manifest import checksum_line, parse_manifest
 from tripos.releases.opening import open_release
-from tripos.releases.publishing.release import ReleaseInput, make_release
+from tripos.releases.publish import ReleaseInput, make_release
 from tripos.releases.verification import verify
-from tripos.ui.failure import Failure
+from tripos.runs.compilation import find_spec
 
 LESSONS = Path(__file__).parents[2] / "tests/compat/previous/title"
 SEED = 7

@@ -12,11 +12,10 @@ import pytest
 from tests.conftest import Command
 from tests.releases.test_releases import contents
 from tripos.releases.manifest import Manifest
-from tripos_runtime.models.reward.mock_reward import open_mock_reward
-from tripos_runtime.models.reward.reward_artefact import MANIFEST
-from tripos_runtime.models.reward.trained_reward import KIND, digest_of
+from tripos_runtime.models.rewards import open_mock_reward
+from tripos_runtime.models.trained_rewards import KIND, MANIFEST, digest_of
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """\
 benchmark talk "1.0.0" {
@@ -152,7 +151,7 @@ def test_a_run_of_a_release_takes_its_reward_model(
         opened.append(path)
         return open_mock_reward("mock/reward")
 
-    monkeypatch.setattr("tripos.releases.frozen.reward_models.open_reward", open_here)
+    monkeypatch.setattr("tripos.releases.artefacts.open_reward", open_here)
     digest = digest_of(critic)
     assert tripos("release", "talk.tripos", "--artefact", f"critic={digest if pinned else 'critic'}").code == 0
     given = ("--role", "critic=reward/critic") if pinned else ()

@@ -10,9 +10,9 @@ import pytest
 from tests.conftest import Command
 from tests.releases.bucket_server import Bucket, serving
 from tests.releases.test_releases import LESSONS, contents, release
-from tripos.releases.fetching.locations import find_release, forget_opened, push
-from tripos.releases.publishing.release import WrittenRelease
-from tripos.ui.failure import Failure
+from tripos.errors import Failure
+from tripos.releases.locations import find_release, forget_opened, push
+from tripos.releases.publish import WrittenRelease
 
 URL = "s3://lab/releases"
 

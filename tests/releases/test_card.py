@@ -12,9 +12,9 @@ from huggingface_hub import DatasetCard
 
 from tests.conftest import Command
 from tripos.cli.main import run_command
-from tripos.releases.publishing import croissant_faults
-from tripos.releases.release_toml import ResponsibleUse, read_release_toml
-from tripos.ui.failure import Failure
+from tripos.errors import Failure
+from tripos.releases.descriptions import croissant_faults
+from tripos.releases.manifest import ResponsibleUse, read_release_toml
 
 LESSONS = Path(__file__).parents[2] / "tests/compat/previous/title"
 

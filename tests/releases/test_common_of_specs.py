@@ -8,9 +8,9 @@ import pytest
 
 from tests.conftest import Command
 from tests.lengths import spread
-from tripos.api.compilation import find_spec
-from tripos.releases.publishing.contents import contents_of
-from tripos.releases.release_toml import ReleaseToml
+from tripos.releases.contents import contents_of
+from tripos.releases.manifest import ReleaseToml
+from tripos.runs.compilation import find_spec
 
 SPECS = Path(__file__).parents[2] / "specs"
 

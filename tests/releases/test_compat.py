@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.each import each
-from tripos.api.compilation import find_spec
-from tripos_compiler.language.changes.plans import WEIGHTS, find_changes
+from tripos.runs.compilation import find_spec
+from tripos_compiler.language.plan_diff import WEIGHTS, find_changes
 from tripos_compiler.plan import Plan
-from tripos_warehouse.report import spec_changes
+from tripos_warehouse.report.comparison import spec_changes
 
 COMPAT = Path(__file__).parents[1] / "compat"
 DEMANDED = tomllib.loads((COMPAT / "demanded.toml").read_text("utf-8"))
@@ -61,7 +61,7 @@ def test_a_comparison_of_runs_tells_what_can_change_a_score(name: str) -> None:
 def test_results_that_count_no_longer_are_no_matter_of_words_whoever_misses_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tripos_compiler.language.changes.plans.step_changes", lambda *plans: iter(()))
+    monkeypatch.setattr("tripos_compiler.language.plan_diff.step_changes", lambda *plans: iter(()))
     [found] = find_changes(plan_in("previous", "temperature"), plan_in("current", "temperature"))
     assert (found.part, found.kind) == ("major", "benchmark")
     assert found.stale

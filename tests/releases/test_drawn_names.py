@@ -13,9 +13,9 @@ import pytest
 
 from tests.lengths import sized
 from tests.releases.test_releases import LESSONS, release
-from tripos.releases.fetching.download import download_from
-from tripos.releases.layout import MANIFEST
-from tripos.ui import Failure
+from tripos.errors import Failure
+from tripos.releases.download import download_from
+from tripos.releases.manifest import MANIFEST
 
 PARTS = (
     "a", "b", "..", ".", "", "/", "//x", "/etc/passwd", "../../x", "a/../../b", "a\0b", "\0", "x" * 300, "d/" * 2000, "~",

@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from tests.lengths import sized
-from tripos.releases.fetching.download import MOST_REDIRECTS, Web
-from tripos.releases.fetching.reach import Reach
-from tripos.ui import Failure
+from tripos.errors import Failure
+from tripos.releases.download import MOST_REDIRECTS, Reach, Web
 
 PUBLIC = ("93.184.216.34", "8.8.8.8", "2606:2800:220:1:248:1893:25c8:1946")
 INSIDE = (

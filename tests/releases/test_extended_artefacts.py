@@ -12,8 +12,8 @@ from tests.releases.test_artefacts import ABOUT, RUN, SPEC, evaluators, make_cri
 from tests.releases.test_extending import digest_of, loosen
 from tripos.releases.manifest import checksum_line
 from tripos.releases.verification import verify
-from tripos_runtime.models.reward.mock_reward import open_mock_reward
-from tripos_runtime.models.reward.trained_reward import digest_of as model_digest
+from tripos_runtime.models.rewards import open_mock_reward
+from tripos_runtime.models.trained_rewards import digest_of as model_digest
 
 OWN = """
 scenario own {
@@ -57,7 +57,7 @@ def listen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         opened.append(path)
         return open_mock_reward("mock/reward")
 
-    monkeypatch.setattr("tripos.releases.frozen.reward_models.open_reward", open_here)
+    monkeypatch.setattr("tripos.releases.artefacts.open_reward", open_here)
     return opened
 
 

@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.api.compilation import find_spec
-from tripos.lsp.benchmarks import OpenBenchmark
 from tripos.lsp.documents import Documents
-from tripos.releases.fetching.locations import pack
+from tripos.lsp.session import OpenBenchmark
+from tripos.releases.locations import pack
 from tripos.releases.verification import verify
-from tripos_compiler.language.changes.plans import find_changes
+from tripos.runs.compilation import find_spec
+from tripos_compiler.language.plan_diff import find_changes
 from tripos_compiler.plan import Plan
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SUMS = """\
 benchmark sums "1.0.0" {

@@ -16,11 +16,10 @@ import pytest
 
 from tests.conftest import Command
 from tests.releases.test_releases import LESSONS, release
-from tripos.releases.fetching import download
-from tripos.releases.fetching.download import download_release, is_public
-from tripos.releases.fetching.reach import Reach
+from tripos.errors import Failure
+from tripos.releases import download
+from tripos.releases.download import Reach, download_release, is_public
 from tripos.releases.opening import open_release
-from tripos.ui.failure import Failure
 
 SPEC = """
 benchmark more "1.0.0" { languages en }

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
+from tripos.errors import Failure
 from tripos.releases.manifest import ReleasedFile, canonical, checksum_line, spec_digest
 from tripos.releases.opening import open_release
-from tripos.ui import __version__
-from tripos.ui.failure import Failure
+from tripos.version import __version__
 from tripos_compiler.plan import Plan
 
 SPEC = """

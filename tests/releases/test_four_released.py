@@ -12,11 +12,11 @@ import pytest
 from tests.conftest import Command
 from tests.releases.test_artefacts import make_critic
 from tests.releases.test_releases import ROOT, contents
-from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
+from tripos.releases.descriptions import croissant_faults
 from tripos.releases.opening import open_release
-from tripos.releases.publishing.descriptions import croissant_faults
-from tripos.releases.sources import unknown_text
+from tripos.releases.verification import unknown_text
+from tripos.runs.compilation import find_spec
 
 SPECS = ROOT / "specs"
 TEACH = ("--model", "mock/teacher", "--role", "student=mock/student-40-30", "--role", "tagger=mock/teacher")

@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import Command
-from tripos.api.compilation import find_spec
-from tripos.releases.frozen.items import frozen_items
+from tripos.releases.frozen import frozen_items
 from tripos.releases.manifest import canonical, checksum_line
 from tripos.releases.verification import verify
+from tripos.runs.compilation import find_spec
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """\
 benchmark written "1.0.0" {

@@ -13,11 +13,10 @@ import pytest
 from tests.conftest import Command
 from tests.releases.hub_server import TOKEN, Hub, Repo, serving
 from tests.releases.test_releases import LESSONS, contents, release
-from tripos.releases.fetching import download
-from tripos.releases.fetching.hub import push_to_hub
-from tripos.releases.fetching.locations import find_release, forget_opened
-from tripos.releases.publishing.release import WrittenRelease
-from tripos.ui.failure import Failure
+from tripos.errors import Failure
+from tripos.releases import download
+from tripos.releases.locations import find_release, forget_opened, push_to_hub
+from tripos.releases.publish import WrittenRelease
 
 PLACE = "hf://lab/lessons"
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # httpx', of how the library sends
@@ -231,6 +230,6 @@ def test_a_data_set_of_the_hub_is_fetched_within_the_limits_of_every_download(
         find_release(PLACE)
     assert caught.value.code == "S0851"
     monkeypatch.setattr(download, "MOST_BYTES", 2**31)
-    monkeypatch.setattr("tripos.releases.fetching.hub.MOST_FILES", 3)
+    monkeypatch.setattr("tripos.releases.locations.MOST_FILES", 3)
     with pytest.raises(Failure, match="more than 3 files"):
         find_release(PLACE)

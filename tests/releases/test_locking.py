@@ -10,8 +10,8 @@ import pytest
 
 from tests.conftest import Command
 from tests.releases.test_releases import LESSONS
+from tripos.errors import GOOD, Failure
 from tripos.releases.lock import check_served, read_lock
-from tripos.ui.failure import GOOD, Failure
 
 MODELS = ("--model", "mock/careful", "--role", "judge=mock/careless")
 

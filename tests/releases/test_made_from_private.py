@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tripos.api.compilation import find_spec
-from tripos.releases.frozen.items import frozen_items
-from tripos.releases.publishing.private_items import held_files
-from tripos.ui.failure import Failure
+from tripos.errors import Failure
+from tripos.releases.contents import held_files
+from tripos.releases.frozen import frozen_items
+from tripos.runs.compilation import find_spec
 from tripos_runtime.datasets.cases import CaseSource
 
 SPEC = """\

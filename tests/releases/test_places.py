@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from tests.releases.test_releases import LESSONS, contents, release, wrong
-from tripos.api.compilation import find_spec, holds_benchmark
-from tripos.releases.fetching.locations import find_release, pack, push
-from tripos.releases.fetching.reach import Reach
+from tripos.errors import Failure
+from tripos.releases.download import Reach
+from tripos.releases.locations import find_release, pack, push
 from tripos.releases.opening import origin_of
-from tripos.releases.publishing.release import WrittenRelease
+from tripos.releases.publish import WrittenRelease
 from tripos.releases.verification import verify
-from tripos.ui.failure import Failure
+from tripos.runs.compilation import find_spec, holds_benchmark
 
 
 @pytest.fixture(scope="module")

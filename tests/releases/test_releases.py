@@ -14,19 +14,18 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
-from tripos.releases.frozen.items import canary_of
+from tripos.errors import GOOD, Failure
+from tripos.releases.descriptions import croissant_faults
+from tripos.releases.frozen import canary_of
 from tripos.releases.manifest import Manifest, canonical, checksum_line
 from tripos.releases.opening import open_release
-from tripos.releases.publishing.descriptions import croissant_faults
-from tripos.releases.publishing.lineage import find_parent, follow
-from tripos.releases.publishing.release import ReleaseInput, WrittenRelease, make_release
-from tripos.releases.publishing.signing import sign, signature_checks
+from tripos.releases.publish import ReleaseInput, WrittenRelease, find_parent, follow, make_release
+from tripos.releases.signing import sign, signature_checks
 from tripos.releases.verification import Verified, verify
-from tripos.ui.failure import GOOD, Failure
+from tripos.runs.compilation import find_spec
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 ROOT = Path(__file__).parents[2]
 LESSONS = ROOT / "tests/compat/previous/prompt_reworded"

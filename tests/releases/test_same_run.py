@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
 from tripos.releases.opening import open_release
-from tripos_compiler.language.changes.plans import find_changes
+from tripos.runs.compilation import find_spec
+from tripos_compiler.language.plan_diff import find_changes
 from tripos_compiler.plan import Plan, RecordType, TextType
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """
 benchmark ordered "1.0.0" {

@@ -16,16 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import Command
-from tripos.api.compilation import find_spec
 from tripos.cli.main import run_command
-from tripos.releases.fetching.locations import find_release, pack
-from tripos.releases.manifest import canonical, checksum_line
+from tripos.errors import Failure
+from tripos.files import MOST_BYTES
+from tripos.releases.locations import find_release, pack
+from tripos.releases.manifest import canonical, check_license, checksum_line
 from tripos.releases.opening import open_release
-from tripos.releases.publishing.release import ReleaseInput, make_release
-from tripos.releases.release_toml import check_license
+from tripos.releases.publish import ReleaseInput, make_release
 from tripos.releases.verification import verify
-from tripos.settings.untrusted_files import MOST_BYTES
-from tripos.ui.failure import Failure
+from tripos.runs.compilation import find_spec
 
 ROOT = Path(__file__).parents[2]
 LESSONS = ROOT / "tests/compat/previous/title"

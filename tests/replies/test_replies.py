@@ -21,10 +21,11 @@ from typing import Any, Literal, NamedTuple
 
 import pytest
 
-from tripos_compiler.language.library import partiality
-from tripos_compiler.language.library.table import FUNCTIONS
+from tripos_compiler.library import signature
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import BoolType, ChoiceType, IntegerType, Metric, NumberType
-from tripos_runtime.reading import read, read_metrics
+from tripos_runtime.reading.judgements import read_metrics
+from tripos_runtime.reading.typed import read
 
 FOLDER = Path(__file__).parent
 LOCALE = "en"
@@ -88,7 +89,7 @@ def _function(name: str, entry: Entry) -> Any:
     }.get(name, lambda: (entry.get("locale", LOCALE),))
     try:
         return FUNCTIONS[name].python(entry["text"], *given())  # type: ignore[misc]
-    except partiality.Unread:
+    except signature.Unread:
         return None
 
 

@@ -15,23 +15,21 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tripos.api.compilation import find_spec
 from tripos.api.job import Job
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.asking.other_replies import TakenCounts
+from tripos_runtime.asking.ledger import TakenCounts
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.forecast.lines import Forecast
-from tripos_runtime.forecast.run_forecast import forecast
-from tripos_runtime.models import Model
-from tripos_runtime.models.base import FREE, Price, Reply, Request
+from tripos_runtime.forecast.run_forecast import Forecast, forecast
+from tripos_runtime.models.base import FREE, Model, Price, Reply, Request
 from tripos_runtime.models.embeddings import open_embedding
-from tripos_runtime.models.opening import open_model
-from tripos_runtime.roles.binding import bind
-from tripos_runtime.scheduling.calling import Limits
+from tripos_runtime.models.families import open_model
+from tripos_runtime.program.binding import bind
+from tripos_runtime.scheduling.limits import Limits
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.opening import open_ledger
-from tripos_warehouse.ledger.other_stores import OtherStores
+from tripos_warehouse.ledger.replies import OtherStores
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 
 Row = dict[str, Any]
 SENT = ("question", "hint")

@@ -12,11 +12,11 @@ from tests.reuse.edits import EDITS
 from tests.reuse.quiz import MODELS, ROLES, files
 from tests.runtime.small_runs import SmallRun, run_small
 from tests.warehouse.keeping import die, sample
-from tripos.cli.progress.pace import cost
+from tripos.cli.progress import cost
 from tripos_compiler.plan import Settings
-from tripos_runtime.asking.question import Adopted, PreparedQuestion, ReadOutcome, reread
+from tripos_runtime.asking.questions import Adopted, PreparedQuestion, ReadOutcome, reread
 from tripos_runtime.models.base import Message, ModelError, Request
-from tripos_runtime.program.adopting import NOWHERE, Adoption, Own, Wanted
+from tripos_runtime.program.adoption import NOWHERE, Adoption, Own, Wanted
 from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.store import Store
 

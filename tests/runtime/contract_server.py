@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from tripos_runtime.models import Endpoint
+from tripos_runtime.models.base import Endpoint
 
 T = TypeVar("T")
 TOLD = (

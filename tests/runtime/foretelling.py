@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.runtime.in_memory import MemoryLedger
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
-from tripos_runtime.forecast.lines import Forecast
 from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History
-from tripos_runtime.forecast.run_forecast import forecast
+from tripos_runtime.forecast.run_forecast import Forecast, forecast
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
-from tripos_runtime.roles.binding import RoleBinding, bind
+from tripos_runtime.program.binding import RoleBinding, bind
 from tripos_runtime.scheduling.calling import Called
 
 SPEC = """\

@@ -12,14 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from tests.runtime.in_memory import MemoryLedger
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, planned_calls
 from tripos_runtime.datasets.selection import Selection, check_approved
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
-from tripos_runtime.roles.binding import bind
-from tripos_runtime.scheduling.calling import Called, Stopped
+from tripos_runtime.program.binding import bind
+from tripos_runtime.scheduling.budget import Stopped
+from tripos_runtime.scheduling.calling import Called
 
 NOTHING: Mapping[str, str] = {}
 Script = Callable[[Request], str | Reply | ModelError]

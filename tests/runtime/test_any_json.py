@@ -16,7 +16,8 @@ from hypothesis import given, settings, strategies as st
 
 from tests.lengths import sized
 from tests.runtime.small_runs import run_small
-from tripos_compiler.language import Unavailable, render
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language.rendering import render
 from tripos_compiler.plan import (
     Hole,
     IntegerType,
@@ -28,11 +29,12 @@ from tripos_compiler.plan import (
     Template,
     TextType,
 )
-from tripos_runtime.asking import PENDING, dumps
-from tripos_runtime.asking.question import reply_parts
-from tripos_runtime.forecast.sizes.placeholders import DIGITS, LONGER, SizedPlaceholders
+from tripos_compiler.plan.outcomes import PENDING
+from tripos_runtime.asking.questions import dumps, reply_parts
+from tripos_runtime.forecast.sizes import DIGITS, LONGER, SizedPlaceholders
 from tripos_runtime.models.base import Request
-from tripos_runtime.reading import format_note, read, schema_of
+from tripos_runtime.reading.schema import format_note, schema_of
+from tripos_runtime.reading.typed import read
 
 WHOLE = st.integers(-(2**63), 2**63 - 1)
 CHARACTERS = st.characters(exclude_categories=("Cs",))

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.models import Message, ModelError, Request, open_model
-from tripos_runtime.models.mocks.baseline import ECHOES, fitted
-from tripos_runtime.roles.binding import BindingError, RoleBinding, bind
-from tripos_runtime.roles.majority import with_majority
+from tripos_runtime.drivers.prepared import with_majority
+from tripos_runtime.models.base import Message, ModelError, Request
+from tripos_runtime.models.baselines import ECHOES, fitted
+from tripos_runtime.models.families import open_model
+from tripos_runtime.program.binding import BindingError, RoleBinding, bind
 
 SPEC = """\
 benchmark checks "1.0.0" { languages en }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.compiler.compiling import compile_text, plan_of
-from tripos_runtime.roles.binding import BindingError, bind
+from tripos_runtime.program.binding import BindingError, bind
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }

@@ -11,9 +11,10 @@ from tests.each import each
 from tests.runtime.virtual_time import REQUEST, USUAL, Scripted, broken, callers_of, now, run
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog.prices import Rates, Tariff
-from tripos_runtime.scheduling.budget import Budget, BudgetError, OutOfBudget, check_prices
-from tripos_runtime.scheduling.calling import Called, Limits, Stopped
+from tripos_runtime.models.prices import Rates, Tariff
+from tripos_runtime.scheduling.budget import Budget, BudgetError, OutOfBudget, Stopped, check_prices
+from tripos_runtime.scheduling.calling import Called
+from tripos_runtime.scheduling.limits import Limits
 
 PRICE = Price(1e-6, 4e-6)
 ASKED = Request("test/model", (Message("user", "x" * 984),), settings=Settings(max_tokens=500))

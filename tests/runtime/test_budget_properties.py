@@ -13,9 +13,9 @@ from tests.lengths import sized
 from tests.runtime.virtual_time import Scripted, callers_of, run
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Message, ModelError, Price, Reply, Request
-from tripos_runtime.scheduling.budget import Budget, OutOfBudget
-from tripos_runtime.scheduling.calling import Called, Limits, Stopped
-from tripos_runtime.scheduling.costs import CAUTIOUS, UNKNOWN
+from tripos_runtime.scheduling.budget import CAUTIOUS, UNKNOWN, Budget, OutOfBudget, Stopped
+from tripos_runtime.scheduling.calling import Called
+from tripos_runtime.scheduling.limits import Limits
 
 
 @dataclass(frozen=True)

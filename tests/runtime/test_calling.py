@@ -9,7 +9,9 @@ import pytest
 
 from tests.runtime.virtual_time import REPLY, REQUEST, USUAL, Scripted, broken, busy, callers_of, down, now, run
 from tripos_runtime.models.base import ModelError, Reply
-from tripos_runtime.scheduling.calling import Called, Limits, Stopped, snapshot
+from tripos_runtime.scheduling.budget import Stopped
+from tripos_runtime.scheduling.calling import Called, snapshot
+from tripos_runtime.scheduling.limits import Limits
 
 
 def call(model: Scripted, limits: Limits = USUAL) -> Called:

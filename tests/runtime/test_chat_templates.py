@@ -16,11 +16,10 @@ import pytest
 
 from tests.compiler.compiling import compile_text, plan_of
 from tripos_compiler.plan import Settings, read_likelihoods
-from tripos_runtime.models import Message, Request
-from tripos_runtime.models.local.local import LocalModel, find_weights
-from tripos_runtime.models.local.weights import template_of, weights_digest
-from tripos_runtime.models.unopened import identity_of
-from tripos_runtime.roles.binding import BindingError, bind
+from tripos_runtime.models.base import Message, Request
+from tripos_runtime.models.families import identity_of
+from tripos_runtime.models.local import LocalModel, find_weights, template_of, weights_digest
+from tripos_runtime.program.binding import BindingError, bind
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
-from tripos_runtime.asking.prompting import chat_messages
+from tripos_runtime.asking.prompts import chat_messages
 
 SPEC = """\
 benchmark tutoring "1.0.0" {{ languages en }}

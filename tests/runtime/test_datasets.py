@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import SHARED_DATA
 from tripos_compiler.source.inputs import DataError
-from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.data_files import DataFolders
 
 ROWS = [{"q": "1,000 个", "n": 1}, {"q": "two\nlines", "n": 2}]
 

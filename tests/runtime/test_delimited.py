@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tripos_compiler.source.inputs import DataError
-from tripos_runtime.datasets.files.formats import rows_in
+from tripos_runtime.datasets.formats import rows_in
 
 
 def rows(folder: Path, content: str | bytes, name: str = "a.csv") -> list[dict[str, Any]]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.roles.binding import BindingError, bind
+from tripos_runtime.program.binding import BindingError, bind
 
 ROOT = Path(__file__).parents[2]
 

@@ -11,11 +11,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from tripos_runtime.asking.counters import CallCounters
 from tripos_runtime.asking.ledger import Row
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.drivers.encoding import Encoder, NoVector
 from tripos_runtime.models.base import ModelError, Reply, Request
 from tripos_runtime.models.vectors import to_text
-from tripos_runtime.retrieval.encoding import Encoder, NoVector
 from tripos_runtime.scheduling.calling import Caller
 
 LANE = ("encoder", "s")

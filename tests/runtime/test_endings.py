@@ -35,10 +35,11 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.plan.outcomes import Reading
 from tripos_runtime.asking.plan_questions import calls_reader, reply_reader
-from tripos_runtime.asking.question import PreparedQuestion, content_of, text_reader
-from tripos_runtime.models import Message, Model, ModelError, Reply, Request, open_model
-from tripos_runtime.models.over_http import HttpAnswer
-from tripos_runtime.models.over_litellm.litellm_client import LitellmModel
+from tripos_runtime.asking.questions import PreparedQuestion, content_of, text_reader
+from tripos_runtime.models.base import Message, Model, ModelError, Reply, Request
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.http import HttpAnswer
+from tripos_runtime.models.litellm_models import LitellmModel
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
 
@@ -259,7 +260,7 @@ def choices_body(*words: str, content: str = "42") -> dict[str, Any]:
 
 @given(st.lists(st.sampled_from([word for words in WORDS.values() for word in words]), min_size=1, max_size=5))
 def test_each_of_several_choices_is_what_it_is_alone(words: list[str]) -> None:
-    from tripos_runtime.models.over_http import read_reply
+    from tripos_runtime.models.replies import read_reply
 
     whole = [word for word in words if ending_of(word) is not Ending.ERROR]
     try:
@@ -291,7 +292,7 @@ FIELDS = [
 
 @each("choice, status", FIELDS)
 def test_refusals_and_errors_in_fields_of_their_own(choice: dict[str, Any], status: str) -> None:
-    from tripos_runtime.models.over_http import read_reply
+    from tripos_runtime.models.replies import read_reply
 
     try:
         found = outcome_of("text", read_reply(completion(choices=[choice]), "m", None))[0]

@@ -13,13 +13,14 @@ from typing import Any
 import pytest
 
 from tests.runtime.in_memory import MemoryLedger
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.models.base import FREE, ModelError, Reply, Request
-from tripos_runtime.roles.binding import bind
-from tripos_runtime.scheduling.calling import Called, Stopped
+from tripos_runtime.program.binding import bind
+from tripos_runtime.scheduling.budget import Stopped
+from tripos_runtime.scheduling.calling import Called
 
 SPEC = """\
 benchmark t "1.0.0" { languages en }

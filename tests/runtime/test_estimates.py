@@ -10,7 +10,7 @@ from tripos_compiler.plan import Settings
 from tripos_runtime.forecast.call_outcomes import Fate, Where
 from tripos_runtime.forecast.estimates import Estimate, Load, estimates, guess
 from tripos_runtime.forecast.reasons import NO_HISTORY
-from tripos_runtime.forecast.sizes.sizes import Size
+from tripos_runtime.forecast.sizes import Size
 
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"score": {"type": "integer"}}}
 HERE = Where("sums", "", "answer", "candidate", "lab/model")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.each import each
-from tripos_runtime.roles.model_families import families_in_name
+from tripos_compiler.language.aggregates import families_in_name
 
 
 @each(

@@ -12,8 +12,8 @@ from tests.lengths import sized
 from tests.plan_exactness import Benchmark
 from tests.runtime.foretelling import EVERYTHING, Bench
 from tests.runtime.in_memory import MemoryLedger
-from tripos.api.compilation import find_spec
-from tripos_runtime.forecast.lines import Forecast
+from tripos.runs.compilation import find_spec
+from tripos_runtime.forecast.run_forecast import Forecast
 
 ARMS = """\
 benchmark t "1.0.0" { languages en }

@@ -23,12 +23,12 @@ from hypothesis import example, given, settings, strategies as st
 from openpyxl import Workbook
 
 from tests.lengths import sized
-from tripos.importing.data.places import json_lines, rows_of_database
+from tripos.importing.datasets import json_lines, rows_of_database
 from tripos_compiler.language.exact_values import InexactJson, load_json
 from tripos_compiler.language.rows import Misfit, read_row
 from tripos_compiler.plan import DataField, Dataset, IntegerType, ListType, NumberType, OptionalType, TextType, Type
 from tripos_compiler.source.inputs import DataError
-from tripos_runtime.datasets.files.formats import rows_in
+from tripos_runtime.datasets.formats import rows_in
 
 Rows = Sequence[Mapping[str, Any]]
 TYPES: Mapping[str, Type] = {

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from tripos_runtime.models.over_http import HttpAnswer, ModelConnection, http1
+from tripos_runtime.models import http
+from tripos_runtime.models.http import HttpAnswer, ModelConnection
 
 TEXT = b'{"text": "it is so"}'
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(TEXT) + TEXT
@@ -85,7 +86,7 @@ def test_a_connection_that_the_server_closes_is_not_used_again(response: bytes) 
 
 
 def test_a_connection_that_was_idle_for_long_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http1, "IDLE_S", -1.0)
+    monkeypatch.setattr(http, "IDLE_S", -1.0)
     assert posted([LENGTH] * 2)[1] == [1, 2]
 
 
@@ -114,7 +115,7 @@ def test_a_packed_body_is_unpacked(packed: Callable[[bytes], bytes], encoding: s
 
 
 def test_a_body_packed_with_what_nobody_asked_for_is_an_error() -> None:
-    with pytest.raises(http1.HttpError, match="`br`, which was not asked for"):
+    with pytest.raises(http.HttpError, match="`br`, which was not asked for"):
         posted([answer(b"abc", "Content-Encoding: br\r\nContent-Length: 3\r\n")])
 
 
@@ -146,12 +147,12 @@ def test_interim_responses_are_passed_over() -> None:
     ids=["two responses", "a long head", "a long chunk's head", "another protocol"],
 )
 def test_what_is_no_response_to_a_post_is_an_error(response: bytes) -> None:
-    with pytest.raises(http1.HttpError):
+    with pytest.raises(http.HttpError):
         posted([response])
 
 
 def test_a_header_with_a_line_break_has_no_place_in_a_request() -> None:
-    assert http1.head_of("http://localhost/v1", {"Authorization": "Bearer a\r\nX: b"}) is None
+    assert http.head_of("http://localhost/v1", {"Authorization": "Bearer a\r\nX: b"}) is None
 
 
 @pytest.mark.parametrize(
@@ -165,18 +166,18 @@ def test_a_header_with_a_line_break_has_no_place_in_a_request() -> None:
     ],
 )
 def test_a_request_names_its_path_and_its_host(url: str, line: str, host: str) -> None:
-    assert http1.head_of(url, {}) == f"POST {line} HTTP/1.1\r\nHost: {host}\r\nContent-Length: ".encode()
+    assert http.head_of(url, {}) == f"POST {line} HTTP/1.1\r\nHost: {host}\r\nContent-Length: ".encode()
 
 
 @pytest.mark.parametrize("url", ["http://a:b@localhost/v1", "http://münchen.example/v1", "http://localhost/a b"])
 def test_an_address_that_is_not_sent_as_it_is_is_left_to_the_session(url: str) -> None:
-    assert http1.head_of(url, {}) is None
+    assert http.head_of(url, {}) is None
 
 
 def test_a_model_that_is_asked_directly_needs_no_aiohttp() -> None:
     code = (
         "import sys; from tripos_runtime.models import Endpoint, open_model;"
         " open_model('openai/m', {'openai': Endpoint('http://127.0.0.1:1/v1')});"
-        " assert 'tripos_runtime.models.over_http.http1' in sys.modules; assert 'aiohttp' not in sys.modules"
+        " assert 'tripos_runtime.models.http' in sys.modules; assert 'aiohttp' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -12,11 +12,10 @@ from hypothesis import given, strategies as st
 
 from tests.each import each
 from tests.runtime.small_runs import SmallRun, run_small
-from tripos_runtime.models import Endpoint
-from tripos_runtime.models.base import Request
-from tripos_runtime.models.catalog.providers import FOREIGN, PROVIDERS
-from tripos_runtime.models.local.weights import NAME, weights_digest
-from tripos_runtime.models.unopened.identity import identity_of, public_address
+from tripos_runtime.models.base import Endpoint, Request
+from tripos_runtime.models.catalog import FOREIGN, PROVIDERS
+from tripos_runtime.models.families import identity_of, public_address
+from tripos_runtime.models.local import NAME, weights_digest
 from tripos_runtime.models.vectors import to_text
 
 SECRET = "s3cr3t0123456789"

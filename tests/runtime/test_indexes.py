@@ -7,13 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tripos_compiler.language.library.functions.likeness import bm25_score, similarity
-from tripos_compiler.language.library.functions.texts import terms_of
+from tripos_compiler.library.functions.similarity import bm25_score, similarity
+from tripos_compiler.library.functions.texts import terms_of
 from tripos_compiler.plan import Ref
-from tripos_runtime.retrieval import collection
-from tripos_runtime.retrieval.collection import Collection
-from tripos_runtime.retrieval.indexes import GramIndex, TermIndex, VectorIndex, name_of
-from tripos_warehouse.ledger.index_cache import SHELF, StoredIndexes
+from tripos_runtime.program import retrieval
+from tripos_runtime.program.retrieval import Collection, GramIndex, TermIndex, VectorIndex, name_of
+from tripos_warehouse.store.derived import SHELF, StoredIndexes
 
 TEXTS = ["二次函数的图象", "光的折射", "The cat sat", "一次函数", "", "cat and dog", "函数 cat"]
 QUERIES = ["函数图象", "a cat", "", "折", "xyz"]
@@ -62,7 +61,7 @@ def looked_through(root: Path) -> list[float]:
 def test_an_index_is_kept_for_the_next_run_and_made_again_where_it_is_damaged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(collection, "WORTH_KEEPING", 1)
+    monkeypatch.setattr(retrieval, "WORTH_KEEPING", 1)
     first = looked_through(tmp_path)
     (kept,) = (tmp_path / SHELF).iterdir()
     with monkeypatch.context() as without:

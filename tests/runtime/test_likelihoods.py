@@ -14,17 +14,12 @@ from hypothesis import given, strategies
 
 import tripos
 from tests.each import each
-from tripos.api.compilation import find_spec
-from tripos_compiler.plan import (
-    LIKELIHOODS,
-    NoLikelihoods,
-    OptionLikelihood,
-    read_likelihoods,
-    write_likelihoods,
-)
-from tripos_compiler.plan.settings import Settings
-from tripos_runtime.models import Message, ModelError, Request, open_model
-from tripos_runtime.models.over_http.echoed import echoed_reply, request_for_echo
+from tripos.runs.compilation import find_spec
+from tripos_compiler.plan import LIKELIHOODS, NoLikelihoods, OptionLikelihood, read_likelihoods, write_likelihoods
+from tripos_compiler.plan.steps import Settings
+from tripos_runtime.models.base import Message, ModelError, Request
+from tripos_runtime.models.completions import echoed_reply, request_for_echo
+from tripos_runtime.models.families import open_model
 
 LOCAL = "local/smollm2-135m"
 SPEC = """

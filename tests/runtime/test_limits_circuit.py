@@ -10,8 +10,10 @@ import pytest
 
 from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, broken, busy, callers_of, down, now, run
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
-from tripos_runtime.scheduling.calling import Called, Caller, Limits, Stopped, snapshot
-from tripos_runtime.scheduling.circuit import FAILURES
+from tripos_runtime.scheduling.budget import Stopped
+from tripos_runtime.scheduling.calling import Called, Caller, snapshot
+from tripos_runtime.scheduling.endpoint import FAILURES
+from tripos_runtime.scheduling.limits import Limits
 
 Ended = list[Called | BaseException]
 

@@ -9,8 +9,8 @@ from hypothesis import given, strategies as st
 
 from tests.runtime.virtual_time import REPLY, Scripted, broken, callers_of, run
 from tripos_runtime.models.base import Message, Request
-from tripos_runtime.scheduling.calling import Limits
-from tripos_runtime.scheduling.fairness import Lanes
+from tripos_runtime.scheduling.endpoint import Lanes
+from tripos_runtime.scheduling.limits import Limits
 
 
 def said(text: str) -> Request:

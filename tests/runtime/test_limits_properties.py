@@ -12,7 +12,9 @@ from hypothesis import given, settings, strategies as st
 from tests.lengths import sized
 from tests.runtime.virtual_time import Scripted, broken, busy, callers_of, down, run
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
-from tripos_runtime.scheduling.calling import Called, Limits, Stopped, snapshot
+from tripos_runtime.scheduling.budget import Stopped
+from tripos_runtime.scheduling.calling import Called, snapshot
+from tripos_runtime.scheduling.limits import Limits
 
 OUTCOMES = st.one_of(
     st.builds(Reply, st.just("hi"), st.just("m"), st.just("stop"), st.integers(0, 99), st.integers(0, 99), st.none()),

@@ -10,8 +10,8 @@ from hypothesis import given, settings, strategies as st
 
 from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, busy, callers_of, now, run
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
-from tripos_runtime.scheduling.calling import Limits, snapshot
-from tripos_runtime.scheduling.limits import RequestsPerMinute, TokensPerMinute
+from tripos_runtime.scheduling.calling import snapshot
+from tripos_runtime.scheduling.limits import Limits, RequestsPerMinute, TokensPerMinute
 
 MINUTE_S = 60 - 1e-3
 """Less by what sums of floats and the tolerance of a limit make out."""

@@ -8,7 +8,7 @@ from email.utils import format_datetime
 import pytest
 from hypothesis import given, strategies as st
 
-from tripos_runtime.models.catalog.errors import retry_after_s
+from tripos_runtime.models.errors import retry_after_s
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -8,8 +8,9 @@ import pytest
 
 from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, broken, busy, callers_of, now, run
 from tripos_runtime.models.base import ModelError, Reply, Request
-from tripos_runtime.scheduling.calling import Limits, snapshot
-from tripos_runtime.scheduling.concurrency import Window
+from tripos_runtime.scheduling.calling import snapshot
+from tripos_runtime.scheduling.endpoint import Window
+from tripos_runtime.scheduling.limits import Limits
 
 
 def under_load(model: Scripted, calls: int, limits: Limits) -> float:

@@ -17,19 +17,12 @@ import pytest
 from tests.lengths import sized
 from tests.looping import REPEATED, looping
 from tests.reply_readers import LETTER, METRICS, READERS, TYPES
-from tripos_compiler.language.library.partiality import Undefined, Unread
-from tripos_compiler.plan import (
-    BoolType,
-    DialogueType,
-    IntegerType,
-    ListType,
-    RecordType,
-    SetType,
-    TextType,
-)
-from tripos_runtime.asking.reply import _at_leisure, run_reply
-from tripos_runtime.reading import read, read_metrics
+from tripos_compiler.library.signature import Undefined, Unread
+from tripos_compiler.plan import BoolType, DialogueType, IntegerType, ListType, RecordType, SetType, TextType
+from tripos_runtime.asking.replies import _at_leisure, run_reply
+from tripos_runtime.reading.judgements import read_metrics
 from tripos_runtime.reading.plain_text import LONG_REPLY, MOST_CHARACTERS
+from tripos_runtime.reading.typed import read
 from tripos_runtime.scheduling.calling import Caller
 
 LENGTHS = (4_000, 8_000, 16_000, 32_000)

@@ -16,7 +16,7 @@ from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.language.evaluation import Unavailable
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import ModelError, Request
-from tripos_runtime.scheduling.calling import Stopped
+from tripos_runtime.scheduling.budget import Stopped
 
 HEAD = """\
 benchmark sums "1.0.0" {{ languages {languages} }}

@@ -12,13 +12,13 @@ import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.plan import Ask, Settings, SetType, TextType
-from tripos_runtime.asking.question import Answer, PreparedQuestion, ReadOutcome
+from tripos_runtime.asking.questions import Answer, PreparedQuestion, ReadOutcome
 from tripos_runtime.datasets.selection import NotApproved, Selection
+from tripos_runtime.generate.attempts import MOST_NAMED, among, matched, walk
 from tripos_runtime.generate.author import MakingProgram
-from tripos_runtime.generate.walks import MOST_NAMED, among, matched, walk
 from tripos_runtime.models.base import Request
 from tripos_runtime.program.needs import drive
-from tripos_runtime.scheduling.calling import Stopped
+from tripos_runtime.scheduling.budget import Stopped
 
 CHOOSING = Ask(name="points", role="author", system=None, prompt=None, returns=SetType(of=TextType()), fingerprint="")
 TREE = {"algebra": {"sets": ["unions", "subsets"], "groups": None}, "geometry": ["lines", "circles"], "logic": None}

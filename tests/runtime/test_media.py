@@ -18,21 +18,21 @@ from tests.conftest import Command
 from tests.each import each
 from tests.field.test_images import png
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
-from tripos_compiler.language import render
-from tripos_compiler.language.library import Medium, UnfitMedium, media_in, split_media, unmarked
+from tripos_compiler.language.rendering import render
+from tripos_compiler.library.media import Medium, UnfitMedium, media_in, split_media, unmarked
 from tripos_compiler.plan import LEFT, Hole, ImageType, Ref, Template, TextType
-from tripos_compiler.source import FoundFile
-from tripos_runtime.asking import First, ReadOutcome, SentRequest, settled
-from tripos_runtime.asking.question import PreparedQuestion
-from tripos_runtime.datasets.data_folders import DataFolders, access_of
-from tripos_runtime.datasets.files import medium_of
+from tripos_compiler.source.inputs import FoundFile
+from tripos_runtime.asking.questions import PreparedQuestion, ReadOutcome
+from tripos_runtime.asking.replies import First, SentRequest, settled
+from tripos_runtime.datasets.data_files import DataFolders, access_of
+from tripos_runtime.datasets.media import medium_of
 from tripos_runtime.datasets.trust import TRUSTED
-from tripos_runtime.models import Message, Model, Reply, Request, open_model
-from tripos_runtime.models.base import ModelError
-from tripos_runtime.models.catalog import audio_extra_usd, price_of, tokens_of
-from tripos_runtime.models.over_http import read_reply
-from tripos_runtime.models.over_litellm.litellm_client import LitellmModel
-from tripos_runtime.scheduling import Called
+from tripos_runtime.models.base import Message, Model, ModelError, Reply, Request
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.litellm_models import LitellmModel
+from tripos_runtime.models.prices import audio_extra_usd, price_of, tokens_of
+from tripos_runtime.models.replies import read_reply
+from tripos_runtime.scheduling.calling import Called
 
 
 def recording(seconds: float) -> bytes:

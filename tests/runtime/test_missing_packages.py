@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from tripos_compiler.plan import Settings
-from tripos_runtime.models import Message, ModelError, Request, open_model
-from tripos_runtime.models.catalog import model_error, packages
-from tripos_runtime.models.over_litellm.litellm_client import LitellmModel, library
+from tripos_runtime.models import readiness
+from tripos_runtime.models.base import Message, ModelError, Request
+from tripos_runtime.models.errors import model_error
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.litellm_models import LitellmModel, library
 
-MODULES = sorted({*packages.DISTRIBUTIONS, "boto3", "anything.of.theirs", "sagemaker"})
+MODULES = sorted({*readiness.DISTRIBUTIONS, "boto3", "anything.of.theirs", "sagemaker"})
 
 
 def module_error(module: str) -> ImportError:
@@ -64,7 +66,7 @@ def test_a_missing_package_is_never_an_error_that_passes(
 ) -> None:
     error = model_error(raised(lambda: make(module), wrap, depth), "far/model", "https://far", "FAR_KEY")
     assert (error.code, error.retryable, error.fatal) == ("R0105", False, True)
-    wanted = packages.distribution_of(module) if make is module_error else module
+    wanted = readiness.distribution_of(module) if make is module_error else module
     assert error.hint.replace("'", "") == f"pip install {wanted}"
     assert f"`{wanted}`" in error.message
 
@@ -125,7 +127,7 @@ def test_an_import_that_litellm_went_on_without_is_not_why_a_call_failed(module:
 def test_a_model_is_not_opened_without_the_packages_of_its_provider(
     monkeypatch: pytest.MonkeyPatch, name: str, package: str
 ) -> None:
-    monkeypatch.setattr(packages, "is_there", lambda module: False)
+    monkeypatch.setattr(readiness, "is_there", lambda module: False)
     with pytest.raises(ModelError) as caught:
         open_model(name)
     assert (caught.value.code, caught.value.fatal, caught.value.hint) == ("R0105", True, f"pip install {package}")

@@ -15,11 +15,11 @@ from aiohttp import web
 
 from tests.each import each
 from tripos_compiler.plan import Settings
-from tripos_runtime.models import Endpoint, Message, ModelError, Reply, Request, open_model
-from tripos_runtime.models.catalog.errors import scrub
-from tripos_runtime.models.catalog.providers import FOREIGN, KEYED, PROVIDERS
-from tripos_runtime.models.catalog.variables import give_variables
-from tripos_runtime.models.over_litellm.litellm_client import given_place, library, settings_of
+from tripos_runtime.models.base import Endpoint, Message, ModelError, Reply, Request
+from tripos_runtime.models.catalog import FOREIGN, KEYED, PROVIDERS, give_variables
+from tripos_runtime.models.errors import scrub
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.litellm_models import given_place, library, settings_of
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}

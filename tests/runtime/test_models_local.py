@@ -18,8 +18,9 @@ from typing import Any
 import pytest
 
 from tripos_compiler.plan import Settings
-from tripos_runtime.models import Message, ModelError, Request, open_model
-from tripos_runtime.models.local.local import LocalModel
+from tripos_runtime.models.base import Message, ModelError, Request
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.local import LocalModel
 
 NAME = "local/smollm2-135m"
 SCHEMA: dict[str, Any] = {

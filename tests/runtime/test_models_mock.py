@@ -10,8 +10,9 @@ import jsonschema
 import pytest
 
 from tripos_compiler.plan import Settings
-from tripos_runtime.models import Message, Model, ModelError, Reply, Request, open_model
-from tripos_runtime.models.mocks.mock_student import Student, right_option
+from tripos_runtime.models.base import Message, Model, ModelError, Reply, Request
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.mocks import Student, right_option
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

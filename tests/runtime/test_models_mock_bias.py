@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tripos_runtime.models import open_model
 from tripos_runtime.models.base import Message, Request
+from tripos_runtime.models.families import open_model
 
 SCALE = {"type": "integer", "minimum": 1, "maximum": 10}
 GRADES = {"type": "object", "properties": {"IFTC": SCALE, "reason": {"type": "string"}}}

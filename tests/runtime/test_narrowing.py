@@ -10,8 +10,7 @@ from typing import Any, cast
 from tests.compiler.compiling import compile_files, plan_of
 from tripos_compiler.language.references import Look, find_looks, is_only_looked_at
 from tripos_compiler.plan import Literal_, Made, Plan, Ref
-from tripos_runtime.datasets.slot_choice import slots_at
-from tripos_runtime.datasets.slots import RowSlot
+from tripos_runtime.datasets.slots import RowSlot, slots_at
 
 SPEC = """\
 benchmark lessons "1.0.0" { languages en }

@@ -11,10 +11,11 @@ from hypothesis import given, strategies as st
 
 from tests.lengths import sized
 from tests.number_notations import Draw, draws, in_json
-from tripos_compiler.language.library import FUNCTIONS
-from tripos_compiler.language.library.partiality import Unread
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.signature import Unread
 from tripos_compiler.plan import IntegerType, Metric, NumberType
-from tripos_runtime.reading import read, read_metrics
+from tripos_runtime.reading.judgements import read_metrics
+from tripos_runtime.reading.typed import read
 
 SEED = 39
 COUNT = sized(1_500, 20_000)

@@ -12,7 +12,8 @@ from tests.each import each
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.plan import IntegerType, ListType, Metric, NumberType, OptionalType, RecordType, SetType, Type
 from tripos_runtime.models.base import Request
-from tripos_runtime.reading import read, read_metrics
+from tripos_runtime.reading.judgements import read_metrics
+from tripos_runtime.reading.typed import read
 
 NUMBER, WHOLE = NumberType(), IntegerType()
 RATIO = RecordType(fields={"ratio": NUMBER})

@@ -15,7 +15,7 @@ import pytest
 
 from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import run_small
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, planned_steps
 from tripos_runtime.datasets.selection import Selection

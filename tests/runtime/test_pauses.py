@@ -8,7 +8,8 @@ import random
 import pytest
 
 from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, broken, now, run
-from tripos_runtime.scheduling.calling import Limits, open_callers
+from tripos_runtime.scheduling.calling import open_callers
+from tripos_runtime.scheduling.limits import Limits
 
 
 class Longest(random.Random):

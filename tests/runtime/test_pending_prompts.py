@@ -13,14 +13,15 @@ import pytest
 from tests.generated_specs import generate
 from tests.lengths import sized
 from tests.plan_exactness import Benchmark, LoggedLedger
-from tripos_compiler.language import PLACEHOLDER, Unavailable
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language.rendering import PLACEHOLDER
 from tripos_compiler.plan import Expr
-from tripos_runtime.asking.statuses import NOT_ASKED
-from tripos_runtime.datasets.cases import Case, Selection
+from tripos_compiler.plan.outcomes import NOT_ASKED
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import bound_treatments
-from tripos_runtime.forecast.sizes.placeholders import SizedPlaceholders
+from tripos_runtime.forecast.sizes import SizedPlaceholders
 from tripos_runtime.models.base import Message
-from tripos_runtime.program.names import Names
 from tripos_runtime.program.needs import (
     Got,
     HeldConversation,
@@ -28,14 +29,14 @@ from tripos_runtime.program.needs import (
     Need,
     Program,
     ReplyNeed,
+    World,
     drive,
     is_pending,
     pending,
 )
-from tripos_runtime.program.pairs import pairs_of
-from tripos_runtime.program.prompts import World
 from tripos_runtime.program.steps import UnitProgram, pair_program
-from tripos_runtime.program.units import Unit
+from tripos_runtime.program.units import Unit, pairs_of
+from tripos_runtime.program.values import Names
 
 EVERYTHING = Selection()
 

@@ -12,7 +12,7 @@ import pytest
 from tests.lengths import spread
 from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import ScriptedCaller, ScriptedModel
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos_runtime.asking.functions.calling import Loaded
 from tripos_runtime.asking.functions.plugins import load_plugins
 from tripos_runtime.datasets.cases import CaseSource, planned_steps
@@ -20,9 +20,9 @@ from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.models.base import Reply, Request
 from tripos_runtime.models.embeddings import MockEmbedding
-from tripos_runtime.models.mocks.mock import open_mock
-from tripos_runtime.models.reward.rewards import is_reward
-from tripos_runtime.roles.binding import bind, embedding_roles, reward_roles
+from tripos_runtime.models.mocks import open_mock
+from tripos_runtime.models.rewards import is_reward
+from tripos_runtime.program.binding import bind, embedding_roles, reward_roles
 from tripos_runtime.scheduling.calling import Called
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tripos_compiler.language.evaluation import Fault, Unavailable, evaluate
-from tripos_compiler.language.library import with_functions
+from tripos_compiler.library.registry import with_functions
 from tripos_compiler.plan import (
     Benchmark,
     BoolType,
@@ -30,7 +30,7 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_compiler.resolve.plugins.loading import plugin_version
+from tripos_compiler.resolve.python_functions import plugin_version
 from tripos_runtime.asking.functions.calling import Loaded, WrongValue, passed, returned
 from tripos_runtime.asking.functions.plugins import PluginError, load_plugins
 

@@ -13,13 +13,12 @@ import pytest
 from tests.generated_specs import _Writer, generate
 from tests.plan_exactness import Benchmark, LoggedLedger
 from tests.runtime.in_memory import KEYS
-from tripos_compiler.language import Unavailable
+from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Column, Score
-from tripos_runtime.asking.stored_rows import answer_of, talk_of, turn_of
+from tripos_runtime.asking.replies import answer_of, talk_of, turn_of
 from tripos_runtime.datasets.cases import Case
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.lookup import bound_treatments
-from tripos_runtime.program.names import Names
 from tripos_runtime.program.needs import (
     Got,
     HeldConversation,
@@ -28,12 +27,13 @@ from tripos_runtime.program.needs import (
     ReplyNeed,
     Result,
     Scored,
+    World,
     drive,
     pending,
 )
-from tripos_runtime.program.prompts import World
 from tripos_runtime.program.steps import UnitProgram
 from tripos_runtime.program.units import Unit
+from tripos_runtime.program.values import Names
 
 EVERYTHING = Selection()
 MADE = (0, 5, 7)

@@ -21,11 +21,11 @@ from tests.runtime.provider_forms import CASES, KEY, SAID, answering, case_of, p
 from tests.runtime.provider_transport import Answered, SentHttp, StandIn
 from tests.runtime.test_transport_contract import DIRECT, GROQ, TRANSLATED
 from tripos_compiler.plan import Ending, Settings, ending_of
-from tripos_runtime.models import Endpoint, Message, ModelError, Reply, Request, open_model
-from tripos_runtime.models.catalog import FOREIGN, LITELLM, PROVIDERS, model_error, needs_of
-from tripos_runtime.models.catalog.litellm_providers import WRITTEN_FOR
-from tripos_runtime.models.catalog.readiness import OF_OPENAI
-from tripos_runtime.models.unopened import check_name, refusing
+from tripos_runtime.models.base import Endpoint, Message, ModelError, Reply, Request
+from tripos_runtime.models.catalog import FOREIGN, LITELLM, PROVIDERS, WRITTEN_FOR
+from tripos_runtime.models.errors import model_error
+from tripos_runtime.models.families import check_name, open_model, refusing
+from tripos_runtime.models.readiness import OF_OPENAI, needs_of
 
 PROMPT = "Why is the sky blue? 天空"
 SETTINGS = Settings(temperature=0.5, max_tokens=77)
@@ -50,7 +50,7 @@ def listed() -> set[str]:
     """Return every provider whose name litellm takes before a slash."""
     from litellm.llms.openai_like.json_loader import JSONProviderRegistry
 
-    from tripos_runtime.models.over_litellm.litellm_client import library
+    from tripos_runtime.models.litellm_models import library
 
     names = {str(getattr(each, "value", each)) for each in library().provider_list}
     return names | set(JSONProviderRegistry.list_providers())
@@ -59,7 +59,7 @@ def listed() -> set[str]:
 @pytest.fixture
 def transport(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[StandIn]:
     """A transport in an environment without any credentials."""
-    from tripos_runtime.models.over_litellm.litellm_client import library
+    from tripos_runtime.models.litellm_models import library
 
     library()
     kept = ("PATH", "LANG", "TMPDIR", "TRIPOS_LANG", "PYTEST_CURRENT_TEST")
@@ -259,7 +259,7 @@ UNSENT = [
 
 @each("words, code", UNSENT)
 def test_what_litellm_says_of_a_call_that_it_did_not_send_ends_the_run(words: str, code: str) -> None:
-    from tripos_runtime.models.over_litellm.litellm_client import library
+    from tripos_runtime.models.litellm_models import library
 
     told = library().APIConnectionError(
         message=f"{words}\nTraceback (most recent call last):\n  File …", llm_provider="far", model="m"

@@ -20,14 +20,14 @@ import pytest
 
 from tests.runtime.small_runs import run_small
 from tests.runtime.test_retrieval import HEAD, TAIL, found_by, shown
-from tripos_compiler.language.library import FUNCTIONS, terms_of
-from tripos_compiler.language.library.table import RETRIEVING, version_of
+from tripos_compiler.library.functions.texts import terms_of
+from tripos_compiler.library.registry import FUNCTIONS, RETRIEVING, version_of
+from tripos_runtime.drivers.encoding import vector_id
 from tripos_runtime.models import embeddings
 from tripos_runtime.models.base import Message, Request
 from tripos_runtime.models.embeddings import LOCAL, MOCK, OWN, encoder_id, open_embedding
 from tripos_runtime.models.vectors import from_text
-from tripos_runtime.retrieval.encoding import vector_id
-from tripos_runtime.retrieval.indexes import INDEXES
+from tripos_runtime.program.retrieval import INDEXES
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "ranking.json"
 UPDATING = bool(os.environ.get("TRIPOS_UPDATE_GOLDEN"))

@@ -13,8 +13,7 @@ import pytest
 from openpyxl import Workbook
 
 from tripos_compiler.source.inputs import DataError
-from tripos_runtime.datasets.files.formats import document_in, rows_in, unpacked_digest
-from tripos_runtime.datasets.files.tabular import MOST_ROWS
+from tripos_runtime.datasets.formats import MOST_ROWS, document_in, rows_in, unpacked_digest
 from tripos_runtime.datasets.trust import ReadLimits
 
 SMALL = ReadLimits(data_bytes=100_000, whole_bytes=50_000, rows=1_000)

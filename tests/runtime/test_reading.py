@@ -27,9 +27,12 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_runtime.models import Message, Request, open_model
-from tripos_runtime.reading import format_note, metrics_schema, read, read_metrics, schema_of
-from tripos_runtime.reading.json_text import find_all
+from tripos_runtime.models.base import Message, Request
+from tripos_runtime.models.families import open_model
+from tripos_runtime.reading.json_values import find_all
+from tripos_runtime.reading.judgements import read_metrics
+from tripos_runtime.reading.schema import format_note, metrics_schema, schema_of
+from tripos_runtime.reading.typed import read
 
 
 def metric(name: str, en: str, zh: str, low: int = 1, high: int = 10) -> Metric:

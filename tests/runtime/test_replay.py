@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import FREE, Message, Model, ModelError, Reply, Request
-from tripos_runtime.models.mocks.replay import ASSISTANT, ReplayModel, request_key
+from tripos_runtime.models.replay import ASSISTANT, ReplayModel, request_key
 
 SET = Settings(temperature=0.0, max_tokens=50)
 QUESTION = Request("openai/gpt-4o", (Message("system", "Be brief."), Message("user", "Why is the sky blue?")), SET)

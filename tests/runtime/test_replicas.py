@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 import pytest
 from aiohttp import web
 
-from tripos.settings import Config, endpoints_of
-from tripos_runtime.models import Endpoint, Message, ModelError, Request, open_model
-from tripos_runtime.models.over_http import ReplicatedModel
-from tripos_runtime.models.unopened import identity_of
+from tripos.settings.config import Config
+from tripos.settings.runtime import endpoints_of
+from tripos_runtime.models.base import Endpoint, Message, ModelError, Request
+from tripos_runtime.models.chat_completions import ReplicatedModel
+from tripos_runtime.models.families import identity_of, open_model
 
 NAME = "hosted_vllm/qwen"
 

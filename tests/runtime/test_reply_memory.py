@@ -11,10 +11,12 @@ from hypothesis import given, settings, strategies as st
 
 from tests.lengths import sized
 from tests.runtime.virtual_time import now, run
-from tripos_runtime.models import Endpoint, Message, Request, open_model
-from tripos_runtime.models.over_http import connections, reply_memory
-from tripos_runtime.models.over_http.reply_memory import LARGEST_BYTES, MB, ReplyMemory, reply_share
-from tripos_runtime.scheduling.calling import Called, Limits, open_callers
+from tripos_runtime.models import http
+from tripos_runtime.models.base import Endpoint, Message, Request
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.http import LARGEST_BYTES, MB, ReplyMemory, reply_share
+from tripos_runtime.scheduling.calling import Called, open_callers
+from tripos_runtime.scheduling.limits import Limits
 
 REPLY_BYTES = 300_000
 HEAD = b'{"choices":[{"message":{"content":"'
@@ -60,8 +62,8 @@ def asked_together(calls: int, limits: Limits) -> tuple[list[Called], ReplyMemor
 def test_many_calls_with_large_replies_hold_no_more_than_the_room_and_all_of_them_end(
     room_mb: int, most_held: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reply_memory, "LARGEST_BYTES", MB)
-    monkeypatch.setattr(connections, "LARGEST_BYTES", MB)
+    monkeypatch.setattr(http, "LARGEST_BYTES", MB)
+    monkeypatch.setattr(http, "LARGEST_BYTES", MB)
     called, memory = asked_together(60, Limits(max_connections=60, max_retries=0, reply_memory_mb=room_mb))
     assert [len(each.reply.text) for each in called] == [REPLY_BYTES - len(HEAD + TAIL)] * 60
     assert REPLY_BYTES <= memory.most_held <= most_held

@@ -14,8 +14,8 @@ from tests.runtime.in_memory import KEYS, MemoryLedger
 from tests.runtime.small_runs import Row, SmallRun, run_small
 from tripos_compiler.plan import LEFT, IntegerType
 from tripos_runtime.asking.plan_questions import reply_reader
-from tripos_runtime.asking.question import PreparedQuestion
-from tripos_runtime.asking.stored_rows import answer_of
+from tripos_runtime.asking.questions import PreparedQuestion
+from tripos_runtime.asking.replies import answer_of
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import ModelError, Request
 

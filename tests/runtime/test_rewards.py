@@ -15,14 +15,14 @@ import pytest
 from aiohttp import web
 
 from tests.runtime.contract_server import Sent, Server, answering, hanging, serving
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
 from tripos.settings.config import Config
-from tripos.settings.wiring import limits_of
-from tripos_runtime.models import Endpoint, Message, Model, ModelError, Price, Reply, Request, open_model
-from tripos_runtime.models.base import FREE, DialogueTurn
-from tripos_runtime.models.reward.reward_artefact import open_reward
-from tripos_runtime.models.reward.rewards import FULL, BatchedReward, Chat
-from tripos_runtime.roles.binding import BindingError, bind
+from tripos.settings.runtime import limits_of
+from tripos_runtime.models.base import FREE, DialogueTurn, Endpoint, Message, Model, ModelError, Price, Reply, Request
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.rewards import FULL, BatchedReward, Chat
+from tripos_runtime.models.trained_rewards import open_reward
+from tripos_runtime.program.binding import BindingError, bind
 
 ROOT = Path(__file__).parents[2]
 
@@ -112,7 +112,7 @@ def test_rewards_are_computed_beside_the_event_loop(monkeypatch: pytest.MonkeyPa
         threads.add(threading.get_ident())
         return 0.0
 
-    monkeypatch.setattr("tripos_runtime.models.reward.mock_reward.mock_reward", noting)
+    monkeypatch.setattr("tripos_runtime.models.rewards.mock_reward", noting)
     asked(open_model("mock/reward"), ["a"])
     assert threads and threading.get_ident() not in threads
 

@@ -14,7 +14,8 @@ from tests.lengths import sized
 from tests.namesakes import Namesakes, generate, judged, left_out
 from tests.oracle import differences, run_in
 from tripos_warehouse.report.run_report import report
-from tripos_warehouse.views import connect_run, get_plan
+from tripos_warehouse.views.connect import connect_run
+from tripos_warehouse.views.runs import get_plan
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }

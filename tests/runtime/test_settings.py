@@ -10,14 +10,14 @@ import pytest
 from tests.compiler.compiling import compile_text, plan_of
 from tests.each import each
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
-from tripos_compiler.constructs.settings import SETTINGS
-from tripos_compiler.language.changes.steps import reply_changes
-from tripos_compiler.language.library import Medium
+from tripos_compiler.constructs.table import SETTINGS
+from tripos_compiler.language.plan_diff import reply_changes
+from tripos_compiler.library.media import Medium
 from tripos_compiler.plan import Extra, Plan, Settings
-from tripos_runtime.models import Message, Model, Request, open_model
-from tripos_runtime.models.base import refused
-from tripos_runtime.models.mocks.replay import request_key
-from tripos_runtime.models.over_litellm.litellm_client import LitellmModel
+from tripos_runtime.models.base import Message, Model, Request, refused
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.litellm_models import LitellmModel
+from tripos_runtime.models.replay import request_key
 
 OWN = (Extra(name="repetition_penalty", number=1.1), Extra(name="think", truth=False))
 VALUES: dict[str, tuple[Any, str]] = {

@@ -11,8 +11,7 @@ import pytest
 from openpyxl import Workbook
 
 from tripos_compiler.source.inputs import DataError
-from tripos_runtime.datasets.files.formats import rows_in
-from tripos_runtime.datasets.files.tabular import delimited_rows
+from tripos_runtime.datasets.formats import delimited_rows, rows_in
 
 
 def book_of(**sheets: list[list[Any]]) -> Workbook:

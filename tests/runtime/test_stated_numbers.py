@@ -13,9 +13,9 @@ import pytest
 
 from tests.conftest import SHARED_DATA
 from tests.each import each
-from tripos_compiler.language.replies.numbers import Policy, read_number
 from tripos_compiler.plan import IntegerType
-from tripos_runtime.reading import read
+from tripos_compiler.replies.numbers import Policy, read_number
+from tripos_runtime.reading.typed import read
 
 ANSWERS: list[tuple[str, float | None, float | None]] = [
     ("She has a total of 3+4=7 balls.\nShe drops 3, so 7-3= 4 are left.\n 4", 4, 4),

@@ -11,10 +11,10 @@ import pytest
 
 from tests.compiler.compiling import compile_text, plan_of
 from tripos_compiler.plan import Metric, Scorer, Settings
-from tripos_runtime.asking.grading import grade_reader
-from tripos_runtime.asking.question import UNUSED, PreparedQuestion, ReadOutcome
-from tripos_runtime.asking.reply import SentRequest, _repaired
-from tripos_runtime.asking.statuses import PARSE_FAILURE, REFUSED, SCORED
+from tripos_compiler.plan.outcomes import PARSE_FAILURE, REFUSED, SCORED
+from tripos_runtime.asking.judging import grade_reader
+from tripos_runtime.asking.questions import UNUSED, PreparedQuestion, ReadOutcome
+from tripos_runtime.asking.replies import SentRequest, _repaired
 from tripos_runtime.models.base import Message, Model, Reply
 from tripos_runtime.scheduling.calling import Called
 

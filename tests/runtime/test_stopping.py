@@ -18,9 +18,10 @@ from tripos_runtime.datasets.cases import Case, CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.models.base import Reply, Request
-from tripos_runtime.program.case_cache import together
-from tripos_runtime.scheduling.budget import Budget
-from tripos_runtime.scheduling.calling import Called, Caller, Halted, Limits, Stopped
+from tripos_runtime.program.running import together
+from tripos_runtime.scheduling.budget import Budget, Halted, Stopped
+from tripos_runtime.scheduling.calling import Called, Caller
+from tripos_runtime.scheduling.limits import Limits
 
 SHOUTED = """\
 benchmark t "1.0.0" { languages en }

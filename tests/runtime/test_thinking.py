@@ -14,14 +14,14 @@ from hypothesis import given, strategies as st
 from tests.reply_readers import TYPES
 from tests.runtime.contract_server import Server, answering, serving
 from tests.runtime.small_runs import Script, SmallRun, run_small
-from tripos.api.compilation import find_spec
+from tripos.runs.compilation import find_spec
+from tripos_compiler.lowering import fingerprints
 from tripos_compiler.plan import BoolType, Settings, ToolCall, write_calls
-from tripos_compiler.statements.analysis import fingerprints
 from tripos_runtime.asking.plan_questions import calls_reader, reply_reader
-from tripos_runtime.asking.question import PreparedQuestion, ReadOutcome
-from tripos_runtime.asking.stored_rows import answer_of
-from tripos_runtime.models import Message, Reply, Request
-from tripos_runtime.models.opening import open_model
+from tripos_runtime.asking.questions import PreparedQuestion, ReadOutcome
+from tripos_runtime.asking.replies import answer_of
+from tripos_runtime.models.base import Message, Reply, Request
+from tripos_runtime.models.families import open_model
 
 ROWS = [{"question": "Which is right?", "key": "B"}]
 SPEC = """\

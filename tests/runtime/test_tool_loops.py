@@ -11,10 +11,10 @@ import pytest
 from tests.each import each
 from tests.field.running import Answers, Figures, figures_in, lines
 from tripos_runtime.asking.functions.settings import ProgramLimits
-from tripos_runtime.models import CALLED, RESULT, TOOL, Message
-from tripos_runtime.models.over_http import as_objects
+from tripos_runtime.models.base import CALLED, RESULT, TOOL, Message
+from tripos_runtime.models.chat_completions import as_objects
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect_run
+from tripos_warehouse.views.connect import connect_run
 
 SHOP = """
 def find_order(state, order_id):

@@ -13,8 +13,8 @@ from aiohttp import web
 import tripos
 from tests.each import each
 from tests.runtime.contract_server import Sent, Server, completion, serving
-from tripos.api.compilation import find_spec
-from tripos_compiler.language.library.functions.answers.calls import calls_match
+from tripos.runs.compilation import find_spec
+from tripos_compiler.library.functions.tools import calls_match
 from tripos_compiler.plan import (
     BoolType,
     IntegerType,
@@ -29,8 +29,9 @@ from tripos_compiler.plan import (
     said_calls,
     write_calls,
 )
-from tripos_runtime.models import Message, Reply, Request, open_model
-from tripos_runtime.models.over_http.called import names_sent, tools_sent
+from tripos_runtime.models.base import Message, Reply, Request
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.replies import names_sent, tools_sent
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")
 

@@ -8,7 +8,8 @@ import pytest
 
 from tests.runtime.contract_server import Sent, Server, answering, serving
 from tripos_compiler.plan import Settings
-from tripos_runtime.models import Message, ModelError, Reply, Request, open_model
+from tripos_runtime.models.base import Message, ModelError, Reply, Request
+from tripos_runtime.models.families import open_model
 
 USAGE = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
 SAID = {

@@ -12,8 +12,9 @@ import pytest
 from aiohttp import web
 
 from tests.runtime.contract_server import Sent, Server, answering, completion, serving
-from tripos_runtime.models import Endpoint, Message, ModelError, Price, Reply, Request, open_model
-from tripos_runtime.models.catalog.routes import path_of
+from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.catalog import path_of
+from tripos_runtime.models.families import open_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
 
@@ -235,7 +236,7 @@ def test_some_withheld_samples_leave_the_others() -> None:
 
 
 def test_a_system_message_is_folded_where_a_model_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripos_runtime.models.over_http.direct.allows", lambda _, __, what: False)
+    monkeypatch.setattr("tripos_runtime.models.chat_completions.allows", lambda _, __, what: False)
     request = Request("m", (Message("system", "be brief"), Message("user", "hi")))
     _, sent = asked("openai/m", completion(), request)
     assert sent[0].body["messages"] == [{"role": "user", "content": "be brief\n\nhi"}]
@@ -301,7 +302,7 @@ def test_the_organisation_of_an_account_is_named(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_proxy_is_taken_for_far_addresses_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tripos_runtime.models.over_http.connections import _proxy
+    from tripos_runtime.models.http import _proxy
 
     monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
     monkeypatch.setenv("no_proxy", "near.example")

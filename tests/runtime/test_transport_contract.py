@@ -10,16 +10,13 @@ import pytest
 from tests.each import each
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
 from tripos_compiler.plan import Settings, ending_of
-from tripos_runtime.models import Endpoint, Message, Reply, Request, open_model
-from tripos_runtime.models.base import Choosy
-from tripos_runtime.models.catalog.catalog import every_entry
-from tripos_runtime.models.catalog.providers import PROVIDERS
-from tripos_runtime.models.catalog.routes import path_of
-from tripos_runtime.models.over_http.direct import DirectModel
-from tripos_runtime.models.over_http.replies import parsed
-from tripos_runtime.models.over_litellm.litellm_client import LitellmModel, library
-from tripos_runtime.models.over_litellm.translated import TranslatedModel
-from tripos_runtime.models.unopened.refused_settings import refusing
+from tripos_runtime.models.base import Choosy, Endpoint, Message, Reply, Request
+from tripos_runtime.models.catalog import PROVIDERS, every_entry, path_of
+from tripos_runtime.models.chat_completions import DirectModel
+from tripos_runtime.models.families import open_model, refusing
+from tripos_runtime.models.litellm_models import LitellmModel, library
+from tripos_runtime.models.native_forms import TranslatedModel
+from tripos_runtime.models.replies import parsed
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Items? .* on TypedDict:UserWarning"

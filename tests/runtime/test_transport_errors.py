@@ -14,9 +14,10 @@ from aiohttp import web
 
 from tests.each import each
 from tests.runtime.contract_server import Sent, Server, answering, completion, hanging, serving
-from tripos_runtime.models import Endpoint, Message, Model, ModelError, Request, open_model
-from tripos_runtime.models.catalog.errors import CallPlace, answer_error
-from tripos_runtime.models.over_litellm.litellm_client import LitellmModel
+from tripos_runtime.models.base import Endpoint, Message, Model, ModelError, Request
+from tripos_runtime.models.errors import CallPlace, answer_error
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.litellm_models import LitellmModel
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
 
@@ -162,7 +163,7 @@ def test_a_key_that_a_provider_echoes_is_not_told(name: str, words: str, monkeyp
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_a_reply_too_large_to_be_one_is_refused(packed: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripos_runtime.models.over_http.connections.LARGEST_BYTES", 1 << 20)
+    monkeypatch.setattr("tripos_runtime.models.http.LARGEST_BYTES", 1 << 20)
     large = b'{"choices": "' + b"a" * (2 << 20)
     headers = {"Content-Encoding": "gzip"} if packed else {}
 

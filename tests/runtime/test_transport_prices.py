@@ -9,11 +9,11 @@ import pytest
 
 from tests.lengths import spread
 from tests.runtime.contract_server import Server, answering, completion, serving
-from tripos_runtime.models import Endpoint, Message, Model, Price, Reply, Request, open_model
-from tripos_runtime.models.base import FREE
-from tripos_runtime.models.catalog.catalog import every_entry
-from tripos_runtime.models.catalog.prices import price_of
-from tripos_runtime.models.over_litellm.litellm_client import library
+from tripos_runtime.models.base import FREE, Endpoint, Message, Model, Price, Reply, Request
+from tripos_runtime.models.catalog import every_entry
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.litellm_models import library
+from tripos_runtime.models.prices import price_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
 

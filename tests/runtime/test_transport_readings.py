@@ -10,9 +10,10 @@ import pytest
 from tests.each import each
 from tests.runtime.contract_server import Server, answering, form_of, serving
 from tripos_compiler.plan import Ending, ending_of
-from tripos_runtime.models import Message, Model, Reply, Request, open_model
-from tripos_runtime.models.over_litellm.litellm_client import LitellmModel
-from tripos_runtime.models.over_litellm.readings import from_anthropic, from_gemini
+from tripos_runtime.models.base import Message, Model, Reply, Request
+from tripos_runtime.models.families import open_model
+from tripos_runtime.models.litellm_models import LitellmModel
+from tripos_runtime.models.native_forms import from_anthropic, from_gemini
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.runtime.small_runs import echo, run_small
 from tripos_runtime.models.base import ModelError, Request
-from tripos_runtime.scheduling.calling import Stopped
+from tripos_runtime.scheduling.budget import Stopped
 
 TEACHING = """\
 benchmark openings "1.0.0" { languages en }

@@ -12,7 +12,7 @@ import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.language.evaluation import Fault
-from tripos_compiler.language.library import FUNCTIONS
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_runtime.models.base import Request
 
 SPEC = """\

@@ -15,10 +15,10 @@ from tests.lengths import sized
 from tests.runtime.virtual_time import Scripted, callers_of, run
 from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Message, ModelError, Price, Reply, Request
-from tripos_runtime.models.over_http.replies import read_reply
-from tripos_runtime.models.over_http.usage import usage_of
-from tripos_runtime.scheduling.budget import Budget
-from tripos_runtime.scheduling.calling import Called, Limits, Stopped
+from tripos_runtime.models.replies import read_reply, usage_of
+from tripos_runtime.scheduling.budget import Budget, Stopped
+from tripos_runtime.scheduling.calling import Called
+from tripos_runtime.scheduling.limits import Limits
 
 PRICE = Price(1.0, 10.0, cached_usd=0.1)
 

@@ -9,10 +9,10 @@ import pytest
 
 from tests.conftest import Command
 from tests.runtime.small_runs import SmallRun, run_small
-from tripos_runtime.asking.grading import VERDICT
-from tripos_runtime.asking.question import Answer
+from tripos_runtime.asking.judging import VERDICT
+from tripos_runtime.asking.questions import Answer
 from tripos_runtime.models.base import ModelError, Request
-from tripos_runtime.program.steps import said
+from tripos_runtime.program.values import said
 
 ROWS = [{"student": "It is 18.", "teacher": "Why?"}, {"student": "I added.", "teacher": "Which comes first?"}]
 TUTORING = """\

@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.compiler.compiling import compile_text, plan_of
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.drivers.engine import work_name
-from tripos_runtime.roles.binding import RoleBinding
+from tripos_runtime.program.binding import RoleBinding
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tripos.api.compilation import find_spec
-from tripos.cli.specs.worlds import tried
+from tripos.cli.check import tried
+from tripos.runs.compilation import find_spec
 
 ROOT = Path(__file__).parents[2]
 LARGE = pytest.param("edubench", marks=pytest.mark.long)

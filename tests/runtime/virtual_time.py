@@ -13,7 +13,8 @@ from typing import Any, TypeVar
 
 from tripos_runtime.models.base import FREE, Message, Model, ModelError, Price, Reply, Request
 from tripos_runtime.scheduling.budget import Budget
-from tripos_runtime.scheduling.calling import Caller, Limits, open_callers
+from tripos_runtime.scheduling.calling import Caller, open_callers
+from tripos_runtime.scheduling.limits import Limits
 
 T = TypeVar("T")
 REPLY = Reply("hi", "test/model", "stop", 10, 5, 0.0)

@@ -12,7 +12,7 @@ from tests.conftest import Command
 from tests.each import each
 from tests.field.running import figures_of
 from tripos_compiler.plan import BoolType, Plugin, TextType
-from tripos_runtime.asking.functions.pool import ScorerPool
+from tripos_runtime.asking.functions.external import ScorerPool
 from tripos_runtime.asking.functions.process import ScorerProcess
 from tripos_runtime.asking.functions.protocol import Broken, Failed, ScorerRequest, Value
 from tripos_runtime.asking.functions.settings import ProgramLimits

@@ -13,9 +13,9 @@ import pytest
 
 from tests.each import each
 from tripos_compiler.plan import NumberType, Plugin, TextType
-from tripos_runtime.asking.functions.pool import ScorerPool
+from tripos_runtime.asking.functions.external import ScorerPool
+from tripos_runtime.asking.functions.process import ScorerService
 from tripos_runtime.asking.functions.protocol import Broken, ScorerRequest, Value
-from tripos_runtime.asking.functions.service import ScorerService
 from tripos_runtime.asking.functions.settings import ProgramLimits
 
 PLUGIN = Plugin(

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tripos.training.reward.linear_heads import HeadLearner
-from tripos.training.reward.pairs import Preferences
+from tripos.training.reward_learners import HeadLearner
+from tripos.training.reward_pairs import Preferences
 
 WORDS = ("sum", "line", "part", "angle", "number", "step", "half", "side", "point", "unit")
 

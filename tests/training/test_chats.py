@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.conftest import Command
+from tripos.errors import Failure
 from tripos.training.chats import read_chats
-from tripos.training.common import split_by_group
-from tripos.ui.failure import Failure
+from tripos.training.environment import split_by_group
 
 CHAT = {"messages": [{"role": "user", "content": "Why?"}, {"role": "assistant", "content": "So."}]}
 

@@ -13,11 +13,9 @@ from tests.conftest import Command
 from tests.training.test_reward_model import SPEC, rewards
 from tests.training.tiny_classifier import WITHOUT_SYSTEM, make_classifier
 from tripos_runtime.models.base import DialogueTurn, Message, ModelError
-from tripos_runtime.models.reward.classifier_reward import DIGITS, commit_of
-from tripos_runtime.models.reward.reward_artefact import open_reward, pinned_name
-from tripos_runtime.models.reward.rewards import Chat
-from tripos_runtime.models.unopened.identity import identity_of
-from tripos_runtime.models.unopened.naming import check_name
+from tripos_runtime.models.families import check_name, identity_of
+from tripos_runtime.models.rewards import Chat
+from tripos_runtime.models.trained_rewards import DIGITS, commit_of, open_reward, pinned_name
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.cli.exports.train import _recipe
-from tripos.cli.main import build_parser
-from tripos.ui.failure import Failure
+from tripos.cli.parser import build_parser
+from tripos.cli.train import _recipe
+from tripos.errors import Failure
 
 TRAIN = ("train", "sft", "chats.jsonl", "--model", "m", "-o", "out")
 

@@ -11,7 +11,7 @@ from tests.conftest import Command
 from tests.training.test_reward_model import BAD, GOOD, SPEC, train
 from tests.training.tiny_encoder import make_encoder
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from tests.training.preferences import learner, made, preferences
-from tripos.training.reward.audit import Audit, audit, clustered_error, shared_sources
-from tripos.training.reward.learners import BagOfWords, accuracy, loss_of, shuffled
-from tripos.training.reward.linear_heads import fitted
-from tripos.training.reward.pairs import apart
-from tripos.ui.failure import Failure
+from tripos.errors import Failure
+from tripos.training.reward_audit import Audit, audit, clustered_error, shared_sources
+from tripos.training.reward_learners import BagOfWords, accuracy, fitted, loss_of, shuffled
+from tripos.training.reward_pairs import apart
 
 if find_spec("sklearn") is None:  # it is imported where it is needed: that takes seconds
     pytest.skip("scikit-learn is not installed", allow_module_level=True)

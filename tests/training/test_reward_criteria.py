@@ -12,16 +12,22 @@ import pytest
 from tests.conftest import Command
 from tests.training.preferences import preferences
 from tests.training.tiny_encoder import make_encoder
-from tripos.training.common import Device
-from tripos.training.reward.audit import audit
-from tripos.training.reward.criteria import CriteriaLearner, fitted, loss_of
-from tripos.training.reward.learners import BagOfWords, accuracy, shuffled
-from tripos.training.reward.linear_heads import HeadLearner
-from tripos.training.reward.pairs import Preferences, read_pairs, without
-from tripos.training.reward.recipe import RewardRecipe
-from tripos.training.reward.train import AuditSize, train_reward
-from tripos.ui.failure import Failure
-from tripos_runtime.models.reward.reward_network import read_network
+from tripos.errors import Failure
+from tripos.training.environment import Device
+from tripos.training.reward import AuditSize, train_reward
+from tripos.training.reward_audit import audit
+from tripos.training.reward_learners import (
+    BagOfWords,
+    CriteriaLearner,
+    HeadLearner,
+    RewardRecipe,
+    accuracy,
+    criteria_fitted,
+    criteria_loss_of,
+    shuffled,
+)
+from tripos.training.reward_pairs import Preferences, read_pairs, without
+from tripos_runtime.models.trained_rewards import read_network
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CASE = Path(__file__).parents[1] / "cases" / "export" / "valid" / "pairings.tripos"
@@ -132,10 +138,10 @@ def test_the_loss_of_the_classifiers_has_its_minimum_where_they_end() -> None:
     pairs, features = ticked(12)
     met = np.array(pairs.criteria, dtype=float)
     start = np.zeros((features.shape[1] + 1, 3))
-    ended = fitted(features, met, 0.1, start)
+    ended = criteria_fitted(features, met, 0.1, start)
 
     def loss(at: np.ndarray) -> float:
-        return loss_of(features @ at[:-1] + at[-1], met) + 0.1 * float((at[:-1] ** 2).sum()) / 3
+        return criteria_loss_of(features @ at[:-1] + at[-1], met) + 0.1 * float((at[:-1] ** 2).sum()) / 3
 
     for place in np.ndindex(ended.shape):
         step = np.zeros(ended.shape)
@@ -181,7 +187,7 @@ def test_pairs_without_criteria_teach_no_classifier() -> None:
 
 def test_a_trained_sum_of_classifiers_scores_as_it_was_trained(tmp_path: Path, encoder: Path, spec: Path) -> None:
     from tests.training.test_reward_pairs import compiled
-    from tripos.training.reward.pairing import write_pairs
+    from tripos.training.reward_pairs import write_pairs
     from tripos_compiler.plan import Pairing
 
     plan, source = compiled(spec)

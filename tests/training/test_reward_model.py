@@ -11,14 +11,13 @@ import pytest
 
 from tests.conftest import Command
 from tests.training.tiny_encoder import make_encoder
-from tripos.training.common import Device
-from tripos.training.reward.pairs import read_pairs
-from tripos.training.reward.recipe import RewardRecipe
-from tripos.training.reward.train import AuditSize, train_reward
+from tripos.training.environment import Device
+from tripos.training.reward import AuditSize, train_reward
+from tripos.training.reward_learners import RewardRecipe
+from tripos.training.reward_pairs import read_pairs
 from tripos_runtime.models.base import Message, ModelError
-from tripos_runtime.models.reward.reward_artefact import open_reward, pinned_name
-from tripos_runtime.models.reward.reward_network import load_base, packed, read_network
-from tripos_runtime.models.reward.rewards import RewardModel
+from tripos_runtime.models.rewards import RewardModel
+from tripos_runtime.models.trained_rewards import load_base, open_reward, packed, pinned_name, read_network
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CPU = Device("cpu", "test", bf16=False)

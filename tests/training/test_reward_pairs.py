@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import SHARED_DATA, Command
-from tripos.api.compilation import find_spec
-from tripos.training.reward.pairing import pairs_of
-from tripos.training.reward.pairs import apart, joined_groups, plain, read_pairs
-from tripos.ui.failure import Failure
+from tripos.errors import Failure
+from tripos.runs.compilation import find_spec
+from tripos.training.reward_pairs import apart, joined_groups, pairs_of, plain, read_pairs
 from tripos_compiler.plan import Pairing, Plan
 from tripos_runtime.datasets.cases import CaseSource
 

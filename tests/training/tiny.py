@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tripos.training.common import LIBRARIES, silence_libraries
+from tripos.training.environment import LIBRARIES, silence_libraries
 
 needs_extra = [pytest.importorskip(name) for name in LIBRARIES]
 

@@ -11,8 +11,8 @@ from aiohttp.test_utils import TestServer
 from tests.conftest import Command
 from tests.view.chromium import PROGRAM, Page, shown
 from tests.view.test_view_page import PICTURES, TOKEN, check_rules, run_of
+from tripos.view.export import write_report
 from tripos.view.files import ViewFiles
-from tripos.view.html_report import write_report
 from tripos.view.server import app_of
 from tripos_warehouse.store.store import Store
 

@@ -12,9 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import Command
-from tripos.view import file_cache
-from tripos.view.file_cache import STATES, KeptFiles
-from tripos.view.files import ViewFiles
+from tripos.view import files as file_cache
+from tripos.view.files import STATES, KeptFiles, ViewFiles
 from tripos_warehouse.store.store import Store
 
 

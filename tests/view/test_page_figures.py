@@ -15,9 +15,10 @@ import pytest
 from tests.lengths import sized
 from tests.oracle import Benchmark, Measure, Score, generate, run_in
 from tripos.view.files import ViewFiles
-from tripos_warehouse.report import render_report
 from tripos_warehouse.report.run_report import report
-from tripos_warehouse.views import connect_run, get_plan
+from tripos_warehouse.report.text import render_report
+from tripos_warehouse.views.connect import connect_run
+from tripos_warehouse.views.runs import get_plan
 
 GRADES = (1, 5)
 Cells = dict[tuple[str, ...], tuple[float, int]]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.lengths import sized
-from tripos_compiler.diagnostics import percent, usd
+from tripos_compiler.diagnostics.text_format import percent, usd
 
 SITE = Path(__file__).parents[2] / "tripos/view/site"
 READ = """

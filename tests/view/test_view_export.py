@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from tests.conftest import Command
+from tripos.view.export import write_report
 from tripos.view.files import ViewFiles
-from tripos.view.html_report import write_report
 
 
 def test_a_folder_has_every_file_and_its_twin_for_a_page_from_disk(ran: Path, tripos: Command) -> None:

@@ -14,13 +14,11 @@ from tests.conftest import Command
 from tests.warehouse.small_run import small_plan
 from tripos.releases import opening
 from tripos.view import files
-from tripos.view.files import ViewFiles
-from tripos.view.sentences import translated
-from tripos.view.spec_files import spec_file
+from tripos.view.files import ViewFiles, spec_file, translated
 from tripos.view.tables import TABLES
-from tripos_compiler.source import Source
+from tripos_compiler.source.text import Source
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures import analysed_items
+from tripos_warehouse.measures.items import analysed_items
 from tripos_warehouse.report.remarks import CAUTION
 from tripos_warehouse.store.store import Store
 

@@ -18,8 +18,8 @@ from aiohttp.test_utils import TestServer
 
 from tests.conftest import Command
 from tests.view.chromium import PROGRAM, Page, shown
+from tripos.view.export import write_board, write_report
 from tripos.view.files import ViewFiles
-from tripos.view.html_report import write_board, write_report
 from tripos.view.server import app_of, page_part
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine")

@@ -12,9 +12,7 @@ import pytest
 
 from tests.warehouse.bound import bound
 from tests.warehouse.small_run import START, Rows, rows_of_run, small_plan
-from tripos_compiler.plan import (
-    Plan,
-)
+from tripos_compiler.plan import Plan
 from tripos_warehouse.store.store import Store
 
 

@@ -10,9 +10,10 @@ import numpy as np
 from tests.compiler.compiling import compile_files, plan_of
 from tests.warehouse.synthetic import Results
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import MeasureTable, evaluate
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.measure_rows import MeasureTable
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }

@@ -11,11 +11,12 @@ from typing import Any
 
 from tests.warehouse.bound import bound
 from tripos_compiler.plan import Column, Grade, Plan, Score
-from tripos_runtime.asking.grading import number_and_name
-from tripos_runtime.program.scoring import kept_value
-from tripos_warehouse.measures import MeasureRow, MeasureTable, evaluate
+from tripos_runtime.asking.judging import number_and_name
+from tripos_runtime.program.steps import kept_value
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 AT = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 

@@ -18,10 +18,10 @@ from rich.cells import cell_len
 
 from tests.each import each
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.formats.text_table import render_table
-from tripos_warehouse.query.answers import query_rows, run_query, write_answer
+from tripos_warehouse.query.results import query_rows, run_query, write_answer
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.tables.text import render_table
+from tripos_warehouse.views.connect import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
-import tripos_warehouse.measures.sql as sql_room
+import tripos_warehouse.measures.query as sql_room
 from tests.compiler.compiling import compile_text, plan_of
 from tests.conftest import Command
 from tests.warehouse.synthetic import Results
-from tripos_compiler.statements.declarations.declarations import RESERVED_AXES
-from tripos_warehouse.measures import evaluate
+from tripos_compiler.lowering.declarations import RESERVED_AXES
+from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }

@@ -8,8 +8,8 @@ from rich.cells import cell_len
 from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results, measured
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import MeasureRow, MeasureTable
-from tripos_warehouse.report.pivot_table import beside, is_pooled, with_interval
+from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
+from tripos_warehouse.report.tables import beside, is_pooled, with_interval
 from tripos_warehouse.store.store import Store
 
 SPEC = """

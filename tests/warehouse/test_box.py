@@ -14,10 +14,10 @@ import pytest
 from tests.each import each
 from tripos.api.results import Results
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query import relations, sandbox as box
-from tripos_warehouse.query.answers import run_query
+from tripos_warehouse.query import connection as box, results as relations
+from tripos_warehouse.query.results import run_query
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 SECRET = "what nobody may read"

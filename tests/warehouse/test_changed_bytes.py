@@ -24,26 +24,36 @@ from tests.warehouse.bound import bound
 from tests.warehouse.keeping import PRINTS, die, name, sample, score, unit
 from tests.warehouse.small_run import rows_of_run, small_plan
 from tests.warehouse.test_damaged_stores import say
-from tripos.runs import stored_media
-from tripos.view.file_cache import KeptFiles
-from tripos_compiler.language.changes import are_comparable
+from tripos.runs.records import stored_media
+from tripos.view.files import KeptFiles
+from tripos_compiler.language.plan_diff import are_comparable
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger import StoredIndexes, open_ledger
-from tripos_warehouse.ledger.run_cache import said_of
-from tripos_warehouse.report import leaderboard_of
-from tripos_warehouse.report.boards import kept_boards
-from tripos_warehouse.store import RUN_ENDS, TABLES, Store, read_commit, read_segment, sealed, verify_part
+from tripos_warehouse.ledger.ledger import said_of
+from tripos_warehouse.ledger.opening import open_ledger
+from tripos_warehouse.maintenance.check import check_store
+from tripos_warehouse.maintenance.compaction import compact
+from tripos_warehouse.maintenance.media import (
+    ANNOTATIONS,
+    damaged_annotations,
+    damaged_media,
+    keep_document,
+    read_medium,
+)
+from tripos_warehouse.maintenance.merging import merge_stores
+from tripos_warehouse.report import named_boards
+from tripos_warehouse.report.named_boards import leaderboard_of
+from tripos_warehouse.store.bucket.bucket import read_slot, slot_content
 from tripos_warehouse.store.bucket.catalog import BucketPart, Catalog, CatalogCommit, read_catalog
-from tripos_warehouse.store.bucket.logs import read_slot, slot_content
-from tripos_warehouse.store.commits import to_json
-from tripos_warehouse.store.folders import check_marker
-from tripos_warehouse.store.journal import to_line
-from tripos_warehouse.store.store import MARKER, STORE_FORMAT
-from tripos_warehouse.upkeep import ANNOTATIONS, check_store, compact, keep_document, merge_stores
-from tripos_warehouse.upkeep.documents import damaged_annotations
-from tripos_warehouse.upkeep.media import damaged_media, read_medium
-from tripos_warehouse.views import connect, view_cache
-from tripos_warehouse.views.prepared import part_files, part_keys, part_values, score_sums
+from tripos_warehouse.store.commits import read_commit, to_json
+from tripos_warehouse.store.derived import StoredIndexes
+from tripos_warehouse.store.digests import sealed
+from tripos_warehouse.store.journal import read_segment, to_line
+from tripos_warehouse.store.parts import verify_part
+from tripos_warehouse.store.paths import check_marker
+from tripos_warehouse.store.schemas import RUN_ENDS, TABLES
+from tripos_warehouse.store.store import MARKER, STORE_FORMAT, Store
+from tripos_warehouse.views import derived
+from tripos_warehouse.views.connect import connect
 
 WORK = "ab" * 16
 PAGE = "about.json"
@@ -54,10 +64,10 @@ SHOWN = [table for table in TABLES if table != RUN_ENDS.name]
 
 def large(patch: pytest.MonkeyPatch) -> None:
     """Have a store keep what it keeps of large parts."""
-    patch.setattr(part_files, "LEAST_BYTES", 0)
-    patch.setattr(kept_boards, "MANY_BYTES", 0)
-    patch.setattr("tripos_warehouse.views.views.MANY_BYTES", 0)
-    patch.setattr("tripos_warehouse.views.views.LARGE_BYTES", 0)
+    patch.setattr(derived, "LEAST_BYTES", 0)
+    patch.setattr(named_boards, "MANY_BYTES", 0)
+    patch.setattr("tripos_warehouse.views.connect.MANY_BYTES", 0)
+    patch.setattr("tripos_warehouse.views.connect.LARGE_BYTES", 0)
 
 
 @pytest.fixture(scope="module")
@@ -127,27 +137,26 @@ def reader(root: Path, path: Path) -> Callable[[], object]:
         case ["cache", "view", *_]:
             return lambda: KeptFiles(root.parent / "made", root / "cache/view").read("state", PAGE) or AGAIN
         case ["cache", "views.json"]:
-            return lambda: view_cache.read(root) or AGAIN
+            return lambda: derived.read(root) or AGAIN
         case ["cache", "boards.json"]:
-            state = kept_boards._state_of(store)
+            state = named_boards._state_of(store)
             assert state is not None
-            return lambda: kept_boards._read(root, state) or AGAIN
+            return lambda: named_boards._read(root, state) or AGAIN
         case ["cache", "sums", _]:
-            return lambda: of_parts(score_sums.sum_files(store), store.parts("scores"), path)
+            return lambda: of_parts(derived.sum_files(store), store.parts("scores"), path)
         case ["cache", "values", _]:
             return lambda: [
-                of_parts(part_values.value_files(store, table), store.parts(table), path)
-                for table in part_values.VALUED
+                of_parts(derived.value_files(store, table), store.parts(table), path) for table in derived.VALUED
             ]
         case ["cache", "keys", kept] if kept.endswith(".json"):
             table = kept.removesuffix(".json")
-            files = part_keys.key_files(store, TABLES[table].key)
+            files = derived.key_files(store, TABLES[table].key)
             with connect(store) as connection:
                 database = connection.database
-            return lambda: part_keys._Keys(database, files, path, []).apart or AGAIN
+            return lambda: derived._Keys(database, files, path, []).apart or AGAIN
         case ["cache", "keys", _]:
             return lambda: [
-                of_parts(part_keys.key_files(store, schema.key), store.parts(table), path)
+                of_parts(derived.key_files(store, schema.key), store.parts(table), path)
                 for table, schema in TABLES.items()
             ]
         case [only] if only == MARKER:
@@ -205,7 +214,7 @@ def test_every_bit_of_every_file_that_flips_is_told_or_has_no_effect(template: P
         read = reader(template, path)
         whole = read()
         kind = path.relative_to(template).parts[0]
-        slow = path.name == view_cache.NAME  # its reader takes 5 ms: as many bits as there are bytes
+        slow = path.name == derived.NAME  # its reader takes 5 ms: as many bits as there are bytes
         for _, changed in flips(content, chance, sized(8, len(content) if slow else None)):
             path.write_bytes(changed)
             counts[kind, outcome(read, whole)] += 1

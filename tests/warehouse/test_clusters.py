@@ -23,9 +23,9 @@ from tests.lengths import sized
 from tests.unit_errors import leaf
 from tests.warehouse.test_measures import plan_with
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import MeasureRow, evaluate
-from tripos_warehouse.measures.evaluation import NO_ERROR, _reason
-from tripos_warehouse.query.functions import add_functions
+from tripos_warehouse.measures.evaluation import NO_ERROR, _reason, evaluate
+from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.query.connection import add_functions
 
 FIGURES = (
     *("mean(right)", "mean(long)", "share(right)", "sum(long)", "count(right)", "stdev(long)", "median(long)"),

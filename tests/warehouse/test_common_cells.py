@@ -9,10 +9,13 @@ from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results
 from tests.warehouse.test_measures import HEAD
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import MeasureTable, evaluate, shared_cells, sql_of
-from tripos_warehouse.query import StoreConnection, list_statistics as listed
+from tripos_warehouse.measures.evaluation import evaluate, shared_cells
+from tripos_warehouse.measures.figure_sql import sql_of
+from tripos_warehouse.measures.measure_rows import MeasureTable
+from tripos_warehouse.query import aggregates as listed
+from tripos_warehouse.query.connection import StoreConnection
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 OTHERS = """
 measure each = kendall_w(rubric, models: together) across judge by metric, pair

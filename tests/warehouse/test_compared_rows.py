@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from tests.lengths import sized
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.report.compared_rows import HEADLINE_SHARE, LEVEL, ComparedRow, Section, corrected
-from tripos_warehouse.report.comparison_text import verdict
-from tripos_warehouse.statistics import StatisticResult, benjamini_hochberg, fixed_sequence, holm
+from tripos_warehouse.report.comparison import HEADLINE_SHARE, LEVEL, ComparedRow, Section, corrected, verdict
 from tripos_warehouse.statistics.intervals import mean_of_cells
+from tripos_warehouse.statistics.multiple_tests import benjamini_hochberg, fixed_sequence, holm
+from tripos_warehouse.statistics.result import StatisticResult
 
 Floats = NDArray[np.float64]
 DRAWS = sized(200, 4_000)

@@ -20,27 +20,28 @@ from scipy import stats
 from tests.compiler.compiling import compile_text, plan_of
 from tests.lengths import sized, spread
 from tests.warehouse import planted
-from tripos.api.compilation import find_spec
 from tripos.api.job import Job
+from tripos.runs.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.selection import Selection
 from tripos_runtime.models.base import FREE, Price, Reply, Request
-from tripos_runtime.roles.binding import bind
+from tripos_runtime.program.binding import bind
 from tripos_runtime.scheduling.limits import Limits
-from tripos_warehouse.measures import MeasureRow, evaluate
-from tripos_warehouse.query.functions import add_functions
-from tripos_warehouse.statistics import StatisticResult
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.query.connection import add_functions
 from tripos_warehouse.statistics.preferences import (
     Preference,
     bradley_terry,
     flip_rate,
     position_bias,
     self_preference,
+    win_rate,
 )
-from tripos_warehouse.statistics.preferences.verdicts import win_rate
+from tripos_warehouse.statistics.result import StatisticResult
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect_run
+from tripos_warehouse.views.connect import connect_run
 
 REPETITIONS, ITEMS = sized(40, 200), 30
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))

@@ -11,9 +11,9 @@ import pytest
 from tests.compiler.compiling import compile_file, plan_of
 from tests.conftest import Command
 from tests.warehouse.synthetic import Results
-from tripos_warehouse.measures import figure_tables, tables_json, tables_text
+from tripos_warehouse.measures.confusion import figure_tables, tables_json, tables_text
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """\
 benchmark quiz "1.0.0" { languages en }

@@ -10,12 +10,13 @@ import pytest
 from tests.conftest import Command
 from tests.lengths import sized
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import Half, remeasure, remeasure_pairs
-from tripos_warehouse.measures.differences import jackknife
-from tripos_warehouse.query import Connection
+from tripos_warehouse.measures import differences
+from tripos_warehouse.measures.differences import Half, remeasure, remeasure_pairs
+from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views import RunRecord, connect_run, copied_scores, get_selected
-from tripos_warehouse.views.prepared import copied_views
+from tripos_warehouse.views import connect
+from tripos_warehouse.views.connect import connect_run, copied_scores
+from tripos_warehouse.views.runs import RunRecord, get_selected
 
 SPEC = """\
 benchmark counted "1.0.0" {
@@ -78,7 +79,7 @@ def test_rows_are_the_same_with_a_copy_and_without(store: Store) -> None:
 
 
 def test_too_many_rows_are_not_copied(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copied_views, "MOST_ROWS", 10)
+    monkeypatch.setattr(connect, "MOST_ROWS", 10)
     connection, _ = connect_run(store)
     with connection:
         tables = copies(connection)
@@ -113,11 +114,11 @@ def shown(result: object) -> str:
 def test_groups_left_out_side_by_side_come_to_the_same_as_one_after_another(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jackknife, "MOST_GROUPS", sized(5, 20))
+    monkeypatch.setattr(differences, "MOST_GROUPS", sized(5, 20))
     at_once = results(store)
-    monkeypatch.setattr(jackknife, "MOST_ROWS", 1)
+    monkeypatch.setattr(differences, "MOST_ROWS", 1)
     assert results(store) == at_once
-    monkeypatch.setattr(jackknife, "MOST_ROWS", sized(200, 500))
+    monkeypatch.setattr(differences, "MOST_ROWS", sized(200, 500))
     assert results(store) == at_once
     assert len(at_once[0]) >= 3 and len(at_once[1]) >= 4
     assert any("none" not in each for each in at_once[1])

@@ -8,8 +8,8 @@ import pytest
 from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results, measured, single
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import MeasureRow
-from tripos_warehouse.statistics.validity import corrected_mean
+from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.statistics.prediction_powered import corrected_mean
 from tripos_warehouse.store.store import Store
 
 SPEC = """

@@ -9,9 +9,10 @@ import duckdb
 import pytest
 
 from tests.bench.corrected_comparisons import GRADED, ITEMS, SPEC, WORLDS, filled, held, plan_for
-from tripos_warehouse.measures import MeasureRow, evaluate
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.statistics.prediction_powered import corrected_mean
 from tripos_warehouse.statistics.preferences import Preference, bradley_terry
-from tripos_warehouse.statistics.validity import corrected_mean
 
 LEANING, OWN = WORLDS[1:3]
 

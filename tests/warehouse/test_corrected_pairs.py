@@ -10,10 +10,10 @@ import pytest
 from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results, measured
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import Half, remeasure, remeasure_pairs
-from tripos_warehouse.statistics.validity import corrected_mean
+from tripos_warehouse.measures.differences import Half, remeasure, remeasure_pairs
+from tripos_warehouse.statistics.prediction_powered import corrected_mean
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }

@@ -10,10 +10,10 @@ from tests.lengths import sized
 from tests.unit_errors import turned_round
 from tests.warehouse.synthetic import Results
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import Half, remeasure, remeasure_cells, remeasure_pairs
-from tripos_warehouse.statistics import StatisticResult
+from tripos_warehouse.measures.differences import Half, remeasure, remeasure_cells, remeasure_pairs
+from tripos_warehouse.statistics.result import StatisticResult
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }

@@ -13,8 +13,8 @@ import pytest
 
 from tests.compiler.compiling import compile_files, plan_of
 from tests.warehouse.test_margins import SPEC
-from tripos_warehouse.measures import Half, remeasure, remeasure_pairs
-from tripos_warehouse.query.functions import add_functions
+from tripos_warehouse.measures.differences import Half, remeasure, remeasure_pairs
+from tripos_warehouse.query.connection import add_functions
 
 ITEMS = [f"i{number:02}" for number in range(12)]
 

@@ -11,8 +11,7 @@ import pytest
 
 from tests.warehouse.keeping import PRINTS, name, sample
 from tripos_warehouse.ledger.opening import open_ledger
-from tripos_warehouse.store.index import RowIndex, pack
-from tripos_warehouse.store.index.disk_rows import DiskRows
+from tripos_warehouse.store.index import DiskRows, RowIndex, pack
 from tripos_warehouse.store.store import Store
 
 ROOM = "tripos_warehouse.store.index"

@@ -12,12 +12,11 @@ import pytest
 
 from tests.compiler.compiling import ROOT, compile_file, compile_text, plan_of
 from tests.each import each
-from tripos_compiler.language.figures import AGGREGATES, AggregateFunction
+from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
 from tripos_compiler.plan import Measure, Plan
-from tripos_warehouse.measures import sql_of
 from tripos_warehouse.measures.expectations import as_measure
-from tripos_warehouse.measures.sql.parts import Parts
-from tripos_warehouse.measures.sql.tables import FigureTables
+from tripos_warehouse.measures.figure_sql import sql_of
+from tripos_warehouse.measures.query import FigureTables, Parts
 
 BENCHMARKS = ("cjeval", "edubench", "mathtutorbench", "teachbench")
 EXAMPLES = [ROOT / "docs" / "examples" / f"{name}.tripos" for name in BENCHMARKS]
@@ -114,7 +113,7 @@ def test_a_keyword_in_other_letters_changes_the_query_and_not_the_plan(monkeypat
 
     before = plan_at(EXAMPLES[0])
     query = sql_of(before, before.measures[0])
-    monkeypatch.setattr("tripos_warehouse.measures.sql.figures.figure_query", other_case)
+    monkeypatch.setattr("tripos_warehouse.measures.figure_sql.figure_query", other_case)
     after = plan_of(compile_file(EXAMPLES[0]))
     assert sql_of(after, after.measures[0]) == "SELECT 1" != query
     assert (after.digest, after.to_json()) == (before.digest, before.to_json())

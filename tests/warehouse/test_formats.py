@@ -11,17 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, strategies as st
 
-from tripos_warehouse.formats import (
-    PREAMBLE,
-    WRITERS,
-    PaperColumn,
-    PaperEstimate,
-    PaperTable,
-    latex_text,
-    to_html,
-    to_latex,
-    to_markdown,
-)
+from tripos_warehouse.tables.markup import PREAMBLE, WRITERS, latex_text, to_html, to_latex, to_markdown
+from tripos_warehouse.tables.model import PaperColumn, PaperEstimate, PaperTable
 
 HOSTILE = r"""\input{/etc/passwd} $x$ & 50% #1 _a_ {b} ~ ^ <i> | " ` '' -- --- ,, *s* [o] \\ ?` !` “é” — … − ×"""
 SPELT = {

@@ -10,10 +10,10 @@ import pytest
 
 from tests.warehouse.small_run import FRESH_GRADE, START
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger.given_scores import GivenScore, KeptCounts, keep
+from tripos_warehouse.ledger.imported_scores import GivenScore, KeptCounts, keep
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect
 from tripos_warehouse.views.runs import RunRecord, find_run
-from tripos_warehouse.views.views import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 

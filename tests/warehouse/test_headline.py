@@ -12,10 +12,10 @@ from rich.cells import cell_len
 
 from tests.warehouse.test_report import reported
 from tripos_compiler.plan import Measure, Plan
-from tripos_warehouse.measures import MeasureRow, MeasureTable
-from tripos_warehouse.report.headline_text import LEAST_TABLE, MOST_LINES, baseline_sentence, render_headline
+from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
 from tripos_warehouse.report.remarks import Remark
 from tripos_warehouse.report.run_report import Report
+from tripos_warehouse.report.text import LEAST_TABLE, MOST_LINES, baseline_sentence, render_headline
 from tripos_warehouse.store.store import Store
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]

@@ -10,10 +10,9 @@ import pytest
 
 from tests.warehouse.keeping import PRINTS, committed, die, name, sample, score, unit
 from tripos_warehouse.ledger.opening import open_ledger
+from tripos_warehouse.maintenance.compaction import GRACE_S, collect, compact
 from tripos_warehouse.store.locks import PARTS_LOCK, Locks, place_of
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.compaction import compact
-from tripos_warehouse.upkeep.housekeeping import GRACE_S, collect
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import pytest
 from tests.warehouse.keeping import AT, PRINTS, die, sample, score, unit
 from tests.warehouse.rewriting import take_as_written, write_commit
 from tripos_warehouse.ledger.opening import open_ledger
+from tripos_warehouse.maintenance.check import Checkup, check_store
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.checking import Checkup, check_store
 
 
 def digests(store: Store) -> dict[str, str | None]:

@@ -12,15 +12,16 @@ import pytest
 
 from tests.warehouse.keeping import committed, name, sample, unit
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import TABLES, commits, misleads, parts
+from tripos_warehouse.maintenance import compaction
+from tripos_warehouse.maintenance.check import check_store
+from tripos_warehouse.maintenance.compaction import MANY_COMMITS, collect, compact, compact_if_needed
+from tripos_warehouse.store import commits, parts
 from tripos_warehouse.store.commits import Commit
 from tripos_warehouse.store.locks import Locks
+from tripos_warehouse.store.parts import misleads
+from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep import compaction
-from tripos_warehouse.upkeep.checking import check_store
-from tripos_warehouse.upkeep.compaction import MANY_COMMITS, compact, compact_if_needed
-from tripos_warehouse.upkeep.housekeeping import collect
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 
 def samples(store: Store) -> list[str]:
@@ -163,7 +164,7 @@ def test_while_one_compacts_another_does_not_begin(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    "step", ["tripos_warehouse.store.store.publish", "tripos_warehouse.upkeep.compaction.new_part"]
+    "step", ["tripos_warehouse.store.store.publish", "tripos_warehouse.maintenance.compaction.new_part"]
 )
 def test_a_compaction_that_is_killed_half_way_changes_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch, step: str
@@ -229,7 +230,7 @@ def test_a_big_part_with_a_double_is_written_again(store: Store) -> None:
 
 
 def test_parts_grow_to_their_size_and_no_further(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripos_warehouse.upkeep.compaction.GROUP_ROWS", 5)
+    monkeypatch.setattr("tripos_warehouse.maintenance.compaction.GROUP_ROWS", 5)
     for number in range(8):
         store.append({"samples": [sample(10 * number + each) for each in range(10)]})
     assert compact(store, big_bytes=15_000) is not None

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from tests.warehouse.keeping import sample
+from tripos_warehouse.maintenance.check import check_store
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.checking import check_store
 
 OF_TURN = (
     "run_id",

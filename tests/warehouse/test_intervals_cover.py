@@ -12,7 +12,7 @@ import pytest
 
 from tests.bench.coverage import FEWEST, ITEMS, Family, covered, families
 from tests.lengths import spread
-from tripos_warehouse.statistics.intervals.bounded_values import shares_between
+from tripos_warehouse.statistics.intervals import shares_between
 
 GROUPS = {name: tuple(found) for name, found in groupby(families(), lambda family: family.name)}
 

@@ -13,7 +13,7 @@ import pytest
 from tests.conftest import Command
 from tripos_warehouse.statistics.validity import item_discrimination, wrongly_keyed
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 ITEMS, WRONG = 20, 7

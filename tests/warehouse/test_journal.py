@@ -253,12 +253,12 @@ def test_a_commit_that_was_written_and_reported_as_failed_is_not_written_again(
 
 
 def test_much_that_waits_is_flushed_by_itself(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripos_warehouse.ledger.batch.FLUSH_ROWS", 4)
+    monkeypatch.setattr("tripos_warehouse.ledger.ledger.FLUSH_ROWS", 4)
     ledger = open_ledger(store, PRINTS)
     for number in range(5):
         ledger.keep(unit(number))
     assert samples(store) == named(0, 1, 2, 3)
-    monkeypatch.setattr("tripos_warehouse.ledger.batch.FLUSH_BYTES", 10)
+    monkeypatch.setattr("tripos_warehouse.ledger.ledger.FLUSH_BYTES", 10)
     ledger.keep(unit(5))
     assert samples(store) == named(0, 1, 2, 3, 4, 5)
 

@@ -18,14 +18,14 @@ from hypothesis import given, settings, strategies as st
 
 from tests.lengths import sized
 from tests.warehouse.small_run import START, rows_of_run, small_plan
-from tripos_compiler.language.changes import are_comparable
+from tripos_compiler.language.plan_diff import are_comparable
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.report import Board, leaderboard
-from tripos_warehouse.report.boards import kept_boards
+from tripos_warehouse.maintenance.compaction import collect, compact
+from tripos_warehouse.report import named_boards
+from tripos_warehouse.report.leaderboard import Board, leaderboard
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.compaction import compact
-from tripos_warehouse.upkeep.housekeeping import collect
-from tripos_warehouse.views import all_runs, connect
+from tripos_warehouse.views.connect import connect
+from tripos_warehouse.views.runs import all_runs
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 MODELS = ("lab/one", "lab/two", "lab/three")
@@ -33,7 +33,7 @@ MODELS = ("lab/one", "lab/two", "lab/three")
 
 @pytest.fixture(autouse=True)
 def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_boards, "MANY_BYTES", 0)
+    monkeypatch.setattr(named_boards, "MANY_BYTES", 0)
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def full(store: Store, run_rows: Build) -> Store:
 
 def boards(store: Store, wanted: Mapping[str, Sequence[str]] = {}, **more: Any) -> list[Board]:
     """Return the boards, from what is kept where that is of use."""
-    return kept_boards.leaderboard_of(store, wanted, comparable=are_comparable, **more)
+    return named_boards.leaderboard_of(store, wanted, comparable=are_comparable, **more)
 
 
 def plain(store: Store) -> list[Board]:
@@ -55,8 +55,8 @@ def plain(store: Store) -> list[Board]:
 
 def kept(store: Store) -> int:
     """Return how many lists of boards are kept for the store as it is."""
-    state = kept_boards._state_of(store)
-    return 0 if state is None else len(kept_boards._read(store.root, state))
+    state = named_boards._state_of(store)
+    return 0 if state is None else len(named_boards._read(store.root, state))
 
 
 def refuse(*_: object, **__: object) -> None:
@@ -67,7 +67,7 @@ def test_the_second_time_no_score_is_read(full: Store, monkeypatch: pytest.Monke
     wanted = boards(full)
     assert len(wanted[0].standings) == len(MODELS)
     assert wanted == plain(full)
-    monkeypatch.setattr(kept_boards, "connect", refuse)
+    monkeypatch.setattr(named_boards, "connect", refuse)
     assert boards(full) == wanted
     assert boards(Store.open(full.root, create=False)) == wanted
 
@@ -81,33 +81,33 @@ def test_another_question_is_another_board(full: Store) -> None:
 
 
 def test_a_small_store_keeps_none(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept_boards, "MANY_BYTES", 10**9)
+    monkeypatch.setattr(named_boards, "MANY_BYTES", 10**9)
     boards(full)
-    assert not (full.root / "cache" / kept_boards.NAME).exists()
+    assert not (full.root / "cache" / named_boards.NAME).exists()
 
 
 def test_another_tripos_makes_them_anew(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     boards(full)
     assert kept(full) == 1
-    monkeypatch.setattr(kept_boards, "_made_by", lambda: "a later one")
+    monkeypatch.setattr(named_boards, "_made_by", lambda: "a later one")
     assert kept(full) == 0
 
 
 def test_the_code_of_every_room_counts(tmp_path: Path) -> None:
     """The digest is of the files themselves: one that changes is another Tripos."""
-    source = Path(kept_boards.__file__)
-    before, times = kept_boards._made_by.__wrapped__(), source.stat()
+    source = Path(named_boards.__file__)
+    before, times = named_boards._made_by.__wrapped__(), source.stat()
     os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns + 1_000_000))
     try:
-        assert kept_boards._made_by.__wrapped__() != before
+        assert named_boards._made_by.__wrapped__() != before
     finally:
         os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
-    assert kept_boards._made_by.__wrapped__() == before
+    assert named_boards._made_by.__wrapped__() == before
 
 
 def test_a_figure_that_a_disk_spoilt_is_made_anew(full: Store) -> None:
     wanted = boards(full)
-    path = full.root / "cache" / kept_boards.NAME
+    path = full.root / "cache" / named_boards.NAME
     text = path.read_text("utf-8")
     told = json.dumps(wanted[0].standings[0].value)
     assert told in text

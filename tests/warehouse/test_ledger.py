@@ -10,10 +10,9 @@ import pytest
 from tests.warehouse.keeping import ASKED, PRINTS, SCORED, committed, draft, name, sample, score, unit
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger.opening import open_ledger
+from tripos_warehouse.maintenance.compaction import collect, compact
 from tripos_warehouse.store.index import RowIndex, pack
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.compaction import compact
-from tripos_warehouse.upkeep.housekeeping import collect
 
 
 def test_statuses_come_in_the_order_of_the_ids(store: Store) -> None:
@@ -124,7 +123,7 @@ def test_rows_open_no_part_that_has_none_of_them(store: Store) -> None:
 
 def test_rows_of_a_part_with_many_groups_come_from_their_own(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tripos_warehouse.store.parts.GROUP_ROWS", 4)
-    monkeypatch.setattr("tripos_warehouse.ledger.lookup.CACHED_BYTES", 1)
+    monkeypatch.setattr("tripos_warehouse.ledger.replies.CACHED_BYTES", 1)
     store.append({"samples": [sample(number) for number in range(30)]})
     assert pq.ParquetFile(store.parts("samples")[0]).num_row_groups == 8
     ledger = open_ledger(store, PRINTS)

@@ -18,12 +18,12 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from tests.conftest import Command
 from tests.lengths import sized, spread
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query.answers import run_query
-from tripos_warehouse.query.floor_sql import placed
-from tripos_warehouse.statistics import StatisticResult
+from tripos_warehouse.query.results import run_query
 from tripos_warehouse.statistics.intervals import bounded, clopper_pearson, with_t
+from tripos_warehouse.statistics.result import StatisticResult
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
+from tripos_warehouse.views.macros import placed
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 MIXED = """\

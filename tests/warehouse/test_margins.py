@@ -12,8 +12,8 @@ import pytest
 
 from tests.runtime.small_runs import run_small
 from tripos_runtime.models.base import Request
-from tripos_warehouse.measures import evaluate
-from tripos_warehouse.query.functions import add_functions
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.query.connection import add_functions
 
 SPEC = """\
 benchmark arena "1.0.0" { languages en }

@@ -446,7 +446,7 @@ def rated(store: Store, plan: Plan) -> np.ndarray:
 def test_agreement_of_judges_is_that_of_the_statistics_with_the_error_of_the_jackknife(
     store: Store, function: str
 ) -> None:
-    from tripos_warehouse.query.raters import find_statistic
+    from tripos_warehouse.query.aggregates import find_statistic
 
     plan = plan_with(after=f"measure it = {function}(rubric) across judge by metric\n")
     marks = rated(store, plan)

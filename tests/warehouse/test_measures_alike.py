@@ -9,7 +9,7 @@ import pytest
 
 from tests.warehouse.synthetic import measured
 from tests.warehouse.test_measures import plan_with, written
-from tripos_warehouse.measures import MeasureRow
+from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.store.store import Store
 
 MEASURES = (

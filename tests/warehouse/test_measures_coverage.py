@@ -13,7 +13,7 @@ from scipy.stats import binom
 from tests.bench.coverage import FEWEST, ITEMS, NEAR
 from tests.lengths import sized, spread
 from tests.warehouse.test_measures import plan_with
-from tripos_warehouse.measures import evaluate
+from tripos_warehouse.measures.evaluation import evaluate
 
 REPETITIONS = sized(40, 200)
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))

@@ -13,7 +13,7 @@ import pytest
 from tests.lengths import sized
 from tests.warehouse.drawn_items import Drawn, measured, plan_of_items
 from tests.warehouse.test_measures_coverage import kept
-from tripos_warehouse.measures import evaluate
+from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.store.store import Store
 
 Statistic = Callable[[Callable[[str | None], float]], float]

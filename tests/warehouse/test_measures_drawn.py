@@ -9,10 +9,9 @@ from tests.lengths import spread
 from tests.warehouse.synthetic import Results, measured, single
 from tests.warehouse.test_measures import plan_with
 from tripos_compiler.plan import Plan
-from tripos_warehouse.query.bootstrap import DRAWS, interval, medians, sums
-from tripos_warehouse.query.list_statistics import statistic
-from tripos_warehouse.statistics.intervals import bootstrap
-from tripos_warehouse.statistics.intervals.medians import weighted_medians
+from tripos_warehouse.query.aggregates import statistic
+from tripos_warehouse.query.resampling import DRAWS, interval, medians, sums
+from tripos_warehouse.statistics.intervals import bootstrap, weighted_medians
 from tripos_warehouse.store.store import Store
 
 

@@ -17,9 +17,10 @@ from scipy import stats
 from tests.compiler.compiling import compile_files, plan_of
 from tests.lengths import sized
 from tests.warehouse.synthetic import AT, Results
-from tripos_warehouse.measures import MeasureTable, evaluate
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.measure_rows import MeasureTable
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 REPETITIONS = sized(40, 200)
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))

@@ -17,10 +17,12 @@ from tests.warehouse.drawn_items import Drawn, measured, plan_of_items
 from tests.warehouse.synthetic import Results
 from tests.warehouse.test_measures_coverage import kept
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import Half, MeasureRow, evaluate, remeasure_pairs
-from tripos_warehouse.query.functions import add_functions
+from tripos_warehouse.measures.differences import Half, remeasure_pairs
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.query.connection import add_functions
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 BASE = """  measure overall = mean(long)
   measure by_kind = mean(long) by q.kind

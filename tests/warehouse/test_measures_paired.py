@@ -12,7 +12,7 @@ from tests.compiler.compiling import compile_files, plan_of
 from tests.warehouse.synthetic import AT, Results, digest, measured
 from tripos_compiler.plan import Ask, Plan
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }

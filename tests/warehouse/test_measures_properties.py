@@ -10,9 +10,10 @@ import pytest
 from tests.warehouse.synthetic import Results
 from tests.warehouse.test_measures import plan_with
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import MeasureRow, evaluate
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 FIGURES = (
     "mean(right) by hint",

@@ -16,13 +16,13 @@ from tests.warehouse.synthetic import Results, measured, single
 from tests.warehouse.test_measures import HEAD
 from tripos_compiler.plan import Plan
 from tripos_compiler.plan.base import named
-from tripos_warehouse.measures import sql_of
-from tripos_warehouse.query import list_statistics as listed
-from tripos_warehouse.query.answers import run_query
-from tripos_warehouse.query.raters import find_statistic
+from tripos_warehouse.measures.figure_sql import sql_of
+from tripos_warehouse.query import aggregates as listed
+from tripos_warehouse.query.aggregates import find_statistic
+from tripos_warehouse.query.results import run_query
 from tripos_warehouse.statistics.agreement import Weights, gwet_ac
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 TWO_ROLES = """
 benchmark demo "1.0.0" { languages en }

@@ -17,10 +17,12 @@ from tests.lengths import sized
 from tripos_compiler.plan import digest
 from tripos_runtime.asking.ledger import judgement_id, sample_id, score_id
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import TABLES, Store
+from tripos_warehouse.maintenance.check import check_store
+from tripos_warehouse.maintenance.compaction import compact
+from tripos_warehouse.maintenance.merging import Held, Losses, Place, merge_stores
 from tripos_warehouse.store.parts import reading
-from tripos_warehouse.upkeep import check_store, compact, merge_stores
-from tripos_warehouse.upkeep.merge_rows import Held, Losses, Place
+from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.store import Store
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 HINT, REPLY, JUDGE, SCORE, WORDS = (digest([name]) for name in ("hint", "reply", "judge", "score", "words"))

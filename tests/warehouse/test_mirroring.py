@@ -18,9 +18,11 @@ from tests.warehouse.keeping import unit
 from tests.warehouse.rewriting import take_as_written
 from tripos.cli.main import run_command
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import TABLES, Store
+from tripos_warehouse.maintenance.compaction import compact
+from tripos_warehouse.maintenance.mirroring import mirror_delta, mirror_iceberg
 from tripos_warehouse.store.parts import conform
-from tripos_warehouse.upkeep import compact, mirror_delta, mirror_iceberg
+from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.store import Store
 
 KINDS = ("iceberg", "delta")
 LIBRARIES = {"iceberg": "pyiceberg", "delta": "deltalake"}
@@ -72,7 +74,7 @@ CHILD = """\
 import sys
 from pathlib import Path
 from tripos_warehouse.store import Store
-from tripos_warehouse.upkeep import mirror_delta, mirror_iceberg
+from tripos_warehouse.maintenance import mirror_delta, mirror_iceberg
 mirror = mirror_iceberg if sys.argv[1] == "iceberg" else mirror_delta
 print("ready", flush=True)
 while True:

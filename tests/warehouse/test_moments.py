@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.lengths import sized
+from tripos_warehouse.maintenance.compaction import compact
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.compaction import compact
-from tripos_warehouse.views import view_cache, views
+from tripos_warehouse.views import connect, derived
 from tripos_warehouse.views.dimensions import Enumerations
 from tripos_warehouse.views.macros import TOLD, benchmark_macros
 
@@ -81,53 +81,53 @@ def test_means_from_sums_are_those_of_the_scores(seed: int) -> None:
 def large(store: Store, run_rows: Build, monkeypatch: pytest.MonkeyPatch) -> Store:
     """A store that counts as large."""
     store.append(run_rows("r1", ("m1", "m2")))
-    monkeypatch.setattr(views, "MANY_BYTES", 0)
+    monkeypatch.setattr(connect, "MANY_BYTES", 0)
     return store
 
 
 def plain(store: Store) -> list[Any]:
     """The means from the scores themselves: a connection that shows one run has no sums."""
-    with views.connect(store, "r1") as connection:
+    with connect.connect(store, "r1") as connection:
         return connection.execute(MEANS).fetchall()
 
 
 def are_kept(root: Path) -> bool:
-    kept = view_cache.read(root)
+    kept = derived.read(root)
     return kept is not None and any("moments of" in each and "from_json" in each for each in kept.benchmarks)
 
 
 def test_sums_are_kept_once_somebody_asks_for_means(large: Store) -> None:
-    with views.connect(large) as connection:
+    with connect.connect(large) as connection:
         connection.execute("from edubench.scores").fetchall()
         assert not are_kept(large.root)
         wanted = connection.execute(MEANS).fetchall()
     assert are_kept(large.root)
     assert wanted == plain(large) != []
-    kept = view_cache.connect_kept(large.root)
+    kept = derived.connect_kept(large.root)
     assert kept is not None
     assert kept.execute(MEANS).fetchall() == wanted
-    assert views.connect(large).execute(MEANS).fetchall() == wanted
+    assert connect.connect(large).execute(MEANS).fetchall() == wanted
 
 
 def test_a_commit_and_a_compaction_make_them_out_of_date(large: Store, run_rows: Build) -> None:
-    views.connect(large).execute(MEANS)
+    connect.connect(large).execute(MEANS)
     large.append(run_rows("r1", ("m1", "m2"), judge="human/anna", minutes=1))
     assert not are_kept(large.root)
-    later = views.connect(large).execute(MEANS).fetchall()
+    later = connect.connect(large).execute(MEANS).fetchall()
     assert any(row[2] == "human/anna" for row in later)
     assert later == plain(large)
     compact(large)
     assert not are_kept(large.root)
-    assert views.connect(large).execute(MEANS).fetchall() == later
+    assert connect.connect(large).execute(MEANS).fetchall() == later
 
 
 def test_a_figure_that_a_disk_spoilt_is_made_anew(large: Store) -> None:
-    wanted = views.connect(large).execute(MEANS).fetchall()
+    wanted = connect.connect(large).execute(MEANS).fetchall()
     path = large.root / "cache/views.json"
     text = path.read_text("utf-8")
     spoilt = text.replace('\\"total\\": ', '\\"total\\": 1', 1)
     assert spoilt != text
     path.write_text(spoilt, "utf-8")
-    assert view_cache.read(large.root) is None
-    assert views.connect(large).execute(MEANS).fetchall() == wanted
+    assert derived.read(large.root) is None
+    assert connect.connect(large).execute(MEANS).fetchall() == wanted
     assert are_kept(large.root)

@@ -19,7 +19,7 @@ import pytest
 
 from tests.lengths import sized
 from tripos.cli.main import run_command
-from tripos_compiler.language.library import LARGEST, PAST
+from tripos_compiler.library.signature import LARGEST, PAST
 
 SIZES = (0.0, 1.0, -1.0, 3.5, 1e18, 1e35, 1e60, 9e69, LARGEST, 1.1e70, 1e150, 1e154, 1e200, 1.7e308, 5e-324, 1e-160)
 MODELS = ("ma", "mb", "mc")

@@ -10,7 +10,7 @@ import pytest
 from tests.lengths import sized
 from tests.warehouse.synthetic import Results, measured
 from tests.warehouse.test_measures import plan_with
-from tripos_warehouse.measures import MeasureRow
+from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.store.store import Store
 
 CELLS = ("some", "none")

@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import Command
 from tests.lengths import sized
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """\
 benchmark bits "1.0.0" { languages en }

@@ -11,14 +11,13 @@ import pytest
 
 from tests.conftest import Command
 from tripos_compiler.plan import Plan
-from tripos_warehouse.exports import metric_weights
-from tripos_warehouse.measures import Half, paired_means
-from tripos_warehouse.report import Side, compare
-from tripos_warehouse.report.compared_rows import HEADLINE_SHARE
-from tripos_warehouse.report.comparison import spans_of
+from tripos_warehouse.exports.training import metric_weights
+from tripos_warehouse.measures.differences import Half, paired_means
+from tripos_warehouse.report.comparison import HEADLINE_SHARE, Side, compare, spans_of
 from tripos_warehouse.statistics.intervals import mean_of_cells
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views import all_runs, connect, get_selected
+from tripos_warehouse.views.connect import connect
+from tripos_warehouse.views.runs import all_runs, get_selected
 
 SPEC = """\
 benchmark pairs "1.0.0" {

@@ -19,12 +19,11 @@ from hypothesis import given, settings, strategies as st
 
 from tests.lengths import sized
 from tests.warehouse.small_run import START, rows_of_run, small_plan
-from tripos_warehouse.store import TABLES
+from tripos_warehouse.maintenance.compaction import collect, compact
+from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.compaction import compact
-from tripos_warehouse.upkeep.housekeeping import collect
-from tripos_warehouse.views import connect, views
-from tripos_warehouse.views.prepared import part_files, part_keys, part_values
+from tripos_warehouse.views import connect as views, derived
+from tripos_warehouse.views.connect import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 KEYS, VALUES = "cache/keys", "cache/values"
@@ -33,7 +32,7 @@ KEYS, VALUES = "cache/keys", "cache/values"
 @pytest.fixture(autouse=True)
 def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "LARGE_BYTES", 0)
-    monkeypatch.setattr(part_files, "LEAST_BYTES", 0)
+    monkeypatch.setattr(derived, "LEAST_BYTES", 0)
 
 
 def shown(store: Store, *, kept: bool) -> tuple[list[Any], list[Any]]:
@@ -65,7 +64,7 @@ def doubled(store: Store, table: str) -> bool:
 @given(st.integers(0, 10**6))
 def test_keys_and_values_are_those_of_the_rows_after_any_history(seed: int) -> None:
     chance, ticks, plan = random.Random(seed), itertools.count(), small_plan()
-    least = mock.patch.object(part_files, "LEAST_BYTES", chance.choice((0, 8_000, 10**9)))
+    least = mock.patch.object(derived, "LEAST_BYTES", chance.choice((0, 8_000, 10**9)))
     with tempfile.TemporaryDirectory() as folder, least:
         store = Store.open(folder, create=True, clock=lambda: START + timedelta(seconds=next(ticks)))
         for number in range(sized(3, 5)):
@@ -90,7 +89,7 @@ def test_keys_and_values_are_those_of_the_rows_after_any_history(seed: int) -> N
             with connect(store) as connection:
                 for table in ("samples", "scores", "items"):
                     key = TABLES[table].key
-                    found = part_keys.has_doubles(connection.database, store, table, store.parts(table), key)
+                    found = derived.has_doubles(connection.database, store, table, store.parts(table), key)
                     assert found == doubled(store, table)
 
 
@@ -112,8 +111,8 @@ def test_a_commit_costs_its_own_part_alone(full: Store, monkeypatch: pytest.Monk
     before = {path: path.stat().st_mtime_ns for folder in (KEYS, VALUES) for path in (full.root / folder).iterdir()}
     full.append(rows_of_run(small_plan(), "r2", ("m3",), items=8, minutes=1))
     read: list[Path] = []
-    source = part_keys._source
-    monkeypatch.setattr(part_keys, "_source", lambda parts: read.extend(parts) or source(parts))
+    source = derived._source
+    monkeypatch.setattr(derived, "_source", lambda parts: read.extend(parts) or source(parts))
     assert shown(full, kept=True) == shown(full, kept=False)
     assert not {part for part in read if part.stat().st_mtime_ns < min(before.values())}
     assert all(
@@ -124,21 +123,21 @@ def test_a_commit_costs_its_own_part_alone(full: Store, monkeypatch: pytest.Monk
 
 
 def test_an_opening_without_a_commit_reads_no_key(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_keys._Keys, "hashes", lambda *_: pytest.fail("keys were read"))
+    monkeypatch.setattr(derived._Keys, "hashes", lambda *_: pytest.fail("keys were read"))
     shown(full, kept=True)
 
 
 def test_keys_are_what_doubles_are_looked_for_in(full: Store) -> None:
     """Keys of another part, under the name of a part's, are doubles of that one: no key of the part was read for it."""
     key, (part,) = TABLES["samples"].key, full.parts("samples")
-    kept = part_keys.key_files(full, key)
+    kept = derived.key_files(full, key)
     [own] = kept.read({part: kept.name(part)}).values()
     full.append(rows_of_run(small_plan(), "r2", ("m3",), items=8, minutes=1))
     added = next(each for each in full.parts("samples") if each != part)
-    kept = part_keys.key_files(full, key)
+    kept = derived.key_files(full, key)
     kept.write(kept.name(added), np.fromfile(own, "<u8").tofile)
     with connect(full) as connection:
-        assert part_keys.has_doubles(connection.database, full, "samples", [part, added], key)
+        assert derived.has_doubles(connection.database, full, "samples", [part, added], key)
     assert not doubled(full, "samples")
 
 
@@ -173,11 +172,11 @@ def test_a_folder_that_cannot_be_written_costs_time_alone(store: Store, monkeypa
 
 
 def test_small_parts_have_no_files(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(part_files, "LEAST_BYTES", 10**6)
+    monkeypatch.setattr(derived, "LEAST_BYTES", 10**6)
     store.append(rows_of_run(small_plan(), "r1", ("m1", "m2"), items=8))
     assert shown(store, kept=True) == shown(store, kept=False)
     assert not [path for path in (store.root / "cache").glob("[kv]*/*") if path.suffix == ".keys"]
-    monkeypatch.setattr(part_keys._Keys, "hashes", lambda *_: pytest.fail("keys were read"))
+    monkeypatch.setattr(derived._Keys, "hashes", lambda *_: pytest.fail("keys were read"))
     assert shown(store, kept=True) == shown(store, kept=False)
 
 
@@ -194,5 +193,5 @@ def test_housekeeping_takes_away_what_is_kept_of_parts_that_are_gone(full: Store
     tables = {table for table in TABLES if full.parts(table)}
     assert {path.stem for path in left if path.parent.name == "keys" and path.suffix == ".json"} <= tables
     assert len([path for path in left if path.suffix == ".keys"]) == len(tables)
-    assert len([path for path in left if path.parent.name == "values"]) == len(part_values.VALUED)
+    assert len([path for path in left if path.parent.name == "values"]) == len(derived.VALUED)
     assert shown(full, kept=True) == wanted

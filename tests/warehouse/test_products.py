@@ -24,8 +24,9 @@ from tests.bench.aggregate_coverage import (
 )
 from tests.bench.coverage import FEWEST
 from tests.lengths import sized, spread
-from tripos_warehouse.measures import MeasureRow, evaluate
-from tripos_warehouse.statistics.intervals.log_scale import DIVISOR_MAY_BE_0, Factor, product_interval
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.statistics.intervals import DIVISOR_MAY_BE_0, Factor, product_interval
 
 DRAWS = sized(12, 100)
 Written = dict[str, str]

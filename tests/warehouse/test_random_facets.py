@@ -14,10 +14,12 @@ from tests.compiler.compiling import compile_text, plan_of
 from tests.lengths import sized
 from tests.warehouse.synthetic import Results, measured, single
 from tripos_compiler.plan import Plan
-from tripos_warehouse.measures import Half, MeasureRow, evaluate, remeasure, remeasure_cells, remeasure_pairs
+from tripos_warehouse.measures.differences import Half, remeasure, remeasure_cells, remeasure_pairs
+from tripos_warehouse.measures.evaluation import evaluate
 from tripos_warehouse.measures.expectations import as_measure, outcome_of
+from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 HEAD = """
 benchmark demo "1.0.0" { languages en }

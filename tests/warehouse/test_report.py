@@ -14,12 +14,13 @@ from rich.cells import cell_len
 from tests.lengths import spread
 from tripos_compiler.plan import Expectation, Measure, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures import evaluate, sql_of
-from tripos_warehouse.report.report_text import render_report
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.figure_sql import sql_of
 from tripos_warehouse.report.run_report import Report, report
+from tripos_warehouse.report.text import render_report
 from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect
 from tripos_warehouse.views.runs import find_run, get_plan, list_runs
-from tripos_warehouse.views.views import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 

@@ -22,17 +22,20 @@ from hypothesis import Phase, given, settings, strategies as st
 
 from tests.lengths import sized
 from tests.warehouse.small_run import START, measure, rows_of_run, small_plan
-from tripos_compiler.language.changes import are_comparable
+from tripos_compiler.language.plan_diff import are_comparable
 from tripos_compiler.plan import Aggregate, Each, Loop, Plan, Ref, Score, TextType
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures import analysed_items, evaluate
-from tripos_warehouse.report import leaderboard, report
-from tripos_warehouse.store import TABLES
+from tripos_warehouse.maintenance.compaction import collect, compact
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.items import analysed_items
+from tripos_warehouse.report.leaderboard import leaderboard
+from tripos_warehouse.report.run_report import report
+from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.compaction import compact
-from tripos_warehouse.upkeep.housekeeping import collect
-from tripos_warehouse.views import all_runs, connect, connect_run, get_plan, sums_of, views
-from tripos_warehouse.views.prepared import part_files, score_sums
+from tripos_warehouse.views import connect as views, derived
+from tripos_warehouse.views.connect import connect, connect_run
+from tripos_warehouse.views.derived import sums_of
+from tripos_warehouse.views.runs import all_runs, get_plan
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 MODELS = ("lab/one", "lab/two", "lab/three")
@@ -43,7 +46,7 @@ PARTS = "ea" * 16
 @pytest.fixture(autouse=True)
 def _all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "LARGE_BYTES", 0)
-    monkeypatch.setattr(part_files, "LEAST_BYTES", 0)
+    monkeypatch.setattr(derived, "LEAST_BYTES", 0)
 
 
 def told(store: Store, *, sums: bool, reports: bool = True) -> tuple[list[Any], list[Any]]:
@@ -253,7 +256,7 @@ def test_sums_are_what_figures_are_read_from(full: Store) -> None:
     path.unlink()
     name = path.name.partition(".")[0]
     pq.write_table(spoilt, path)
-    path.rename(path.parent / f"{name}.{part_files.digest_of(path)}.parquet")
+    path.rename(path.parent / f"{name}.{derived.digest_of(path)}.parquet")
     assert not close(told(full, sums=True), wanted)
 
 
@@ -292,7 +295,7 @@ def test_a_damaged_part_has_no_sums(full: Store) -> None:
     shutil.rmtree(full.root / FOLDER)
     for _ in range(2):
         with pytest.raises(StoreError, match=r"S0103: bytes of the part .* have changed"):
-            score_sums.kept_sums(full, [part])
+            derived.kept_sums(full, [part])
 
 
 def test_housekeeping_takes_away_sums_of_parts_that_are_gone(full: Store) -> None:

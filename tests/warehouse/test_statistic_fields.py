@@ -6,10 +6,9 @@ import duckdb
 import pytest
 
 from tests.each import each
-from tripos_compiler.language.figures.aggregates import AGGREGATES
-from tripos_warehouse.query.functions import FOUND, RATED, add_functions
-from tripos_warehouse.query.list_statistics import OF_PAIRS, OF_SUMS, OF_TEXTS, PARTED, statistic
-from tripos_warehouse.query.raters import _STATISTICS
+from tripos_compiler.language.aggregates import AGGREGATES
+from tripos_warehouse.query.aggregates import _STATISTICS, OF_PAIRS, OF_SUMS, OF_TEXTS, PARTED, statistic
+from tripos_warehouse.query.connection import FOUND, RATED, add_functions
 
 NAMES = sorted({*_STATISTICS, *OF_PAIRS, *OF_SUMS, "median", "mean_tau_agreement", "corrected_prevalence"})
 RATED_FIELDS = ("item", "subject", "rater", "key", "value")

@@ -21,7 +21,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import commits, store as store_module
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 

@@ -13,11 +13,11 @@ import pytest
 from tests.warehouse.keeping import PRINTS, name, sample, unit
 from tests.warehouse.rewriting import change_parts, take_as_written
 from tripos_warehouse.ledger.opening import open_ledger
+from tripos_warehouse.maintenance.compaction import compact
 from tripos_warehouse.store.parts import conform
 from tripos_warehouse.store.schemas import TABLES
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.compaction import compact
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 

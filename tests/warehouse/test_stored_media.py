@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from tests.warehouse.keeping import unit
-from tripos.runs import stored_media
+from tripos.runs.records import stored_media
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
-from tripos_warehouse.upkeep import check_store, collect, merge_stores
+from tripos_warehouse.maintenance.check import check_store
+from tripos_warehouse.maintenance.compaction import collect
+from tripos_warehouse.maintenance.merging import merge_stores
+from tripos_warehouse.store.store import Store
 
 FIRST, SECOND = b"the first", b"the second"
 

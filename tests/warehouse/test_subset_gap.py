@@ -11,7 +11,7 @@ from scipy.special import stdtrit
 
 from tests.conftest import Command
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 ITEMS = 30
 PRIVATE = """select distinct (item.fields::json->>'number')::int from gaps.items as item

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.field.running import figures_in, lines
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views import connect_run
+from tripos_warehouse.views.connect import connect_run
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }

@@ -15,11 +15,12 @@ from tests.lengths import sized
 from tests.warehouse.synthetic import Results
 from tripos_compiler.plan import Plan
 from tripos_compiler.plan.base import named
-from tripos_warehouse.measures import MeasureRow, evaluate
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.measures.unread import with_unread
 from tripos_warehouse.report.remarks import unread_remarks
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }

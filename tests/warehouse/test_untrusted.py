@@ -14,12 +14,11 @@ import pytest
 
 from tripos.cli.main import run_command
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.folders import open_plain, part_path, read_plain
+from tripos_warehouse.maintenance.check import check_store
+from tripos_warehouse.maintenance.compaction import collect, compact
+from tripos_warehouse.store.paths import open_plain, part_path, read_plain
 from tripos_warehouse.store.store import Store
-from tripos_warehouse.upkeep.checking import check_store
-from tripos_warehouse.upkeep.compaction import compact
-from tripos_warehouse.upkeep.housekeeping import collect
-from tripos_warehouse.views.views import connect
+from tripos_warehouse.views.connect import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 LONG_AGO = time.time() - 10 * 24 * 3600

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tripos_warehouse.store.commits import Commit
-from tripos_warehouse.store.rows import Row, get_table
+from tripos_warehouse.store.parts import Row, get_table
 from tripos_warehouse.store.store import Store
 
 

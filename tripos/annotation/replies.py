@@ -2,25 +2,28 @@
 
 The names of judgements and scores are those that a model in that role would have had, so nothing else in Tripos needs
 to know that it was a person.
+
+A reply, or two of them, that a person may be handed, and the view of it.
+
+Elements of a list that a person labels, one at a time: the choice of a judge about each is a score of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import orjson
 
-from tripos.annotation.batch import WantedGrade
-from tripos.annotation.elements import LabelledElement, elements_of, labels_of, names_of
-from tripos.annotation.gradable import GradableReply, ShownReply, ShownScale, gradable_pair, pairs_to_compare
+from tripos.annotation.batch import OtherReply, WantedGrade, key_of
 from tripos.annotation.i18n import label_of, words_for
-from tripos.ui import Failure
-from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language import Unavailable, evaluate
-from tripos_compiler.language.library import json
+from tripos.errors import Failure
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.references import names_in
+from tripos_compiler.library.functions.texts import json
 from tripos_compiler.plan import (
     ChoiceType,
     Compare,
@@ -34,16 +37,198 @@ from tripos_compiler.plan import (
     Scorer,
     Type,
     Verdict,
+    digest,
 )
-from tripos_runtime.asking import VERDICT, Row, worth_of
-from tripos_runtime.datasets import Case, DataFolders, Sources
-from tripos_runtime.drivers import Human
-from tripos_runtime.program import BoundTreatment, Pair, Unit, World
-from tripos_runtime.roles import RoleBinding
-from tripos_warehouse.ledger import imported_score
-from tripos_warehouse.query import Connection
-from tripos_warehouse.store import HUMAN
-from tripos_warehouse.views import RunRecord
+from tripos_runtime.asking.judging import VERDICT, compared_worth, worth_of
+from tripos_runtime.asking.ledger import Row
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.datasets.data_files import DataFolders
+from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.drivers.human import Human
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.needs import World
+from tripos_runtime.program.units import BoundTreatment, Pair, Unit, element_name, pairs_of
+from tripos_warehouse.ledger.imported_scores import imported_score
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.store.schemas import HUMAN
+from tripos_warehouse.views.runs import RunRecord
+
+Places = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class LabelledElement:
+    """An element of a reply that a role labels: `step` asks about it, and `score` is what its label is kept as."""
+
+    score: Score
+    step: Verdict
+    places: Places
+    value: str
+    """The element, as JSON."""
+
+    @property
+    def place(self) -> str:
+        """Its place in the list, as rows of scores have it."""
+        return element_name(self.places)
+
+    def score_id(self, evaluator: str, sample_id: str, binding: str, round: int | None) -> str:
+        """Return what its score by a person is called."""
+        return digest(["element score", self.score.fingerprint, evaluator, sample_id, binding, self.place, round])
+
+    def judgement_id(self, unit: Unit, evaluator: str, sample_id: str, binding: str, round: int | None) -> str:
+        """Return what the judgement of a person is called: in the first round as that of a model in the role."""
+        if round is None:
+            calls = (each for each in unit.calls if each.step is self.step and each.element == self.places)
+            return next(each.name for each in calls if each.model == evaluator)
+        about = evaluator, round, sample_id, binding, self.place
+        return digest(["imported judgement", self.step.judgement, *about])
+
+
+def labels_of(bound: BoundTreatment, role: str) -> list[tuple[Score, Verdict]]:
+    """Return the scores of a treatment that are a role's choice about each element of one list, and nothing else."""
+    found = []
+    for score in bound.treatment.steps:
+        if not isinstance(score, Score) or score.judge is None or score.when is not None or score.earlier:
+            continue
+        for step in bound.treatment.steps:
+            asked = isinstance(step, Verdict) and step.scorer == score.judge and step.name in names_in(score.value)
+            if asked and isinstance(step, Verdict) and len(step.loops) == 1 and bound.role_of(step) == role:
+                found.append((score, step))
+    return found
+
+
+def elements_of(human: Human, unit: Unit, score: Score, step: Verdict) -> Iterator[LabelledElement]:
+    """Yield the elements that a judge would be asked about, in their order. Raises `LookupError` where they follow from
+    what is not in a store."""
+    alias = step.loops[0].alias
+    for places, names in human.names_of_elements(unit, step).items():
+        yield LabelledElement(score, step, places, orjson.dumps(names[alias], default=str).decode())
+
+
+def names_of(human: Human, unit: Unit, element: LabelledElement) -> Mapping[str, Any] | None:
+    """Return the names that a judge's question about an element is made from; None where it would not be asked."""
+    return human.names_of_elements(unit, element.step).get(element.places)
+
+
+@dataclass(frozen=True, eq=False)
+class GradableReply:
+    """A reply that could be handed out, by the name that its judgement will have."""
+
+    unit: Unit
+    step: Grade | Compare | Verdict
+    sample_id: str
+    """The reply that is graded: of a chat the last one. Of two that are compared the one that is shown first."""
+    judgement_id: str
+    model: str
+    binding: str
+    marks: tuple[WantedGrade, ...]
+    pair: Pair | None = None
+    other: OtherReply | None = None
+    element: LabelledElement | None = None
+    """The element of a list that is labelled, where it is not the whole reply."""
+    also: tuple[GradableReply, ...] = ()
+    """The same judgement under further scores, which may have other conditions."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of its scores."""
+        return self.step.fingerprint if self.element is None else self.element.score.fingerprint
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What it is, whoever it is handed to."""
+        beside = None if self.other is None else self.other.sample_id
+        return key_of(self.sample_id, beside if self.element is None else self.element.place, self.fingerprint)
+
+    @property
+    def of(self) -> str:
+        """The model whose reply it is, or the two, in the order of their names."""
+        return self.model if self.other is None else " & ".join(sorted((self.model, self.other.model)))
+
+    @property
+    def arms(self) -> Mapping[str, str]:
+        """The arms that it was made in, each with its value."""
+        return self.unit.bound.treatment.arms
+
+    @property
+    def value_names(self) -> Iterable[str]:
+        """The axes, arms and columns that it has a value of."""
+        return {*self.unit.case.context, *self.arms, *self.unit.case.fields}
+
+    def value_of(self, name: str) -> str:
+        """Return its value of an axis, an arm or a column, as a text; an empty one where it has none."""
+        case = self.unit.case
+        return str(case.context.get(name, self.arms.get(name, case.fields.get(name, ""))))
+
+    @property
+    def scenario(self) -> str:
+        """The name of its scenario."""
+        return self.unit.case.scenario.name
+
+
+def pairs_to_compare(units: Sequence[Unit], role: str) -> Iterator[Pair]:
+    """Yield every two replies that a role compares, each in the order that their names decide: half of them in either,
+    and the same for everybody."""
+    for pair in pairs_of(units):
+        if pair.bound.role_of(pair.step) == role and _is_shown(pair):
+            yield pair
+
+
+def _is_shown(pair: Pair) -> bool:
+    own, other = (side.about(pair.step) for side in pair.sides)
+    turned = int(digest(["shown first", pair.step.name, *sorted((own, other))])[:8], 16) % 2 == 1
+    return (own > other) == turned
+
+
+def gradable_pair(plan: Plan, pair: Pair, binding: str, evaluator: str, round: int | None) -> GradableReply:
+    """Return two replies as something to grade. Of a later round the verdict is called otherwise."""
+    step, scorer = pair.step, plan.scorer(pair.step.scorer)
+    assert isinstance(scorer.gives, ChoiceType)
+    choices = tuple((name, compared_worth(scorer, name) or 0.0) for name in scorer.gives.values)
+    judgement, name = pair.calls[0].name, pair.comparisons[evaluator]
+    first, second = (side.about(step) for side in pair.sides)
+    if round is not None:
+        about = evaluator, round, first, second, binding
+        judgement = digest(["imported judgement", step.judgement, *about])
+        name = digest(["imported comparison", step.fingerprint, *about])
+    mark = WantedGrade(step.name, VERDICT, name, 1, len(choices), True, choices)
+    other = OtherReply(step.name, pair.second.model, second)
+    return GradableReply(pair.first, step, first, judgement, pair.first.model, binding, (mark,), pair, other)
+
+
+@dataclass(frozen=True)
+class ShownReply:
+    """The view of a reply for a person: headings and texts, as the judge's prompt takes them, in the item's
+    language."""
+
+    language: str
+    title: str
+    texts: tuple[tuple[str, str], ...]
+    scales: tuple[ShownScale, ...]
+    of: GradableReply
+
+
+@dataclass(frozen=True)
+class ShownScale:
+    """A metric as a person sees it; `levels` are `(low, high, text)` from the highest down. With `names` each value is
+    the place of one of them, from 1."""
+
+    metric: str
+    title: str
+    asks: str
+    low: int | None
+    high: int | None
+    whole: bool
+    levels: tuple[tuple[int, int, str], ...]
+    names: tuple[str, ...] = ()
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The values to choose from; empty where there are too many, or no end of them."""
+        if self.low is None or self.high is None or not self.whole or (self.high - self.low > 20 and not self.names):
+            return ()
+        return tuple(range(self.low, self.high + 1))
+
 
 OF_REPLY = ("status", "messages", "reply", "parsed", "finish_reason", "error")
 """The columns that a reply is read back from."""

@@ -11,7 +11,3 @@
 
 `tripos` shows the names that users need.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

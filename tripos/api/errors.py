@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from tripos.settings import key_values, without_keys
-from tripos.ui import Failure
+from tripos.errors import Failure
+from tripos.settings.secrets import key_values, without_keys
 from tripos_runtime.models.catalog import every_variable
 
 if TYPE_CHECKING:
     from tripos.api.run import Run
-    from tripos_compiler.diagnostics import Diagnostic
+    from tripos_compiler.diagnostics.diagnostic import Diagnostic
 
 
 class TriposError(Exception):
@@ -45,7 +45,7 @@ class SpecError(TriposError):
     def __str__(self) -> str:
         if not self.diagnostics:
             return super().__str__()
-        from tripos_compiler.diagnostics import MOST_SHOWN, render_text
+        from tripos_compiler.diagnostics.renderers import MOST_SHOWN, render_text
 
         return f"{self.message}\n\n{render_text(self.diagnostics, most=MOST_SHOWN)}".rstrip()
 

@@ -11,26 +11,36 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tripos.releases import WORKING_TREE, RunOrigin
-from tripos.runs import RecordedBatches, run_row, step_rows, stored_media
-from tripos.ui import SOME_FAILED, Failure
-from tripos_compiler.diagnostics import counted
-from tripos_compiler.language import EvaluationStopped
+from tripos.errors import SOME_FAILED, Failure
+from tripos.releases.opening import WORKING_TREE, RunOrigin
+from tripos.runs.records import RecordedBatches, run_row, step_rows, stored_media
+from tripos_compiler.diagnostics.text_format import counted
+from tripos_compiler.language.evaluation import EvaluationStopped
 from tripos_compiler.plan import Grade, Plan
-from tripos_compiler.source import DataError, dataclass
-from tripos_runtime.asking import NO_OTHERS, CallCounters, OtherReplies
-from tripos_runtime.asking.functions import Loaded
-from tripos_runtime.datasets import CaseSource, Selection, drawn_counts
-from tripos_runtime.drivers import BATCHES, LIVE, MOST_UNITS, CaseReader, Engine, Settler, Share, work_name
-from tripos_runtime.models import Model, ModelError, Warming
-from tripos_runtime.roles import RoleBinding
-from tripos_runtime.scheduling import Budget, Caller, Limits, Snapshot, Stopped, most_at_once, open_callers, snapshot
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.inputs import DataError
+from tripos_runtime.asking.functions.calling import Loaded
+from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.datasets.cases import CaseSource, drawn_counts
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.drivers.engine import Engine, Share, work_name
+from tripos_runtime.drivers.lookup import MOST_UNITS
+from tripos_runtime.drivers.sequential_stopping import BATCHES, LIVE, CaseReader, Settler
+from tripos_runtime.models.base import Model, ModelError, Warming
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.scheduling.budget import Budget, Stopped
+from tripos_runtime.scheduling.calling import Caller, open_callers, snapshot
+from tripos_runtime.scheduling.endpoint import Snapshot
+from tripos_runtime.scheduling.limits import Limits, most_at_once
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger import RunLedger, StoredIndexes, open_ledger
-from tripos_warehouse.store import Store
+from tripos_warehouse.ledger.ledger import RunLedger
+from tripos_warehouse.ledger.opening import open_ledger
+from tripos_warehouse.store.derived import StoredIndexes
+from tripos_warehouse.store.store import Store
 
 if TYPE_CHECKING:
-    from tripos_runtime.scheduling.batches import BatchCalls
+    from tripos_runtime.scheduling.batch_queue import BatchCalls
 
 
 @dataclass(frozen=True)
@@ -176,7 +186,7 @@ class Job:
         if any(
             isinstance(step, Grade) for each in self.plan.scenarios for way in each.treatments for step in way.steps
         ):
-            from tripos.annotation import carry_scores
+            from tripos.annotation.carry_over import carry_scores
 
             carry_scores(self.store, self.plan, self.run_id)
 
@@ -201,7 +211,7 @@ class Job:
             if self.batches is not None:
                 self.callers = self.batches.callers(self.callers, self.limits, self.budget, notes)
             else:
-                from tripos_runtime.scheduling.batches import beside_batches
+                from tripos_runtime.scheduling.batch_queue import beside_batches
 
                 self.callers = beside_batches(self.callers, RecordedBatches(self.store, self.run_id))
             self.source.reader.media.store = stored_media(self.store)

@@ -10,13 +10,15 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.api.compilation import CompiledSpec
 from tripos.api.errors import ReleaseError, raised_as
 from tripos.api.spec import Places, paths_of
-from tripos.releases import MANIFEST, Manifest, Verified, open_release, verify as verify_folder
-from tripos.releases.fetching import TYPED, Reach, find_release, pack, push as push_to
-from tripos.releases.frozen import open_roles
-from tripos.releases.publishing import (
+from tripos.errors import Failure
+from tripos.releases.artefacts import open_roles
+from tripos.releases.download import TYPED, Reach
+from tripos.releases.locations import find_release, pack, push as push_to
+from tripos.releases.manifest import MANIFEST, Manifest
+from tripos.releases.opening import open_release
+from tripos.releases.publish import (
     Lineage,
     ReleaseInput,
     WrittenRelease,
@@ -24,11 +26,14 @@ from tripos.releases.publishing import (
     find_parent,
     follow,
     make_release,
-    signature_checks,
 )
-from tripos.settings import Config, check_given, project_settings, trust_in
-from tripos.ui import Failure
-from tripos_runtime.datasets import TRUSTED, Trust
+from tripos.releases.signing import signature_checks
+from tripos.releases.verification import Verified, verify as verify_folder
+from tripos.runs.compilation import CompiledSpec
+from tripos.settings.config import Config
+from tripos.settings.load import project_settings
+from tripos.settings.trust import check_given, trust_in
+from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 if TYPE_CHECKING:
     from tripos.api.spec import Spec

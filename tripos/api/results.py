@@ -9,26 +9,29 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from tripos.ui import told_interrupts
-from tripos_compiler.diagnostics import percent
+from tripos.errors import told_interrupts
+from tripos_compiler.diagnostics.text_format import percent
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.formats import PaperColumn, PaperTable, to_html, to_markdown
-from tripos_warehouse.query import answering, names_of, statements_of
-from tripos_warehouse.report import Report, report_tables
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import ListedRun, connect, connect_run, snippet
+from tripos_warehouse.query.statements import answering, names_of, statements_of
+from tripos_warehouse.report.paper_tables import report_tables
+from tripos_warehouse.report.run_report import Report
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.tables.markup import to_html, to_markdown
+from tripos_warehouse.tables.model import PaperColumn, PaperTable
+from tripos_warehouse.views.connect import connect, connect_run, snippet
+from tripos_warehouse.views.runs import ListedRun
 
 if TYPE_CHECKING:
-    from tripos.plots import PlotChoices, PlotKind
+    from tripos.plots.plot import PlotChoices, PlotKind
     from tripos_compiler.plan import Plan
-    from tripos_warehouse.query import Table
+    from tripos_warehouse.query.results import Table
 
 
 def measure_table(report: Report) -> Table:
     """Return every value of every measure as a row, as a relation."""
     import duckdb
 
-    from tripos_warehouse.query import as_table
+    from tripos_warehouse.query.results import as_table
 
     return as_table(duckdb.connect().from_arrow(report.to_arrow()))
 
@@ -62,7 +65,7 @@ class Results:
         ...     results.sql("select count(*) as n from scores where model = ?", ["openai/gpt"]).fetchall()
         [(0,)]
         """
-        from tripos_warehouse.query import reading
+        from tripos_warehouse.query.results import reading
 
         statements = statements_of(self._connection, query)
         self._connection.make_views()  # a condition that is put to the relation later may name any
@@ -81,15 +84,15 @@ class Results:
 
     def runs(self) -> list[ListedRun]:
         """Return every run, newest first, with what it covers."""
-        from tripos_warehouse.views import list_runs
+        from tripos_warehouse.views.runs import list_runs
 
         return list_runs(self._connection)
 
     def report(self, run: str | None = None) -> Report:
         """Return the measures of a run, with their errors and intervals; of the last one without `run`, which is the id
         of a run or how one begins. Raises `StoreError` S0301 where there is no such run."""
-        from tripos_warehouse.report import report
-        from tripos_warehouse.views import get_selected
+        from tripos_warehouse.report.run_report import report
+        from tripos_warehouse.views.runs import get_selected
 
         connection, found = connect_run(self._store, run, sums=True)
         with told_interrupts(f"the report of run {found.run_id}"), connection:
@@ -97,7 +100,7 @@ class Results:
 
     def plan(self, run: str | None = None) -> Plan:
         """Return the plan that a run was made from. Raises as `report` does."""
-        from tripos_warehouse.views import find_run, get_plan
+        from tripos_warehouse.views.runs import find_run, get_plan
 
         return get_plan(self._connection, find_run(self._connection, run))
 
@@ -106,7 +109,7 @@ class Results:
         models of its benchmark. The keywords are the options of `tripos plot`: `measure`, `models`, `against`,
         `metric`, `cost`, `size`, `width`, `font`, `font_size`, `language`, `bare` and `out`, a file to write. Raises
         `StoreError` S0621 where nothing is to be drawn, S0622 without the extra `plot`, and others as `report` does."""
-        from tripos.plots import plot
+        from tripos.plots.plot import plot
 
         return plot(self._store, kind, run, choices).chart
 
@@ -181,7 +184,7 @@ class ShownReport(Report):
 
 def shortened(report: Report) -> list[PaperTable]:
     """Return the tables of a report, those of its headline first, up to as many rows as a notebook shows."""
-    from tripos_warehouse.query import SHOWN
+    from tripos_warehouse.query.results import SHOWN
 
     headline = set(report.plan.benchmark.headline)
     every = report_tables(report)
@@ -208,7 +211,7 @@ def _cut(table: PaperTable, rows: int) -> PaperTable:
 
 def runs_table(runs: Sequence[ListedRun]) -> PaperTable:
     """Return the newest runs of a store as a table."""
-    from tripos_warehouse.query import SHOWN
+    from tripos_warehouse.query.results import SHOWN
 
     rows = [each.to_row() for each in runs[:SHOWN]]
     cells = {

@@ -12,9 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from tripos.api.compilation import CompiledSpec
 from tripos.api.job import Around, Job, Pool, RunEnding
-from tripos.api.preparation import (
+from tripos.errors import SOME_FAILED, Failure, told_interrupts
+from tripos.releases.opening import origin_of
+from tripos.runs.compilation import CompiledSpec
+from tripos.runs.early_stopping import RunSettler
+from tripos.runs.preparation import (
     RunWarning,
     damage_note,
     damage_warning,
@@ -22,26 +25,26 @@ from tripos.api.preparation import (
     settings_warning,
     sight_warning,
 )
-from tripos.releases import origin_of
-from tripos.runs import RunSettler, open_others
-from tripos.settings import Config, without_keys
-from tripos.ui import SOME_FAILED, Failure, told_interrupts
-from tripos_compiler.source import dataclass
-from tripos_runtime.asking import CallCounters
-from tripos_runtime.asking.functions import PluginError
-from tripos_runtime.datasets import StopRule
-from tripos_runtime.drivers import PreparedRun, new_run_id
-from tripos_runtime.models import ModelError
-from tripos_runtime.scheduling import BudgetError
+from tripos.runs.records import open_others
+from tripos.settings.config import Config
+from tripos.settings.secrets import without_keys
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.functions.plugins import PluginError
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.datasets.selection import StopRule
+from tripos_runtime.drivers.engine import new_run_id
+from tripos_runtime.drivers.prepared import PreparedRun
+from tripos_runtime.models.base import ModelError
+from tripos_runtime.scheduling.budget import BudgetError
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
-from tripos_warehouse.upkeep import compact_if_needed
+from tripos_warehouse.maintenance.compaction import compact_if_needed
+from tripos_warehouse.store.store import Store
 
 if TYPE_CHECKING:
     from tripos.api.results import Results
-    from tripos.plots import PlotChoices, PlotKind
-    from tripos_warehouse.query import Table
-    from tripos_warehouse.report import Report
+    from tripos.plots.plot import PlotChoices, PlotKind
+    from tripos_warehouse.query.results import Table
+    from tripos_warehouse.report.run_report import Report
 
 Value = TypeVar("Value")
 
@@ -115,8 +118,9 @@ class Run:
         """Return the report: every measure with its standard error and interval. Raises `StoreError`."""
         if self._report is None:
             from tripos.api.results import ShownReport
-            from tripos_warehouse.report import report
-            from tripos_warehouse.views import connect_run, get_selected
+            from tripos_warehouse.report.run_report import report
+            from tripos_warehouse.views.connect import connect_run
+            from tripos_warehouse.views.runs import get_selected
 
             connection, found = connect_run(self.job.store, self.id, sums=True)
             with told_interrupts(f"the report of run {self.id}"), connection:
@@ -133,8 +137,8 @@ class Run:
     def samples(self) -> Table:
         """The replies of the compared role as a table: what was asked, what came, with its status, tokens and cost."""
         from tripos_warehouse import sql
-        from tripos_warehouse.query import reading
-        from tripos_warehouse.views import connect_run
+        from tripos_warehouse.query.results import reading
+        from tripos_warehouse.views.connect import connect_run
 
         connection, found = connect_run(self.job.store, self.id)
         role, schema = sql.text(found.compared_role), sql.name(found.benchmark)
@@ -143,7 +147,7 @@ class Run:
 
     def plot(self, kind: PlotKind, **choices: Unpack[PlotChoices]) -> Any:
         """Return a picture of this run as a chart of Altair, as `Results.plot` does. Raises `StoreError`."""
-        from tripos.plots import plot
+        from tripos.plots.plot import plot
 
         return plot(self.job.store, kind, self.id, choices).chart
 
@@ -209,7 +213,7 @@ def open_run(
     try:
         functions = prepared.functions
         if functions:
-            from tripos.runs import admit_aggregates
+            from tripos.runs.records import admit_aggregates
 
             admit_aggregates(prepared.plan, prepared.wiring.plugin_folder, prepared.wiring.release_folders)
         warn(family_warning(prepared))
@@ -229,8 +233,8 @@ def open_run(
         raise Failure(error.code, error.message, error.hint) from error
     batches = None
     if prepared.wiring.batch:
-        from tripos.runs import RecordedBatches
-        from tripos_runtime.scheduling.batches import BatchCalls
+        from tripos.runs.records import RecordedBatches
+        from tripos_runtime.scheduling.batch_queue import BatchCalls
 
         batches = BatchCalls(RecordedBatches(opened, run_id), detach=detach)
     until = prepared.selection.until

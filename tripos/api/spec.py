@@ -11,21 +11,23 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from pydantic import ValidationError
 
-from tripos.api.compilation import CompiledSpec, find_spec
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
-from tripos.api.planning import RunPlan, plan_run
-from tripos.api.preparation import RunWarning, check_denied, prepare
 from tripos.api.run import Callback, Run, Watcher, open_run, run_here, store_failure
-from tripos.api.selection import Choices
-from tripos.api.workers import worker_pool
-from tripos.releases.fetching import TYPED
-from tripos.settings import ChosenSettings, Config, denied_codes, project_settings, trust_in, value_fault, with_programs
-from tripos.ui import Failure
-from tripos_compiler.diagnostics import nearest
+from tripos.api.workers.pool import worker_pool
+from tripos.errors import Failure
+from tripos.releases.download import TYPED
+from tripos.runs.compilation import CompiledSpec, find_spec
+from tripos.runs.planning import RunPlan, plan_run
+from tripos.runs.preparation import RunWarning, check_denied, prepare
+from tripos.runs.selection import Choices
+from tripos.settings.config import Config, denied_codes, with_programs
+from tripos.settings.load import ChosenSettings, project_settings, value_fault
+from tripos.settings.trust import trust_in
+from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
-    from tripos_compiler.diagnostics import Diagnostic
+    from tripos_compiler.diagnostics.diagnostic import Diagnostic
     from tripos_compiler.plan import Plan
 
 

@@ -86,7 +86,7 @@ def margin(text: str) -> tuple[str | None, float]:
 
 def length(text: str) -> float:
     """Return a length in points, such as 238.11 of `8.4cm`."""
-    from tripos.plots import length_pt
+    from tripos.plots.picture import length_pt
 
     return length_pt(text)
 

@@ -12,18 +12,11 @@ from collections.abc import Callable, Sequence
 from types import ModuleType
 
 from tripos.cli.parser import VERBS, build_parser, show_failure
-from tripos.settings import check_language, key_values, time_limit, trust_in, without_keys
-from tripos.ui import (
-    GOOD,
-    INTERRUPTED,
-    SOME_FAILED,
-    USAGE,
-    Failure,
-    disk_failure,
-    is_interrupt,
-    show_message,
-    write_every_character,
-)
+from tripos.errors import GOOD, INTERRUPTED, SOME_FAILED, USAGE, Failure, disk_failure, is_interrupt
+from tripos.settings.environment import check_language
+from tripos.settings.secrets import key_values, without_keys
+from tripos.settings.trust import time_limit, trust_in
+from tripos.terminal import show_message, write_every_character
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
 
@@ -96,7 +89,7 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
             raise KeyboardInterrupt from error
         if (full := disk_failure(error)) is not None:
             raise full from error
-        inputs = sys.modules.get("tripos.cli.inputs")
+        inputs = sys.modules.get("tripos.cli.context")
         damaged = ("S0103",) if options.verb == "sql" else ("S0103", "S0201")  # in SQL a person makes mistakes
         if inputs is not None and (not isinstance(error, Failure) or error.code in damaged) and inputs.found_damage():
             return _ended(int(verb(options)))
@@ -105,13 +98,13 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
             raise Failure(damage.code, damage.message, damage.hint) from error
         raise
     finally:
-        if "tripos.cli.inputs" in sys.modules:
-            sys.modules["tripos.cli.inputs"].forget()
+        if "tripos.cli.context" in sys.modules:
+            sys.modules["tripos.cli.context"].forget()
 
 
 def _ended(code: int) -> int:
     """Return the exit code of a command: an answer without rows that a store had committed is no success."""
-    inputs = sys.modules.get("tripos.cli.inputs")
+    inputs = sys.modules.get("tripos.cli.context")
     return SOME_FAILED if code == GOOD and inputs is not None and inputs.left_out() else code
 
 

@@ -10,9 +10,12 @@ import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn
 
-from tripos.settings import key_values, without_keys
-from tripos.ui import Failure, __version__, hung, show_text
-from tripos_compiler.diagnostics import display_width, localized, reader_language, wrap
+from tripos.errors import Failure
+from tripos.settings.secrets import key_values, without_keys
+from tripos.terminal import hung, show_text
+from tripos.version import __version__
+from tripos_compiler.diagnostics.i18n import localized, reader_language
+from tripos_compiler.diagnostics.text_format import display_width, wrap
 
 EXAMPLES = """\
 examples:
@@ -25,68 +28,66 @@ examples:
 
 
 class Verb(NamedTuple):
-    """A verb of the command line. Its options are added by `add_VERB` in `options` beside its module."""
+    """A verb of the command line: the function `main` of a module, and the module whose `add_VERB` adds its options."""
 
     help: str
     module: str
     main: str = "main"
-
-    @property
-    def options(self) -> str:
-        """The module that adds the options."""
-        return f"{self.module.rpartition('.')[0]}.options"
+    options: str = "commands"
 
 
 GROUPS = {
     "write a benchmark": {
-        "init": Verb("begin a benchmark: a folder with a spec that runs at once", "specs.init"),
-        "new": Verb("add a scenario or a metric to a spec", "specs.new"),
-        "check": Verb("find every error that can be found without a model", "specs.check"),
-        "fmt": Verb("format spec files", "specs.fmt"),
-        "describe": Verb("print statistics of the data sets of a benchmark", "specs.describe"),
-        "explain": Verb("explain a diagnostic code, or a word of the language", "tools.explain"),
-        "docs": Verb("open the documentation in the browser", "tools.docs"),
+        "init": Verb("begin a benchmark: a folder with a spec that runs at once", "init"),
+        "new": Verb("add a scenario or a metric to a spec", "init", "new_main"),
+        "check": Verb("find every error that can be found without a model", "check"),
+        "fmt": Verb("format spec files", "fmt"),
+        "describe": Verb("print statistics of the data sets of a benchmark", "describe"),
+        "explain": Verb("explain a diagnostic code, or a word of the language", "help"),
+        "docs": Verb("open the documentation in the browser", "help", "docs_main"),
     },
     "run it": {
-        "plan": Verb("show the contexts, items and model calls of a benchmark", "runs.plan"),
-        "run": Verb("run a benchmark, or several one after another", "runs.benchmarks"),
-        "teach": Verb("run a benchmark with a person in place of the model", "runs.teach"),
+        "plan": Verb("show the contexts, items and model calls of a benchmark", "plan", options="run_options"),
+        "run": Verb("run a benchmark, or several one after another", "benchmarks", options="run_options"),
+        "teach": Verb(
+            "run a benchmark with a person in place of the model", "run", "teach_main", options="run_options"
+        ),
     },
     "look at the results": {
-        "report": Verb("print the measures of a run, with intervals", "reports.report"),
-        "view": Verb("show the results in the browser, or write them as a page", "reports.view"),
-        "compare": Verb("compare two runs, or two models of one run, item by item", "reports.compare"),
-        "leaderboard": Verb("rank the models of the store, with tied ranks", "reports.leaderboard"),
-        "history": Verb("show a measure over runs, broken where its meaning changed", "releases.history"),
-        "judges": Verb("hold the judges of a run against people, and against themselves", "stores.judges"),
-        "plot": Verb("draw results as SVG, PNG, PDF or Vega-Lite", "reports.plot"),
-        "sql": Verb("query the results in SQL; open a shell without a query", "reports.sql"),
-        "list": Verb("list the runs in the store", "reports.report", "list_main"),
-        "show": Verb("print a conversation or reply, or list the last ones", "reports.show"),
-        "why": Verb("show everything that went into one result", "reports.why"),
+        "report": Verb("print the measures of a run, with intervals", "report"),
+        "view": Verb("show the results in the browser, or write them as a page", "views"),
+        "compare": Verb("compare two runs, or two models of one run, item by item", "compare"),
+        "leaderboard": Verb("rank the models of the store, with tied ranks", "leaderboard"),
+        "history": Verb("show a measure over runs, broken where its meaning changed", "leaderboard", "history_main"),
+        "judges": Verb("hold the judges of a run against people, and against themselves", "views", "judges_main"),
+        "plot": Verb("draw results as SVG, PNG, PDF or Vega-Lite", "views", "plot_main"),
+        "sql": Verb("query the results in SQL; open a shell without a query", "sql"),
+        "list": Verb("list the runs in the store", "report", "list_main"),
+        "show": Verb("print a conversation or reply, or list the last ones", "trace", "show_main"),
+        "why": Verb("show everything that went into one result", "trace"),
     },
     "grade, import, export, train": {
-        "annotate": Verb("assign replies to a person, and import the grades", "stores.annotate"),
-        "import": Verb("import scores, replies, logs, trees, data sets or tasks", "stores.import_data"),
-        "approve": Verb("mark a drafted tree as reviewed", "stores.trees", "approve_main"),
+        "annotate": Verb("assign replies to a person, and import the grades", "annotate"),
+        "import": Verb("import scores, replies, logs, trees, data sets or tasks", "imports"),
+        "approve": Verb("mark a drafted tree as reviewed", "imports", "approve_main"),
         "export": Verb("export training data, Every Eval Ever, or tables", "exports.export"),
-        "emit": Verb("write a spec in the form of another tool", "exports.emit"),
-        "train": Verb("train a model on exported data", "exports.train"),
+        "emit": Verb("write a spec in the form of another tool", "exports.export", "emit_main"),
+        "train": Verb("train a model on exported data", "train"),
     },
     "share a benchmark": {
-        "release": Verb("freeze a benchmark in a folder that others can cite and run", "releases.release"),
-        "fetch": Verb("fetch a release, or the releases and data that a spec names", "releases.fetch"),
-        "verify": Verb("verify a release, and name files that were changed", "releases.release", "verify_main"),
-        "diff": Verb("show the changes between versions, and their effect on scores", "releases.diff"),
-        "promote": Verb("say which runs are the published ones, on a named board", "releases.promote"),
-        "attest": Verb("write a statement about the result of a run, to sign and cite", "releases.attest"),
-        "lock": Verb("pin the dependencies of a run that are outside of its spec", "releases.release", "lock_main"),
+        "release": Verb("freeze a benchmark in a folder that others can cite and run", "releases"),
+        "fetch": Verb("fetch a release, or the releases and data that a spec names", "releases", "fetch_main"),
+        "verify": Verb("verify a release, and name files that were changed", "releases", "verify_main"),
+        "diff": Verb("show the changes between versions, and their effect on scores", "diff"),
+        "promote": Verb("say which runs are the published ones, on a named board", "leaderboard", "promote_main"),
+        "attest": Verb("write a statement about the result of a run, to sign and cite", "releases", "attest_main"),
+        "lock": Verb("pin the dependencies of a run that are outside of its spec", "releases", "lock_main"),
     },
     "tools": {
-        "doctor": Verb("check settings, keys, endpoints, prices and the store", "tools.doctor"),
-        "store": Verb("check, compact and clean the store", "stores.store"),
-        "completion": Verb("print the script that completes commands in a shell", "tools.completion"),
-        "lsp": Verb("start the language server; editors do this by themselves", "tools.lsp"),
+        "doctor": Verb("check settings, keys, endpoints, prices and the store", "doctor"),
+        "store": Verb("check, compact and clean the store", "store"),
+        "completion": Verb("print the script that completes commands in a shell", "help", "completion_main"),
+        "lsp": Verb("start the language server; editors do this by themselves", "help", "lsp_main"),
     },
 }
 """Every verb, in the groups and the order in which `tripos --help` lists them."""
@@ -154,7 +155,7 @@ class Parser(argparse.ArgumentParser):
             places = [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)]
             if not places:
                 continue
-            from tripos_warehouse.store import address_of, why_no_folder  # `tripos --help` has no use for it
+            from tripos_warehouse.store.paths import address_of, why_no_folder  # `tripos --help` has no use for it
 
             for place in places:
                 foreign = why_no_folder(place)
@@ -204,14 +205,14 @@ def _of_requests(said: str, known: Iterable[str]) -> str | None:
         return None
     if said in ("--judge", "--judges", "--grader") and "--role" in known:
         return "name the role of the spec: `--role judge=MODEL`"
-    from tripos_compiler.constructs import place_of_setting
+    from tripos_compiler.constructs.table import place_of_setting
 
     return place_of_setting(said)
 
 
 def _near_option(said: str, known: Iterable[str]) -> str | None:
     """Return the option that was meant. The dashes, which all have, make none of them any likelier."""
-    from tripos_compiler.diagnostics import nearest
+    from tripos_compiler.diagnostics.diagnostic import nearest
 
     bare = {name.lstrip("-"): name for name in known if name.startswith("--")}
     close = nearest(said.lstrip("-"), bare)
@@ -219,7 +220,7 @@ def _near_option(said: str, known: Iterable[str]) -> str | None:
 
 
 def _near(said: str, known: Iterable[str]) -> str | None:
-    from tripos_compiler.diagnostics import nearest
+    from tripos_compiler.diagnostics.diagnostic import nearest
 
     close = nearest(said, known)
     return f"did you mean `{close}`?" if close else None
@@ -265,8 +266,8 @@ LONGEST = 2_000
 def show_failure(failure: Failure) -> None:
     """Print a failure on standard error, in the form of a diagnostic, without any key and with nothing in it that a
     terminal would obey."""
-    from tripos.ui import harmless
-    from tripos_compiler.diagnostics.translation import localized
+    from tripos.terminal import harmless
+    from tripos_compiler.diagnostics.i18n import localized
 
     secrets, colon = key_values(os.environ), localized(": ")
     error, mend = f"{localized('error')}[{failure.code}]{colon}", f"  = {localized('help')}{colon}"

@@ -1,20 +1,32 @@
-"""Files of trees, as JSON or YAML: written from branches, and approved by a person."""
+"""Files of trees, as JSON or YAML: written from branches, and approved by a person.
+
+Reads outlines: a heading or point a line, its level told by indentation, a bullet, a number or a Markdown heading.
+
+Where lines stand under each other, the mark tells levels apart: below `一、` stands `（一）`, below it `1.`, in the
+order in which the marks first occur. What is indented deeper stands below, whatever its mark.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from tripos.settings import SourceFolder
-from tripos.ui import Failure
-from tripos_compiler.language import ParsedTree, TreeFault, TreeRead, read_tree
-from tripos_compiler.source import DataError
-from tripos_compiler.statements.declarations import APPROVED, DRAFT
+import orjson
+
+from tripos.errors import SOME_FAILED, Failure
+from tripos.files import SourceFolder
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.library.functions.trees import DEEPEST, ParsedTree, TreeFault, TreeRead, read_tree
+from tripos_compiler.lowering.declarations import APPROVED, DRAFT
+from tripos_compiler.source.inputs import DataError, LocatedText
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
 
 SUFFIXES = (".yaml", ".yml", ".json")
 SHOWN = 5
@@ -133,3 +145,233 @@ def _put(path: Path, content: bytes) -> None:
     new = path.with_name(f".{path.name}.new")
     new.write_bytes(content)
     new.replace(path)
+
+
+CODE = "S0838"
+QUERY = """
+select samples.model, samples.status, samples.reply, any_value(items.fields) as fields, samples.sample_id
+from {schema}.samples as samples
+left join {schema}.items as items on samples.item_id = items.item_id and samples.scenario = items.scenario
+where samples.step = ? and samples.sample_number = 0
+group by all
+"""
+STEPS = "select distinct step from {schema}.samples order by 1"
+
+
+@dataclass(frozen=True)
+class DraftedTree:
+    """A tree, and in words where it comes from."""
+
+    tree: ParsedTree
+    said: str
+
+
+def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) -> DraftedTree:
+    """Return the tree of the outlines that a step of a run has replied to its items, in the order of their first field.
+    What several of them call by one name is one branch. `only` are conditions `FIELD=VALUE` of the items.
+
+    Raises `StoreError` where there is no such run, and `Failure`: S0838 where the step has no replies, not all of them
+    or those of several models, S0835 where one is no outline.
+    """
+    wanted = _conditions(only)
+    connection, found = connect_run(store, run)
+    with connection:
+        schema = '"' + found.benchmark.replace('"', '""') + '"'
+        rows = connection.execute(QUERY.format(schema=schema), [step]).fetchall()
+        steps = [name for (name,) in connection.execute(STEPS.format(schema=schema)).fetchall()]
+    replies = []
+    for model, status, reply, text, _ in rows:
+        fields = orjson.loads(text or "{}")
+        if wanted.items() <= {name: str(value) for name, value in fields.items()}.items():
+            replies.append((_order(fields), model, status, reply))
+    replies.sort(key=lambda each: each[:2])
+    if not replies:
+        raise _nothing(found.run_id, step, steps, len(rows), only)
+    models = sorted({model for _, model, _, _ in replies})
+    if len(models) > 1:
+        hint = "run the spec with one model in each role: a draft is by one"
+        raise Failure(CODE, f"`{step}` was replied by {len(models)} models: {', '.join(models)}", hint)
+    bad = [status for _, _, status, reply in replies if status != "ok" or not reply]
+    if bad:
+        message = f"{len(bad)} of {len(replies)} replies of `{step}` cannot be used: {', '.join(sorted(set(bad)))}"
+        raise Failure(CODE, message, "run the spec again; existing replies are reused", SOME_FAILED)
+    branches: dict[str, Any] = {}
+    for number, (_, model, _, reply) in enumerate(replies, 1):
+        _merge(branches, sound(read_outline(reply), f"reply {number} of {model}", "S0835").branches)
+    said = f"Drafted by run {found.run_id}, step {step} by {models[0]}."
+    return DraftedTree(ParsedTree(branches), said)
+
+
+def _nothing(run_id: str, step: str, steps: Sequence[str], replies: int, only: Sequence[str]) -> Failure:
+    """That no reply fits, and whether that is for the step or for the conditions."""
+    if replies:
+        message = f"none of the {replies} replies of `{step}` in run {run_id} has {' and '.join(only)}"
+        return Failure(CODE, message, "`--only FIELD=VALUE` names a field of the items, as it is in the data")
+    if steps:
+        close = nearest(step, steps)
+        there = f"its steps are {', '.join(steps)}; `tripos list` shows other runs"
+        return Failure(CODE, f"run {run_id} has no step `{step}`", f"did you mean `{close}`?" if close else there)
+    hint = "`tripos run specs/teachbench/drafting.tripos` makes one; `tripos list` shows the runs"
+    return Failure(CODE, f"run {run_id} has no replies", hint)
+
+
+def _conditions(only: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for each in only:
+        field, parted, value = each.partition("=")
+        if not parted:
+            raise Failure("R0202", f"`--only {each}` says no value", "write it as `--only subject=mathematics`")
+        found[field.strip()] = value.strip()
+    return found
+
+
+def _order(fields: Mapping[str, Any]) -> tuple[float, str]:
+    """Return where an item stands: by its first field that is a number, else by all of them."""
+    number = next((value for value in fields.values() if isinstance(value, int | float)), 0)
+    return float(number), orjson.dumps(fields).decode()
+
+
+def _merge(into: dict[str, Any], branches: Mapping[str, Any]) -> None:
+    for name, below in branches.items():
+        _merge(into.setdefault(name, {}), below)
+
+
+TAB = 4
+"""A tab goes to the next column that is a multiple of this."""
+WIDE = "\u3000"
+"""The blank of Chinese text, two columns wide."""
+_HAN = "[零〇一二三四五六七八九十百]+"
+MARKS = (
+    ("heading", re.compile(r"(?P<level>#{1,6})\s+")),
+    ("bullet", re.compile(r"[-*+•·‣▪○●◦■□◆–—]\s+")),
+    ("unit", re.compile(rf"第\s*(?:{_HAN}|\d+)\s*(?P<level>编|部分|单元|章|节|课|讲|专题|册)\s*[：:、.．]?\s*")),
+    ("chapter", re.compile(r"(?P<level>part|unit|chapter|section|lesson)\s+(?:\d+|[ivxlc]+)\s*[：:.)\-–—]?\s+", re.I)),
+    ("han", re.compile(rf"{_HAN}\s*[、.．]\s*")),
+    ("han in brackets", re.compile(rf"[(（]\s*{_HAN}\s*[)）]\s*[、.．]?\s*")),
+    ("decimal", re.compile(r"\d{1,3}(?P<level>(?:[.．]\d{1,3})+)[.．、)）]?\s+")),
+    ("number in brackets", re.compile(r"[(（]\s*\d{1,3}\s*[)）]\s*[、.．]?\s*")),
+    ("number", re.compile(r"\d{1,3}\s*(?P<level>[、.．)）])(?!\d)\s*")),
+    ("circled", re.compile(r"[①-⑳㈠-㈩⑴-⒇]\s*")),
+    ("roman", re.compile(r"[IVXⅠ-Ⅻ]+[.、)．]\s+")),
+    ("small roman", re.compile(r"[ivx]+[.)]\s+")),
+    ("letter", re.compile(r"[A-Z][.)、．]\s+")),
+    ("small letter", re.compile(r"[a-z][.)]\s+")),
+)
+"""What may stand before a name, with its kind; `level` parts kinds that look alike, as `第一章` and `第一节`."""
+FENCE = re.compile(r"\s*(```|~~~)")
+LEADER = re.compile(r"(?:(?<![.．·])[.．·]{3,}+|(?<!…)…++)\s*+\d*+$")
+"""The dots and the page that a table of contents has after a name. It gives nothing back: a model that is stuck writes
+dots without end."""
+BOLD = re.compile(r"(\*\*|__)(.+?)\1")
+
+Kind = tuple[str, str]
+
+
+@dataclass
+class _Point:
+    """A line of an outline, with those below it."""
+
+    width: int
+    kind: Kind
+    name: LocatedText
+    below: list[_Point] = field(default_factory=list)
+
+
+def read_outline(text: str) -> TreeRead:
+    """Return the tree that an outline describes, and what is wrong in it, with lines.
+
+    Blank lines and the fences of code blocks are passed over; the mark before a name, a colon after it and the stars of
+    Markdown are no part of it.
+
+    >>> read_outline("一、代数\\n（一）集合\\n1. 交集\\n2. 并集\\n二、几何").tree.leaves()
+    ('代数 / 集合 / 交集', '代数 / 集合 / 并集', '几何')
+    >>> read_outline("Algebra\\n  - Sets\\n  - Groups\\nLogic").tree.leaves()
+    ('Algebra / Sets', 'Algebra / Groups', 'Logic')
+    """
+    points, faults = _points(text)
+    read = read_tree([_node(point) for point in points])
+    every = [*faults, *read.faults] if points or not faults else faults
+    return TreeRead(read.tree, tuple(sorted(every, key=lambda fault: fault.line or 0)))
+
+
+def _points(text: str) -> tuple[list[_Point], list[TreeFault]]:
+    tops: list[_Point] = []
+    above: list[_Point] = []
+    faults: list[TreeFault] = []
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+        if not line.strip() or FENCE.match(line):
+            continue
+        point = _point(line, number)
+        if point is None:
+            faults.append(TreeFault(f"there is a mark and no name: `{line.strip()}`", "name it, or remove it", number))
+            continue
+        while above and above[-1].width > point.width:
+            above.pop()
+        if above and above[-1].width < point.width and _left(tops, above, point):
+            message = f"`{point.name}` is indented less than the lines before it, but more than their parent"
+            faults.append(TreeFault(message, "indent the lines of one level alike", number))
+            continue
+        above = _parents(above, point)
+        (above[-1].below if above else tops).append(point)
+        above.append(point)
+    return tops, faults
+
+
+def _parents(above: list[_Point], point: _Point) -> list[_Point]:
+    """Return what a line stands below: all that is indented less; of the lines with its own indentation those before
+    the first of its kind."""
+    for place, other in enumerate(above):
+        if other.width == point.width and (other.kind == point.kind or _higher(point.kind, other.kind)):
+            return above[:place]
+    return above
+
+
+def _higher(kind: Kind, other: Kind) -> bool:
+    """Return true if one heading of Markdown stands above another."""
+    return kind[0] == other[0] == "heading" and len(kind[1]) < len(other[1])
+
+
+def _left(tops: list[_Point], above: list[_Point], point: _Point) -> bool:
+    """Return true if deeper lines were left for this one, which is deeper than what those stand below: it has no
+    level."""
+    siblings = above[-1].below if above else tops
+    return bool(siblings) and siblings[-1].width > point.width
+
+
+def _point(line: str, number: int) -> _Point | None:
+    """Return what a line says; None where it has a mark alone."""
+    width, start = _indent(line)
+    rest, kind = line[start:].rstrip(), ("", "")
+    for name, pattern in MARKS:
+        match = pattern.match(rest + " ")
+        if match:
+            kind, rest = (name, (match.groupdict().get("level") or "").casefold()), rest[match.end() :]
+            break
+    if kind[0] == "decimal":  # how many parts it has is its level, whatever they are
+        kind = ("decimal", "." * (kind[1].count(".") + kind[1].count("．")))
+    elif kind[0] == "number" and kind[1] not in ")）":
+        kind = ("number", ".")
+    said = BOLD.sub(r"\2", LEADER.sub("", rest)).strip().rstrip(":：").strip()
+    return _Point(width, kind, LocatedText(" ".join(said.split()), number)) if said else None
+
+
+def _indent(line: str) -> tuple[int, int]:
+    """Return the columns before a line's first character, and how many characters those are."""
+    width = 0
+    for place, character in enumerate(line):
+        match character:
+            case "\t":
+                width += TAB - width % TAB
+            case _ if character == WIDE:
+                width += 2
+            case " " | "\u00a0":
+                width += 1
+            case _:
+                return width, place
+    return width, len(line)
+
+
+def _node(point: _Point, level: int = 1) -> dict[str, Any]:
+    """Return a line as the node of a document, with what is below it, down to the first level that no tree has."""
+    below = [_node(each, level + 1) for each in point.below] if level <= DEEPEST else []
+    return {"name": point.name, "children": below}

@@ -1,5 +1,1 @@
 """The language server, which editors speak with over standard input and output."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,10 +11,14 @@ from dataclasses import dataclass, field, replace
 
 from tripos.lsp.documents import word_at
 from tripos.lsp.session import Outline
-from tripos_compiler.constructs import FILE, NAME_SLOTS, STRING_SLOTS, Construct, Item, Maybe, Slot, Word, constructs_in
-from tripos_compiler.editing import RECORD
-from tripos_compiler.source import Block, Line, Span
-from tripos_compiler.syntax import CLOSERS, OPENERS, OPERATORS, Token, raw_tokens
+from tripos_compiler.constructs.signature import NAME_SLOTS, STRING_SLOTS, Item, Maybe, Slot, Word
+from tripos_compiler.constructs.table import FILE, Construct, constructs_in
+from tripos_compiler.editing.highlighting import RECORD
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Block, Line
+from tripos_compiler.syntax.grammar import Token
+from tripos_compiler.syntax.lexer import CLOSERS, OPENERS, raw_tokens
+from tripos_compiler.syntax.parser import OPERATORS
 
 PAIRS = {"(": ")", "[": "]"}
 ROUND = frozenset(OPENERS) - {"_LBRACE"}

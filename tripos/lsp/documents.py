@@ -21,9 +21,9 @@ from urllib.parse import unquote, urlsplit
 from lsprotocol.types import Position, Range, TextDocumentContentChangeEvent, TextDocumentContentChangePartial
 from pygls.uris import from_fs_path, to_fs_path
 
-from tripos_compiler.language.library import MediumKind
-from tripos_compiler.source import DataError, FoundFile
-from tripos_runtime.datasets import DataFolders, joined_rows
+from tripos_compiler.library.media import MediumKind
+from tripos_compiler.source.inputs import DataError, FoundFile
+from tripos_runtime.datasets.data_files import DataFolders, joined_rows
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 

@@ -14,10 +14,11 @@ from tripos.lsp.documents import SUFFIX
 from tripos.lsp.session import View, every, place_of
 from tripos_compiler.compile import Compilation
 from tripos_compiler.plan import FIXED, ChoiceType, Type
-from tripos_compiler.resolve import Binding, Symbol
-from tripos_compiler.source import Name
-from tripos_compiler.syntax import Token
-from tripos_runtime.datasets import PACKED, SHIPPED, FileAccess, access_of
+from tripos_compiler.resolve.program import Binding, Symbol
+from tripos_compiler.source.tree import Name
+from tripos_compiler.syntax.grammar import Token
+from tripos_runtime.datasets.data_files import SHIPPED, FileAccess, access_of
+from tripos_runtime.datasets.formats import PACKED
 
 STAND_IN = "a_name_that_is_typed"
 """Stands where something is missing, so that the statement is one and the compiler says what is in scope."""

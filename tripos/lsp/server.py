@@ -18,15 +18,27 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import to_fs_path
 
-from tripos.lsp.benchmarks import MOST_CHARS
-from tripos.lsp.completions import completions
+from tripos.lsp.completion import completions
+from tripos.lsp.diagnostics import Reports, fixes
 from tripos.lsp.documents import Encoding
-from tripos.lsp.hovers import hover, lenses, signature_help
-from tripos.lsp.reports import Reports, fixes
-from tripos.lsp.session import EditorSession, View
-from tripos.lsp.structure import LEGEND, folds, formatted, semantic_tokens, symbols, workspace_symbols
-from tripos.lsp.symbols import Refused, definitions, highlights, prepare, references, rename
-from tripos.ui import __version__, show_text
+from tripos.lsp.hover import hover, lenses, signature_help
+from tripos.lsp.session import MOST_CHARS, EditorSession, View
+from tripos.lsp.symbols import (
+    LEGEND,
+    Refused,
+    definitions,
+    folds,
+    formatted,
+    highlights,
+    prepare,
+    references,
+    rename,
+    semantic_tokens,
+    symbols,
+    workspace_symbols,
+)
+from tripos.terminal import show_text
+from tripos.version import __version__
 
 DELAY_S = 0.005
 """So long no further change must come before mistakes are looked for."""

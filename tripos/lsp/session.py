@@ -1,22 +1,348 @@
-"""One editor's session: its documents, the tree of each, and the benchmarks that they are part of."""
+"""One editor's session: its documents, the tree of each, and the benchmarks that they are part of.
+
+Benchmarks while they are edited: the files of each, and its compilation, renewed where a text or data changed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import os
+import re
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 from lsprotocol.types import Location, Position, Range
 
-from tripos.lsp.benchmarks import Membership, OpenBenchmark, TooLong
-from tripos.lsp.documents import Document, Documents, Encoding, Lines
-from tripos_compiler.compile import Compilation
-from tripos_compiler.constructs import Statement, read_statements
-from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.resolve import scorer_name
-from tripos_compiler.source import Block, Name, Source, Span
-from tripos_compiler.syntax import ParseMemory, parse
+from tripos.errors import Failure
+from tripos.lsp.documents import SUFFIX, Document, Documents, Encoding, KeptData, Lines
+from tripos.releases.opening import ReleaseFolders
+from tripos.settings.config import SETTINGS_FILE, Config, chosen_denials
+from tripos.settings.load import load_config
+from tripos_compiler.compile import Compilation, compile_spec
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.statements import read_statements
+from tripos_compiler.diagnostics.diagnostic import Diagnostic, Diagnostics, deny
+from tripos_compiler.resolve.files import scorer_name
+from tripos_compiler.resolve.incremental import Memory
+from tripos_compiler.resolve.program import path_beside
+from tripos_compiler.source.text import Source, Span
+from tripos_compiler.source.tree import Block, Name, Text
+from tripos_compiler.syntax.lexer import ParseMemory, raw_tokens, split_pieces
+from tripos_compiler.syntax.parser import parse
+from tripos_runtime.datasets.data_files import DataFolders, FileAccess, access_of
+
+TOLD = ("use", "benchmark")
+"""The words with which the statements of a header begin."""
+NO_NAME = ("EQUALS", "_CALL", "_LPAR", "_DOT")
+"""The tokens after which a word is no statement."""
+TELLING = re.compile(r"^[^\S\n]*(?:use|benchmark)\b.*$", re.MULTILINE)
+"""The lines of which a header is read; while they are the same, so is it."""
+PASSED = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
+"""Folders that hold no specs of the project's; neither do those whose name begins with a dot."""
+MOST_FILES = 2_000
+"""So many spec files of a workspace are looked at."""
+MOST_FOLDERS = 20_000
+"""So many folders are searched for them."""
+ROOTS = (SETTINGS_FILE, ".git", ".hg")
+"""What lies in the topmost folder of a project."""
+MOST_CHARS = 1_000_000
+"""Specs that are longer, in all their files, are not compiled while they are edited."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The header of a file: whether it declares a benchmark, and the paths that it uses."""
+
+    main: bool
+    uses: tuple[str, ...]
+
+
+def header_of(path: str, text: str) -> Header:
+    """Return the header of a text.
+
+    >>> header_of("b/x.tripos", 'use "../y.tripos"\\nbenchmark x "1.0.0" { languages en }').uses
+    ('y.tripos',)
+    """
+    own = (text[piece.start : piece.end] for piece in split_pieces(text) if text.startswith(TOLD, piece.start))
+    source = Source(path, "".join(own))
+    entries = [entry for line in parse(source, Diagnostics()).lines for entry in line.entries]
+    main, uses = False, []
+    for entry in entries:
+        word, *rest = islice(raw_tokens(source.text[entry.span.start : entry.span.end]), 2)
+        main = main or (word.text == "benchmark" and not any(token.kind in NO_NAME for token in rest))
+        match entry.elements:
+            case [Name(text="use"), Text(value=used)]:
+                uses.append(path_beside(path, used))
+    return Header(main, tuple(uses))
+
+
+class Membership:
+    """Looks through folders and reads headers once, and again when it is told that something changed."""
+
+    def __init__(self, documents: Documents) -> None:
+        self.documents = documents
+        self.folders: tuple[str, ...] = ()
+        """The folders of the workspace."""
+        self._found: set[str] | None = None
+        self._near: dict[str, tuple[str, ...]] = {}
+        self._headers: dict[str, tuple[list[str], Header] | None] = {}
+        self._mains: dict[str, list[str]] = {}
+
+    def refresh(self) -> None:
+        """Files on disk came, went or changed."""
+        self._found = None
+        self._near.clear()
+        self._headers.clear()
+        self._mains.clear()
+
+    def changed(self, path: str) -> None:
+        """A document was opened, closed or has another text."""
+        known = self._headers.pop(path, None)
+        text = self.documents.find_text(path)
+        if known is not None and text is not None and TELLING.findall(text) == known[0]:
+            self._headers[path] = known
+        else:
+            self._mains.clear()
+
+    def header(self, path: str) -> Header | None:
+        """Return the header of a file; None where it cannot be read."""
+        if path not in self._headers:
+            text = self.documents.find_text(path)
+            self._headers[path] = None if text is None else (TELLING.findall(text), header_of(path, text))
+        known = self._headers[path]
+        return known[1] if known is not None else None
+
+    def files(self, path: str = "") -> list[str]:
+        """Return every spec file of the workspace and, where the one at `path` is in none, of its folder and those
+        above."""
+        if self._found is None:
+            self._found = {each for folder in self.folders for each in _below(folder)}
+        found = self._found | {each.path for each in self.documents if each.path.endswith(SUFFIX)}
+        if path and path not in self._found:
+            folder = Path(path).parent.as_posix()
+            if folder not in self._near:
+                self._near[folder] = tuple(_beside_and_above(Path(folder)))
+            found |= {path, *self._near[folder]}
+        return sorted(found)
+
+    def mains(self, path: str) -> list[str]:
+        """Return the main files of the benchmarks that a file is part of, itself where it is one; empty where it is
+        none and no other uses it."""
+        if path not in self._mains:
+            self._mains[path] = self._mains_of(path)
+        return self._mains[path]
+
+    def _mains_of(self, path: str) -> list[str]:
+        users: dict[str, list[str]] = {}
+        headers = {each: header for each in self.files(path) if (header := self.header(each)) is not None}
+        for each, header in headers.items():
+            for used in header.uses:
+                users.setdefault(used, []).append(each)
+        reached, waiting = {path}, [path]
+        while waiting:
+            for user in users.get(waiting.pop(), ()):
+                if user not in reached:
+                    reached.add(user)
+                    waiting.append(user)
+        return sorted(each for each in reached if each in headers and headers[each].main)
+
+
+def _below(folder: str) -> Iterator[str]:
+    """Yield the spec files below a folder, as many as are looked at, those that lie higher first."""
+    waiting, count = [folder], 0
+    for searched, here in enumerate(waiting):
+        if searched >= MOST_FOLDERS or count >= MOST_FILES:
+            return
+        for entry in _entries(here):
+            if entry.name.startswith(".") or entry.name in PASSED:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                waiting.append(entry.path)
+            elif entry.name.endswith(SUFFIX):
+                count += 1
+                yield Path(entry.path).as_posix()
+
+
+def _beside_and_above(folder: Path) -> Iterable[str]:
+    """Yield the spec files of a folder and of those above it, up to the topmost of the project; of the folder alone
+    where nothing tells which that is."""
+    above = [folder, *folder.parents]
+    top = next((index for index, each in enumerate(above) if any((each / root).exists() for root in ROOTS)), 0)
+    for each in above[: top + 1]:
+        yield from (Path(entry.path).as_posix() for entry in _entries(str(each)) if entry.name.endswith(SUFFIX))
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entries, key=lambda entry: entry.name)
+    except OSError:
+        return []
+
+
+class TooLong(Exception):
+    """A spec is too long to be compiled at every keystroke."""
+
+
+@dataclass(frozen=True)
+class Project:
+    """The settings of a main file's `tripos.toml`: where data and releases are looked for, and what is denied."""
+
+    data: DataFolders
+    releases: ReleaseFolders
+    denied: Mapping[str, str]
+
+
+def project_of(path: str, log: Callable[[str], None], *, trusted: bool = False) -> Project:
+    """Return the settings of the nearest folder above a file that has a `tripos.toml`; what is wrong with them is
+    logged. Unless the folder is `trusted`, they name no folder outside of it: opening a folder asks nobody."""
+    folder = next((each for each in Path(path).parents if (each / SETTINGS_FILE).is_file()), None)
+    config = Config()
+    denied: Mapping[str, str] = {}
+    if folder is not None:
+        try:
+            config = load_config(folder)
+            denied = chosen_denials(Namespace(deny=[]), config)
+        except Failure as failure:
+            log(f"{failure.message}; {failure.hint}" if failure.hint else failure.message)
+    data, releases = (tuple(Path(each) for each in folders) for folders in (config.data, config.releases))
+    if folder is not None and not trusted:
+        given = {Path(each) for each in os.environ.get("TRIPOS_DATA", "").split(os.pathsep)}
+        outside = {each for each in (*data, *releases) if not each.resolve().is_relative_to(folder.resolve())} - given
+        for each in sorted(outside):
+            log(f"{folder / SETTINGS_FILE}: `{each}` lies outside of the project, and is not read in an editor")
+        data, releases = (tuple(each for each in folders if each not in outside) for folders in (data, releases))
+    access = access_of(Path(path), data)
+    return Project(DataFolders(data, access), ReleaseFolders(releases), denied)
+
+
+class OpenBenchmark:
+    """The spec whose main file is at `main`. One that is `alone` is a file that no benchmark uses: that it declares
+    none itself is no mistake, and what only a benchmark could tell is not looked for."""
+
+    def __init__(
+        self,
+        documents: Documents,
+        main: str,
+        log: Callable[[str], None],
+        *,
+        alone: bool = False,
+        trusted: bool = False,
+    ) -> None:
+        self.documents = documents
+        self.trusted = trusted
+        self.main = main
+        self.alone = alone
+        self._log = log
+        self._project: Project | None = None
+        self._data: KeptData | None = None
+        self._memory = Memory()
+        self._reads: dict[str, str | None] = {}
+        """The files that the last compilation asked for, and their texts; None where there was none."""
+        self._compilation: Compilation | None = None
+
+    def refresh(self) -> None:
+        """Files on disk changed, perhaps the settings too."""
+        self._project = None
+
+    @property
+    def data_folders(self) -> tuple[Path, ...]:
+        """Return where data is looked for beside the folder of a spec."""
+        return self._settled()[0].data.folders
+
+    @property
+    def access(self) -> FileAccess | None:
+        """Return what it may read."""
+        return self._settled()[0].data.access
+
+    def compilation(self) -> Compilation:
+        """Return what the benchmark comes to as it is now. Its spans are right until the next call.
+
+        Raises `OSError` or `UnicodeDecodeError` where the main file cannot be read, and `TooLong`.
+        """
+        project, data = self._settled()
+        if self._compilation is None or not self._is_current():
+            self._compilation = self._compiled({}, project, data)
+        return self._compilation
+
+    def supposing(self, path: str, text: str) -> Compilation:
+        """Return what it would come to if a file had another text. The spans of other results tell nothing from then
+        on."""
+        project, data = self._settled()
+        self._compilation = None
+        return self._compiled({path: text}, project, data)
+
+    def trying(self, texts: Mapping[str, str]) -> tuple[Diagnostic, ...]:
+        """Return the diagnostics that there would be if files had other texts; nothing else is touched."""
+        project, data = self._settled()
+
+        def read(path: str) -> str:
+            return texts[path] if path in texts else self._text(path, project)
+
+        return deny(compile_spec(self.main, read, data, releases=project.releases).diagnostics, project.denied)
+
+    def _settled(self) -> tuple[Project, KeptData]:
+        """Return the settings and the reader; what was made with another reader is forgotten."""
+        if self._project is None:
+            project = project_of(self.main, self._log, trusted=self.trusted)
+            if self._data is not None and self._data.folders != project.data:
+                self._data = None
+            self._project = project
+            self._compilation = None
+        data = self._data.renewed() if self._data is not None else KeptData(self._project.data)
+        if data is not self._data:
+            self._data = data
+            self._memory = Memory(parses=self._memory.parses)
+            self._compilation = None
+        return self._project, data
+
+    def _text(self, path: str, project: Project) -> str:
+        """Return the text of a file that the benchmark may read. Raises `OSError` and `UnicodeDecodeError`."""
+        if self.documents.at(path) is None and project.data.access is not None:
+            project.data.access.check(Path(path))
+        return self.documents.read(path)
+
+    def _is_current(self) -> bool:
+        return all(self.documents.find_text(path) == text for path, text in self._reads.items())
+
+    def _compiled(self, instead: Mapping[str, str], project: Project, data: KeptData) -> Compilation:
+        code = {path: text for path, text in self._reads.items() if not path.endswith(SUFFIX)}
+        if any(self.documents.find_text(path) != text for path, text in code.items()):
+            self._memory = Memory(parses=self._memory.parses)  # statements do not tell what is in a Python file
+        self._reads = {}
+        length = 0
+
+        def read(path: str) -> str:
+            nonlocal length
+            self._reads[path] = None
+            text = instead[path] if path in instead else self._text(path, project)
+            self._reads[path] = text
+            length += len(text)
+            if length > MOST_CHARS:
+                raise TooLong
+            return text
+
+        try:
+            compilation = compile_spec(self.main, read, data, self._memory, releases=project.releases)
+        except BaseException:
+            self._memory = Memory()
+            raise
+        diagnostics = deny(compilation.diagnostics, project.denied)
+        if self.alone:
+            diagnostics = tuple(each for each in diagnostics if not _lacks_benchmark(each, compilation.sources[0]))
+        failed = any(each.severity == "error" for each in diagnostics)
+        return replace(compilation, diagnostics=diagnostics, plan=None if failed else compilation.plan)
+
+
+def _lacks_benchmark(diagnostic: Diagnostic, source: Source) -> bool:
+    """Return true if a diagnostic says that a file declares no benchmark, which is reported at its very start."""
+    if diagnostic.code != "E0206" or not diagnostic.labels:
+        return False
+    span = diagnostic.labels[0].span
+    return span.source is source and span.start == span.end == 0
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,155 @@
-"""A picture: its rows, its words, and how the chart is made of them once its width is known."""
+"""A picture: its rows, its words, and how the chart is made of them once its width is known.
+
+Where the figures of a picture come from: one run, or the latest state of a benchmark with all of its models.
+
+Sizes, fonts and colours of pictures: for a column or a page of a paper, or for a slide.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tripos.plots.theme import Style
+from tripos.plots.words import words_for
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.language.plan_diff import are_comparable
+from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.measure_rows import MeasureTable, as_told
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.report.leaderboard import Board, leaderboard
+from tripos_warehouse.report.run_report import PROVING
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect, connect_run
+from tripos_warehouse.views.dimensions import dimension_label
+from tripos_warehouse.views.runs import RunRecord, all_runs, get_selected
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+POINTS = {"pt": 1.0, "in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4}
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#999999")
+"""The palette of Okabe and Ito, whose colours people with any colour vision tell apart."""
+SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
+DASHES = ([1, 0], [4, 2], [1, 2], [6, 2, 1, 2], [8, 3], [2, 1], [1, 1], [5, 1, 1, 1])
+CONTINUOUS = "viridis"
+"""The scale of a heat map: it grows evenly lighter, so it is read in grey and by any colour vision."""
+LATIN = "Liberation Sans, Arial, Helvetica"
+WIDE = "Noto Sans CJK SC, Source Han Sans SC, Microsoft YaHei, PingFang SC, sans-serif"
+"""Fonts for Chinese, Japanese and Korean, on the systems that people have."""
+GREY, PALE = "#555555", "#DDDDDD"
+_LENGTH = re.compile(r"(\d+(?:\.\d+)?|\.\d+) ?(pt|in|cm|mm)")
+
+
+@dataclass(frozen=True)
+class Style:
+    """How a picture looks: its whole width and the size of its text in points, its font and its language. A `bare` one
+    has no title and no note, for a paper that says both in its caption."""
+
+    width: float
+    size: float
+    font: str = LATIN
+    language: str = "en"
+    bare: bool = False
+
+    @property
+    def fonts(self) -> str:
+        """The fonts of a text, the wanted ones first."""
+        return f"{self.font}, {WIDE}"
+
+    @property
+    def wide_fonts(self) -> str:
+        """The fonts of a text with Chinese, Japanese or Korean: those that were named after the first one, if any."""
+        _, _, named = self.font.partition(",")
+        return f"{named.strip()}, {WIDE}" if named and self.font != LATIN else WIDE
+
+    @property
+    def step(self) -> float:
+        """The height of a line with a mark and a label."""
+        return self.size * 2
+
+    def with_changes(self, **changes: Any) -> Style:
+        """Return the style with those of the changes that are given."""
+        return replace(self, **{name: value for name, value in changes.items() if value is not None})
+
+
+SIZES: Mapping[str, Style] = {
+    "column": Style(8.4 * POINTS["cm"], 7),
+    "page": Style(17.4 * POINTS["cm"], 8),
+    "slide": Style(25.4 * POINTS["cm"], 14),
+}
+"""A column and a page of a paper, and a slide."""
+
+
+def length_pt(text: str) -> float:
+    """Return a length in points. Raises `ValueError` for what is none.
+
+    >>> round(length_pt("8.4cm"), 1), length_pt("3 in")
+    (238.1, 216.0)
+    """
+    found = _LENGTH.fullmatch(text.strip())
+    if found is None or float(found[1]) <= 0:
+        raise ValueError(f"{text} is no length such as 8.4cm")
+    return float(found[1]) * POINTS[found[2]]
+
+
+def config_of(style: Style) -> dict[str, Any]:
+    """Return what Vega-Lite is told of fonts, lines and colours."""
+    size, fonts = style.size, style.fonts
+    label = {"labelFont": fonts, "labelFontSize": size, "labelLimit": 0}
+    title = {"titleFont": fonts, "titleFontSize": size, "titleFontWeight": "normal", "titleLimit": 0}
+    return {
+        "font": fonts,
+        "background": "white",
+        "padding": 2,
+        "axis": {
+            **label,
+            **title,
+            "domainColor": GREY,
+            "tickColor": GREY,
+            "gridColor": PALE,
+            "gridWidth": 0.5,
+            "domainWidth": 0.5,
+            "tickWidth": 0.5,
+            "tickSize": 3,
+            "titlePadding": size * 0.6,
+        },
+        "header": {**label, **title, "labelFontWeight": "bold"},
+        "legend": {**label, **title, "symbolSize": size * 6, "rowPadding": 1, "symbolLimit": 0, "offset": size},
+        "title": {
+            "font": fonts,
+            "fontSize": size * 1.2,
+            "fontWeight": "bold",
+            "anchor": "start",
+            "frame": "bounds",
+            "limit": 0,
+            "subtitleFont": fonts,
+            "subtitleFontSize": size * 0.9,
+            "subtitleColor": GREY,
+            "subtitlePadding": 2,
+            "subtitleLineHeight": size * 1.2,
+        },
+        "view": {"strokeWidth": 0.5, "stroke": PALE},
+        "text": {"font": fonts, "fontSize": size},
+        "range": {"category": list(COLOURS), "symbol": list(SHAPES)},
+    }
+
+
+def colours_for(names: Sequence[str]) -> list[str]:
+    """Return a colour for each name; after the eighth they repeat, and shapes go on telling them apart."""
+    return [COLOURS[place % len(COLOURS)] for place in range(len(names))]
+
+
+def shapes_for(names: Sequence[str]) -> list[str]:
+    """Return a shape for each name. Names that share a colour have other shapes."""
+    many = len(SHAPES)
+    return [SHAPES[(place + place // many) % many] for place in range(len(names))]
+
 
 AnyChart = Any
 """A chart of Altair, of any of its classes."""
@@ -51,3 +190,143 @@ def data_of(rows: Sequence[Row]) -> Any:
     import altair as alt
 
     return alt.Data(values=[dict(row) for row in rows])
+
+
+@dataclass(frozen=True)
+class PlotOptions:
+    """The choices of a picture: a `measure`, the `models`, and the `language` of its words."""
+
+    language: str = "en"
+    measure: str | None = None
+    models: tuple[str, ...] = ()
+    against: str | None = None
+    """The evaluator that the judges are held against; without a name every person."""
+    metric: str | None = None
+    """The metric whose grades are drawn; without a name all."""
+    cost: str = "usd"
+
+
+@dataclass(frozen=True)
+class PictureSource:
+    """A connection that shows a run, or what is current of its benchmark where `whole`."""
+
+    connection: Connection
+    plan: Plan
+    run: RunRecord
+    runs: Sequence[RunRecord]
+    options: PlotOptions
+    whole: bool = False
+    words: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The title of the benchmark, or its name."""
+        benchmark = self.plan.benchmark
+        told = self.plan.title_of("benchmark", benchmark.name, self.options.language) or benchmark.title
+        return told or f"{benchmark.name} {benchmark.version}"
+
+    def title_of(self, measure: Measure) -> str:
+        """Return the title of a measure in the language of the picture, or its name."""
+        return self.plan.title_of("measure", measure.name, self.options.language) or measure.name
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that are drawn, in the order of the run or of their names."""
+        every = (
+            tuple(dict.fromkeys(model for run in self.runs for model in run.models)) if self.whole else self.run.models
+        )
+        wanted = self.options.models
+        for name in wanted:
+            if name not in every:
+                close = nearest(name, every)
+                hint = f"did you mean `{close}`?" if close else f"its models are {', '.join(every)}"
+                raise StoreError("S0614", f"`{self.plan.benchmark.name}` has no model `{name}`", hint)
+        return wanted or every
+
+    @property
+    def caution(self) -> tuple[str, ...]:
+        """A note where a model stands in for a real one."""
+        told = any(
+            model.startswith(PROVING) for model in (*self.models, *(m for r in self.run.roles.values() for m in r))
+        )
+        return (self.words["caution"],) if told else ()
+
+    @property
+    def stopped(self) -> tuple[str, ...]:
+        """A note where a model did not see all items, since the run stopped when it was settled."""
+        return (self.words["stopped"],) if self.run.stopped_models & set(self.models) else ()
+
+    def label(self, dimension: str, value: object) -> str:
+        """Return the title of a value in the language of the picture, where the plan has one."""
+        return dimension_label(self.plan, dimension, value, self.options.language)
+
+    def measure(self, name: str) -> Measure:
+        """Return a measure by its name. Raises `StoreError` S0602."""
+        for measure in self.plan.measures:
+            if measure.name == name:
+                return measure
+        names = [each.name for each in self.plan.measures]
+        close = nearest(name, names)
+        hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(names)}"
+        raise StoreError("S0602", f"`{self.plan.benchmark.name}` has no measure `{name}`", hint)
+
+    def evaluate(self, measure: Measure) -> MeasureTable:
+        """Return the values of a measure for the models that are drawn. Raises `StoreError` S0621 without any."""
+        table = evaluate(self.connection, self.plan, measure)
+        models = self.models
+        rows = [row for row in table.rows if row.model in models and row.value is not None]
+        if not rows:
+            raise nothing_to_draw(
+                f"`{measure.name}` has no value in run `{self.run.run_id}`", "choose another: --measure"
+            )
+        rows.sort(key=lambda row: models.index(row.model))
+        table = MeasureTable(measure, tuple(rows))
+        return as_told(self.run, table)
+
+    def board(self) -> Board:
+        """Return the first board of the benchmark, or that of the wanted measure. Raises `StoreError` S0621 where no
+        model has a value."""
+        name = self.plan.benchmark.name
+        wanted = {name: [self.options.measure]} if self.options.measure else {}
+        runs = list(self.runs) if self.whole else [self.run]
+        boards = leaderboard(self.connection, runs, wanted, benchmarks=[name], comparable=are_comparable)
+        boards = [board for board in boards if any(each.model in self.models for each in board.standings)]
+        if not boards:
+            raise nothing_to_draw(f"no model of `{name}` has a value of a headline", "choose a measure: --measure")
+        return boards[0]
+
+
+@contextmanager
+def opened(store: Store, run_id: str | None, options: PlotOptions, *, whole: bool) -> Iterator[PictureSource]:
+    """Open what a picture shows. With `whole` and without a run it is the latest state of the benchmark of the last
+    run. Raises `StoreError`."""
+    connection, run = connect_run(store, run_id)
+    with connection:
+        runs = [each for each in all_runs(connection) if each.benchmark == run.benchmark]
+        plan = get_selected(connection, run)
+        words = words_for(options.language)
+        if run_id is not None or not whole:
+            yield PictureSource(connection, plan, run, runs, options, False, words)
+            return
+    with connect(store) as every:
+        yield PictureSource(every, plan, run, runs, options, True, words)
+
+
+@contextmanager
+def opened_several(store: Store, run_ids: Sequence[str], options: PlotOptions) -> Iterator[list[PictureSource]]:
+    """Open runs, the oldest first; without names all of the benchmark of the last run. The sources have all of their
+    models, since one run may lack some. Raises `StoreError`, S0614 for a model that is in none of them."""
+    with ExitStack() as stack:
+        if not run_ids:
+            with opened(store, None, options, whole=False) as source:
+                run_ids = [run.run_id for run in source.runs]
+        found = {}
+        for name in run_ids:
+            source = stack.enter_context(opened(store, name, replace(options, models=()), whole=False))
+            found[source.run.run_id] = source
+        sources = sorted(found.values(), key=lambda each: (each.run.started_at, each.run.run_id))
+        every = tuple(dict.fromkeys(model for source in sources for model in source.run.models))
+        for name in options.models:
+            if name not in every:
+                raise StoreError("S0614", f"these runs have no model `{name}`", f"their models are {', '.join(every)}")
+        yield sources

@@ -10,14 +10,14 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from tripos.settings import read_untrusted
-from tripos.ui import SOME_FAILED, Failure
+from tripos.errors import SOME_FAILED, Failure
+from tripos.files import read_untrusted
 from tripos_compiler.plan import Canonical, Plan
-from tripos_runtime.models import Price
-from tripos_runtime.roles import RoleBinding
+from tripos_runtime.models.base import Price
+from tripos_runtime.program.binding import RoleBinding
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect
 
 MOST_TOLD = 4
 

@@ -8,7 +8,7 @@ import signal
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-from tripos_compiler.language import LongEvaluations
+from tripos_compiler.language.evaluation import LongEvaluations
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 """The latter comes from a cluster whose time is over."""

@@ -1,15 +1,34 @@
-"""`tripos.toml`: the settings that a project can have, and the file they stand in. Keys never stand in it."""
+"""`tripos.toml`: the settings that a project can have, and the file they stand in. Keys never stand in it.
+
+The programs that a run may start: those of `[programs]` in `tripos.toml`, and of `--allow-program`.
+
+The warnings that count as errors: those that are denied for one command, and those of `tripos.toml`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from tripos_warehouse.store import address_of, why_no_folder
+from tripos.errors import Failure
+from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.diagnostics.diagnostic import EVERY, nearest
+from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLimits
+from tripos_warehouse.store.paths import address_of, why_no_folder
 
 SETTINGS_FILE = "tripos.toml"
 NAME_THERE = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
@@ -233,3 +252,59 @@ def find_file(folder: Path) -> Path | None:
         if (each / SETTINGS_FILE).is_file():
             return each / SETTINGS_FILE
     return None
+
+
+def with_programs(config: Config, allowed: Iterable[str], unsandboxed: Iterable[str] = ()) -> Config:
+    """Return the settings with programs that the user allows, each as `NAME` or `NAME=URL`, and those that may execute
+    what models write without a sandbox. Raises `Failure` R0202.
+
+    >>> found = with_programs(Config(), ["run_tests.py", "unit-tests 1.4=http://127.0.0.1:8000"]).programs
+    >>> list(found), found["unit-tests 1.4"].url
+    (['run_tests.py', 'unit-tests 1.4'], 'http://127.0.0.1:8000')
+    """
+    programs = dict(config.programs)
+    for text in allowed:
+        name, equals, url = (part.strip() for part in text.partition("="))
+        try:
+            given = {"url": url} if equals else {}
+            programs[name] = ProgramConfig.model_validate({**programs.get(name, ProgramConfig()).model_dump(), **given})
+        except ValidationError as error:
+            message = f"`--allow-program {text}` names no address of a service"
+            raise Failure("R0202", message, "write NAME, or NAME=http://127.0.0.1:8000") from error
+    for name in unsandboxed:
+        programs[name] = programs.get(name, ProgramConfig()).model_copy(update={"unsandboxed": True})
+    return config.model_copy(update={"programs": programs})
+
+
+def programs_of(config: Config) -> AllowedPrograms:
+    """Return the programs that may be started, as the runtime takes them."""
+    return AllowedPrograms({name: ProgramLimits(**each.model_dump()) for name, each in config.programs.items()})
+
+
+OF_A_COMMAND = ("W0824", "W0875", "W1208")
+"""Warnings of commands that check no spec, which cannot be denied."""
+
+
+def chosen_denials(options: Namespace, config: Config) -> dict[str, str]:
+    """Return the codes that are denied, or `warnings`, and by what each is. Raises `Failure` for a code that is
+    none."""
+    flags = [code.strip() for given in options.deny for code in given.split(",") if code.strip()]
+    return denied_codes(flags, config, "--deny")
+
+
+def denied_codes(given: Sequence[str], config: Config, by: str = "deny") -> dict[str, str]:
+    """Return the codes that are denied, or `warnings`, each with what denies it. Raises `Failure` for an unknown
+    code."""
+    by_file = dict.fromkeys(config.check.deny, f"`deny` in {SETTINGS_FILE}")
+    return {_known(code, source): source for code, source in (by_file | dict.fromkeys(given, by)).items()}
+
+
+def _known(code: str, by: str) -> str:
+    """Return the code of a warning as the catalogue has it: one of the compiler, or of the models of a run."""
+    known = {EVERY, *(each for each in CODES if each.startswith("W") and each not in OF_A_COMMAND)}
+    found = next((each for each in known if each.casefold() == code.casefold()), None)
+    if found is None:
+        close = nearest(code, known)
+        hint = f"did you mean `{close}`?" if close else f"give codes such as W0309, or `{EVERY}` for all"
+        raise Failure("R0202", f"{by}: there is no code `{code}` of a warning", hint)
+    return found

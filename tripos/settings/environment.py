@@ -1,14 +1,35 @@
-"""Settings that stand in the environment: `TRIPOS_STORE`, `TRIPOS_ROLE_JUDGE` and the like."""
+"""Settings that stand in the environment: `TRIPOS_STORE`, `TRIPOS_ROLE_JUDGE` and the like.
+
+Files `.env`: which variables they may set, and what becomes of these.
+
+The folder may come from somebody else. So a file sets keys of providers and the settings that `may_stand_in_a_file`
+lists, and nothing else; and what it sets never becomes part of `os.environ`, which every child process and every client
+of a cloud reads.
+
+TOML files: what one says, and where a setting stands in it, which the standard library does not tell.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from tripos.ui import Failure
-from tripos_compiler.diagnostics import LANGUAGE, LANGUAGES, named_language, nearest
+from tripos.errors import Failure
+from tripos.files import read_untrusted
+from tripos.settings.config import find_file
+from tripos.terminal import show_diagnostic
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.i18n import LANGUAGE, LANGUAGES, named_language
+from tripos_compiler.source.inputs import DataError
+from tripos_runtime.datasets.formats import check_nesting
+from tripos_runtime.datasets.trust import TRUSTED, Trust
+from tripos_runtime.models.catalog import FOREIGN, PROVIDERS, every_variable, give_variables, gives, key_names
 
 PREFIX = "TRIPOS_"
 ROLE = "TRIPOS_ROLE_"
@@ -118,3 +139,205 @@ def unknown_variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:
         hint = f"did you mean `{PREFIX}{close}`?" if close else "the variables are listed in docs/settings.md"
         found.append((name, hint))
     return found
+
+
+LONGEST_NAME = 1_000
+"""Characters at the beginning of a line in which the name of a setting is looked for."""
+HEADER = re.compile(r"\s*(\[\[?[^\]].*\])\s*(?:#.*)?$")
+ASSIGNED = re.compile(r"""\s*((?:[A-Za-z0-9_\-.\s]|"(?:[^"\\]|\\.)*"|'[^']*')+?)\s*=""")
+
+
+def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
+    """Return the text of a file in TOML, and what it says. Raises `OSError`, `UnicodeDecodeError`, and
+    `tomllib.TOMLDecodeError`, also for one whose tables lie too deep in each other."""
+    text = path.read_text("utf-8-sig")
+    try:
+        table = tomllib.loads(text)
+        check_nesting(table, "the file")
+    except (RecursionError, DataError) as error:
+        raise tomllib.TOMLDecodeError("it is nested too deeply") from error
+    return text, table
+
+
+def find_line(text: str, place: Sequence[str]) -> int | None:
+    """Return the number of the line where a setting stands, from 1; that of the table around it where it is inside a
+    value.
+
+    >>> find_line('store = "x"\\n[endpoints."openai/a"]\\nbase_ur = "y"\\n', ["endpoints", "openai/a", "base_ur"])
+    3
+    >>> find_line("[roles]\\njudge = 5\\n", ["roles", "judge", "0"]), find_line("", ["store"])
+    (2, None)
+    """
+    wanted = tuple(place)
+    best: tuple[int, int] | None = None
+    for number, path in _lines(text):
+        shared = len(path)
+        if path == wanted[:shared] and (best is None or shared > best[0]):
+            best = (shared, number)
+    return best[1] if best is not None else None
+
+
+def _lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield every line that names a setting or a table, with the whole name."""
+    table: tuple[str, ...] = ()
+    for number, line in enumerate((each[:LONGEST_NAME] for each in text.splitlines()), 1):
+        if header := HEADER.match(line):
+            path = _path(header[1])
+            if path is not None:
+                table = path
+                yield number, table
+        elif assigned := ASSIGNED.match(line):
+            path = _path(f"{assigned[1]} = 0")
+            if path is not None:
+                yield number, (*table, *path)
+
+
+def _path(line: str) -> tuple[str, ...] | None:
+    """Return the names that a header or the left side of a line stands for."""
+    try:
+        inner: object = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return None
+    path: list[str] = []
+    while isinstance(inner, list) or (isinstance(inner, dict) and inner):
+        if isinstance(inner, list):
+            inner = inner[0]
+            continue
+        name, inner = next(iter(inner.items()))
+        path.append(name)
+    return tuple(path)
+
+
+UNKNOWN_VARIABLE = "W1208"
+NAME = ".env"
+MOST_BYTES = 2**20
+MOST_NAMES = 20
+"""So many variables are named that a file must not set."""
+ENV_FILE_LONGEST_NAME = 60
+REFERENCES = ("oidc/", "os.environ/")
+"""Values that begin so litellm takes for a file, another variable or a service from which it gets the key."""
+
+
+def env_files(folder: Path) -> list[Path]:
+    """Return the files `.env` that are read: of the folder, then of that of `tripos.toml`. A link counts if it leads to
+    a file of its own folder."""
+    return [path for path in _there(folder) if _stays(path)]
+
+
+def _there(folder: Path) -> list[Path]:
+    found = find_file(folder)
+    folders = dict.fromkeys([folder.absolute(), *([found.parent] if found is not None else [])])
+    return [each / NAME for each in folders if (each / NAME).is_file()]
+
+
+def _stays(path: Path) -> bool:
+    return path.resolve().parent == path.parent.resolve()
+
+
+def _read(path: Path) -> dict[str, str]:
+    """Return what a file `.env` sets, and to what. Nothing of a value is replaced: `${HOME}` is six letters and signs.
+    Warns once of lines that set nothing. Raises `Failure` R0203."""
+    from dotenv.parser import parse_stream  # few folders have such a file
+
+    try:
+        text = read_untrusted(path, MOST_BYTES).decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
+    found = list(parse_stream(StringIO(text)))
+    if (odd := next((each.original.line for each in found if each.error), None)) and (path, odd) not in _told:
+        _told.add((path, odd))
+        hint = "write one variable a line, as in `OPENAI_API_KEY=sk-…`, and close every quote"
+        show_diagnostic("warning", UNKNOWN_VARIABLE, f"{path}:{odd}: the line cannot be read, and is ignored", hint)
+    values = {each.key: (each.value or "").strip() for each in found if each.key is not None}
+    return {name: value for name, value in values.items() if value}
+
+
+def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
+    """Take the variables of the files `.env` that may stand there, and return those of the environment with them; what
+    the environment sets stays. In the folder of a stranger no file is read. Warns on standard error of variables that
+    are passed over. Raises `Failure` R0203."""
+    taken = []
+    for path in () if trust.untrusted else _there(folder):
+        if not _stays(path):
+            if (path,) not in _told:
+                _told.add((path,))
+                message = f"{path} is not read: it is a link to a file of another folder"
+                show_diagnostic("warning", UNKNOWN_VARIABLE, message, "copy the file, or export its variables")
+            continue
+        file, refused = split_env(path, folder)
+        taken.append(file)
+        _warn(path, [name for name in refused if not os.environ.get(name, "").strip()])
+    give_variables(taken)
+    return every_variable()
+
+
+def _warn(path: Path, refused: list[str]) -> None:
+    """Warn once of the variables of a file that are passed over: of each kind with its own way to mend it."""
+    if not refused or (path, *refused) in _told:
+        return
+    _told.add((path, *refused))
+    misspelt = dict(unknown_variables({name: "" for name in refused if name == _shown(name)}))
+    for name, hint in misspelt.items():
+        show_diagnostic("warning", UNKNOWN_VARIABLE, f"{path} sets `{name}`, and no setting is called so", hint)
+    kinds: dict[str, list[str]] = {}
+    for name in refused:
+        if name not in misspelt:
+            kinds.setdefault(_hint(name), []).append(name)
+    for hint, names in kinds.items():
+        shown = [*(f"`{_shown(name)}`" for name in names[:MOST_NAMES]), *(["…"] if len(names) > MOST_NAMES else [])]
+        message = f"{path} sets variables that a file `.env` may not set, and they are ignored: {', '.join(shown)}"
+        show_diagnostic("warning", UNKNOWN_VARIABLE, message, hint)
+
+
+def _shown(name: str) -> str:
+    """Return a name on one line, cut if it is very long."""
+    short = name if len(name) <= ENV_FILE_LONGEST_NAME else f"{name[:ENV_FILE_LONGEST_NAME]}…"
+    return "".join(each if each.isprintable() else "?" for each in short)
+
+
+def _hint(name: str) -> str:
+    """Return how to mend a variable that is passed over."""
+    if name in VARIABLES and name not in OF_A_FILE:
+        return f"export `{name}`, or write `{VARIABLES[name][-1]}` into tripos.toml"
+    if any(name in provider.beside_key for provider in (*PROVIDERS.values(), *FOREIGN.values())):
+        return (
+            "it counts beside the key of its provider: write that key into the file and export neither, or export both"
+        )
+    if name in key_names() or may_stand_in_a_file(name, ""):
+        return "a file may set it, but not to the name of a file or of another variable: export it"
+    return "export those that you need; what a file `.env` may set is listed in docs/settings.md"
+
+
+_told: set[tuple[Path | str | int, ...]] = set()
+"""The files, each with the variables or the line that are passed over, that this process has warned of."""
+
+
+def split_env(path: Path, folder: Path) -> tuple[dict[str, str], list[str]]:
+    """Return the variables of a file `.env` that count in a folder, and the names of those that do not. Raises
+    `Failure` R0203."""
+    said, keys = _read(path), key_names() | _own_keys(folder)
+    names = {name for name, text in said.items() if name in keys and not text.startswith(REFERENCES)}
+    for provider in (*PROVIDERS.values(), *FOREIGN.values()):
+        if gives(said, provider):
+            names.update(name for name in provider.beside_key if said.get(name, "").isprintable())
+    taken = {name: text for name, text in said.items() if name in names or may_stand_in_a_file(name, text)}
+    return taken, [name for name in said if name not in taken]
+
+
+def _own_keys(folder: Path) -> frozenset[str]:
+    """Return the names of keys that `tripos.toml` gives to endpoints. If it cannot be read, that is told elsewhere."""
+    path = find_file(folder)
+    try:
+        table: dict[str, Any] = {} if path is None else read_toml(path)[1]
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        return frozenset()
+    profiles = table.get("profiles", {})
+    places = [table, *(profiles.values() if isinstance(profiles, Mapping) else ())]
+    tables = [each.get("endpoints", {}) for each in places if isinstance(each, Mapping)]
+    found = [end.get("api_key_env") for each in tables if isinstance(each, Mapping) for end in _tables(each)]
+    return frozenset(name for name in found if isinstance(name, str) and not name.startswith(PREFIX))
+
+
+def _tables(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [each for each in table.values() if isinstance(each, Mapping)]

@@ -12,17 +12,26 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from tripos.settings.api_keys import HIDDEN, is_key_like, key_values, keys_in, without_keys
+from tripos.errors import Failure
 from tripos.settings.config import SHORT, TYPED, Config, ProfileSettings, at_length, find_file
-from tripos.settings.env_file import UNKNOWN_VARIABLE, load_env
-from tripos.settings.environment import PROFILE, settings_in, unknown_variables, variable_of
-from tripos.settings.toml_lines import find_line, read_toml
+from tripos.settings.environment import (
+    PROFILE,
+    UNKNOWN_VARIABLE,
+    find_line,
+    load_env,
+    read_toml,
+    settings_in,
+    unknown_variables,
+    variable_of,
+)
+from tripos.settings.secrets import HIDDEN, is_key_like, key_values, keys_in, without_keys
 from tripos.settings.trust import trust_of
-from tripos.ui import Failure, show_diagnostic
-from tripos_compiler.constructs import place_of_setting
-from tripos_compiler.diagnostics import nearest, not_utf8
-from tripos_compiler.source import dataclass
-from tripos_runtime.datasets import TRUSTED, Trust
+from tripos.terminal import show_diagnostic
+from tripos_compiler.constructs.table import place_of_setting
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.text_format import not_utf8
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 MERGED = ("roles", "endpoints", "prices", "programs", "limits", "check", "cluster")
 """Tables of which a later layer replaces entries; any other setting it replaces whole."""
@@ -109,7 +118,7 @@ def with_options(config: Config, options: Namespace) -> Config:
     allowed, unsandboxed = getattr(options, "allow_program", ()), getattr(options, "allow_unsandboxed", ())
     if not allowed and not unsandboxed:
         return config
-    from tripos.settings.programs import with_programs  # few commands start one
+    from tripos.settings.config import with_programs  # few commands start one
 
     return with_programs(config, allowed, unsandboxed)
 

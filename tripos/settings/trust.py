@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 
-from tripos.ui import Failure
-from tripos_runtime.datasets import TRUSTED, UNTRUSTED, Trust, TrustError
+from tripos.errors import Failure
+from tripos_runtime.datasets.trust import TRUSTED, UNTRUSTED, Trust, TrustError
 
 VARIABLE = "TRIPOS_UNTRUSTED"
 YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")

@@ -3,7 +3,3 @@
 `sft` fine-tunes a model on chats. What is common to it and to any other kind of training stands in modules that know of
 neither torch nor a trainer, so that a kind of its own needs its data, its loss and its figures only.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,10 +10,10 @@ from typing import Any
 
 import orjson
 
-from tripos.settings import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
-from tripos.ui import Failure
+from tripos.errors import Failure
+from tripos.files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
 from tripos_compiler.plan import digest
-from tripos_warehouse.exports import beside
+from tripos_warehouse.files import beside
 
 IGNORED = -100
 """The label of a token that is not learned, as torch's cross entropy has it."""

@@ -15,30 +15,22 @@ from typing import Any
 
 import orjson
 
-from tripos.training.reward import FORMAT, KEPT_OUT, kept_out_of, prompt_of, replies_of
-from tripos.ui import Failure
-from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language import Unavailable, evaluate
-from tripos_compiler.language.contamination import ALIKE, NearTexts, learned_texts, letters_and_digits
+from tripos.errors import Failure
+from tripos.training.reward_pairs import FORMAT, KEPT_OUT, kept_out_of, prompt_of, replies_of
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.near_duplicates import ALIKE, NearTexts, learned_texts, letters_and_digits
 from tripos_compiler.plan import AskedAs, Pairing, Partner, Plan, Retrieve, Shots, digest as digest_of
-from tripos_runtime.asking import chosen_rows
-from tripos_runtime.datasets import Case, CaseSource, SourceRow
-from tripos_runtime.models import Message
-from tripos_runtime.program import (
-    BoundTreatment,
-    Got,
-    Names,
-    Nearness,
-    Need,
-    ReplyNeed,
-    Unit,
-    UnitProgram,
-    World,
-    drive,
-    pending,
-)
-from tripos_runtime.roles import RoleBinding
-from tripos_warehouse.exports import beside, write_lines
+from tripos_runtime.asking.prompts import chosen_rows
+from tripos_runtime.datasets.cases import Case, CaseSource
+from tripos_runtime.datasets.sources import SourceRow
+from tripos_runtime.models.base import Message
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.needs import Got, Nearness, Need, ReplyNeed, World, drive, pending
+from tripos_runtime.program.steps import UnitProgram
+from tripos_runtime.program.units import BoundTreatment, Unit
+from tripos_runtime.program.values import Names
+from tripos_warehouse.files import beside, write_lines
 
 Messages = list[dict[str, str]]
 

@@ -15,15 +15,38 @@
 | `runs/RUN/tables.json` | where the tables of the run lie, with rows and bytes |
 | `runs/RUN/STATE/TABLE.parquet` | one of the tables (`tables.py`) as it was in that state of the store |
 | `compare/RUN.M~RUN.M.json` | the paired comparison of two models; `M` is the place of the model in its run |
+
+Figures of boards, comparisons and headlines as JSON values of a page.
+
+The sentences in the files of the page, such as notes and verdicts, in the languages of readers: the page may be read
+in another language than that of the terminal that serves it.
+
+The spec of a run as its text was, with the lines of every declaration, and the figures of its measures.
+
+The names that a page shows for the parts of a benchmark: titles of scenarios, metrics, axes and arms, in every
+language that the benchmark has, and what its steps and scorers ask.
+
+The files of a view that are kept for the next time: below a folder of their state, to which nothing comes back.
+
+The folder may lie in a store, and a store may come from somebody else. So a file is taken only where it is a regular
+file and no folder above it is a link, and the name of a state is made of this installation and the place of the store:
+nobody who hands out a store knows it. A file has the SHA-256 of its content in its name, to which it is held.
 """
 
 from __future__ import annotations
 
+import glob
+import hashlib
+import os
 import re
+import shutil
+import tempfile
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack, closing
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, suppress
+from datetime import datetime
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -31,50 +54,333 @@ from typing import Any, NamedTuple
 import orjson
 import pyarrow.parquet as pq
 
-from tripos.runs import stored_media
-from tripos.ui import __version__
-from tripos.view.figures import (
-    board_json,
-    headline_figures,
-    headline_of,
-    readable_plans,
-    section_json,
-    takes_python,
-    time_json,
-)
-from tripos.view.file_cache import KeptFiles, state_of
-from tripos.view.pictures import axis_means, grid_means, judge_means, metric_places, position_shares
-from tripos.view.sentences import translated
-from tripos.view.spec_files import spec_file
-from tripos.view.spec_names import describe, names_of_run
-from tripos.view.tables import TABLES, RunTables
-from tripos_compiler.language.changes import are_comparable
-from tripos_compiler.language.library import media_in
-from tripos_compiler.plan import Plan
+import tripos_compiler
+import tripos_warehouse
+from tripos.runs.records import stored_media
+from tripos.version import __version__
+from tripos.view.tables import TABLES, RunTables, axis_means, grid_means, judge_means, metric_places, position_shares
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.diagnostics.i18n import LANGUAGES, localized, reader_language
+from tripos_compiler.language.plan_diff import are_comparable
+from tripos_compiler.library.media import media_in
+from tripos_compiler.plan import ArmValue, Ask, AxisValue, Plan
+from tripos_compiler.source.text import Source
+from tripos_compiler.source.tree import Block, Entry, Name
+from tripos_compiler.syntax.parser import parse
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures import KEPT, analysed_items, figure_tables, items_json, tables_json
-from tripos_warehouse.query import Connection, run_query
-from tripos_warehouse.report import (
-    Board,
-    Report,
-    Side,
-    changes_between,
-    compare,
-    histories_of,
-    leaderboard,
-    report,
+from tripos_warehouse.measures.confusion import figure_tables, tables_json
+from tripos_warehouse.measures.items import KEPT, analysed_items, items_json
+from tripos_warehouse.measures.measure_rows import SEQUENCE
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.query.results import run_query
+from tripos_warehouse.report.comparison import Section, Side, changes_between, compare, verdicts
+from tripos_warehouse.report.history import histories_of
+from tripos_warehouse.report.leaderboard import Board, board_notes, leaderboard
+from tripos_warehouse.report.run_report import Report, report
+from tripos_warehouse.store.digests import sha256_of
+from tripos_warehouse.store.paths import is_plain, lies_in
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect, connect_run, copied_scores
+from tripos_warehouse.views.runs import RunRecord, all_runs, get_plan, get_selected, list_runs
+
+
+def section_json(section: Section, tests: int) -> dict[str, Any]:
+    """Return the rows of a table of a comparison, each with its verdict; it is one of so many `tests`."""
+    return {
+        "kind": section.kind,
+        "rows": [
+            {
+                "name": row.name,
+                "of": row.of,
+                "a": row.a,
+                "b": row.b,
+                "difference": row.difference.value,
+                "low": row.difference.low,
+                "high": row.difference.high,
+                "p": row.p,
+                "q": row.q,
+                "method": SEQUENCE if row.by_sequence else None,
+                "lower_is_better": row.lower_is_better,
+                "verdict": said,
+            }
+            for row, said in zip(section.rows, verdicts(section, tests), strict=True)
+        ],
+    }
+
+
+def time_json(value: datetime | None) -> str | None:
+    """Return a time of the store in ISO 8601."""
+    return None if value is None else value.isoformat() + "Z"
+
+
+def board_json(board: Board) -> dict[str, Any]:
+    """Return a board with its notes."""
+    return {**board.to_json(), "notes": [each.text for each in board_notes(board)]}
+
+
+def headline_figures(connection: Connection) -> dict[str, list[dict[str, Any]]]:
+    """Return the figures that are one for each model, as runs kept them at their end, by run."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    query = """select run_id, measure, model, value, low, high, n, total from main.measures where dims = '{}'
+      order by measure, value desc, model"""
+    for run, measure, model, value, low, high, n, total in connection.execute(query).fetchall():
+        figure = {"measure": measure, "model": model, "value": value, "low": low, "high": high, "n": n, "total": total}
+        found.setdefault(run, []).append(figure)
+    return found
+
+
+def readable_plans(connection: Connection, runs: Iterable[RunRecord]) -> dict[str, Plan]:
+    """Return the plans of runs by their digests, without those of a format that we do not know."""
+    plans: dict[str, Plan] = {}
+    for run in runs:
+        if run.plan_digest not in plans:
+            with suppress(StoreError):
+                plans[run.plan_digest] = get_plan(connection, run)
+    return plans
+
+
+def takes_python(plans: Iterable[Plan]) -> bool:
+    """Return true if measures take functions of the user's: their values follow from more than the store."""
+    return any(plugin.aggregate for plan in plans for plugin in plan.plugins)
+
+
+def headline_of(plan: Plan | None, figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the figures that are the headline of the plan of their run, in the order that it gives."""
+    order = [] if plan is None else list(plan.benchmark.headline)
+    found = [each for each in figures if each["measure"] in order]
+    return sorted(found, key=lambda each: order.index(each["measure"]))
+
+
+LONGEST = 400
+"""Characters of a sentence of ours; what is longer comes from a spec or a model, and takes long to look up."""
+SENTENCES = frozenset({"notes", "text", "reason", "verdict", "changes", "message", "hint", "of", "remark"})
+"""The keys of a JSON file whose texts are ours."""
+
+
+def translated(made: Any) -> dict[str, dict[str, str]]:
+    """Return by language what every sentence of a JSON value is in it, where it is another text.
+
+    >>> translated({"status": "stopped", "notes": ["run r1 is stopped, so some is missing"]})
+    {'zh': {'run r1 is stopped, so some is missing': '运行 r1 已停止，因此缺少一部分'}}
+    """
+    sentences = dict.fromkeys(_sentences(made))
+    found = {
+        language: {text: told for text in sentences if (told := localized(text, language)) != text}
+        for language in LANGUAGES
+    }
+    return {language: texts for language, texts in found.items() if texts}
+
+
+def _sentences(value: Any, ours: bool = False) -> Iterator[str]:
+    if isinstance(value, str):
+        if ours and len(value) <= LONGEST and "\n" not in value:
+            yield value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _sentences(each, key in SENTENCES)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from _sentences(each, ours)
+
+
+DECLARING = frozenset(
+    ("measure", "metric", "scenario", "axis", "arm", "role", "scorer", "dataset", "dimension", "allocate", "export")
 )
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import (
-    RunRecord,
-    all_runs,
-    connect,
-    connect_run,
-    copied_scores,
-    get_selected,
-    list_runs,
-)
+"""The statements that a page leads to."""
+
+
+def spec_file(plan: Plan, kept: str | None) -> dict[str, Any]:
+    """Return the file of a spec: `files`, `places` (of each declaration its kind, name, file and lines), `measures`.
+    Of a run that kept no text, such as an older one, the first two are empty."""
+    files = [each for each in orjson.loads(kept or "[]") if each["text"] is not None]
+    missing = [each["path"] for each in orjson.loads(kept or "[]") if each["text"] is None]
+    return {
+        "files": files,
+        "missing": missing,
+        "places": [place for each in files for place in _places(each["path"], each["text"])],
+        "measures": [measure.model_dump(mode="json") for measure in plan.measures],
+    }
+
+
+def _places(path: str, text: str) -> Iterator[dict[str, Any]]:
+    """Yield the declarations of a file. What the parser cannot read, of a newer language, is left out."""
+    source = Source(path, text)
+    for entry, within in _entries(parse(source, Diagnostics()), ""):
+        match entry.elements:
+            case (Name(text=kind), Name(text=name), *_) if kind in DECLARING:
+                first, _ = source.position(entry.span.start)
+                last, _ = source.position(max(entry.span.start, entry.span.end - 1))
+                yield {"kind": kind, "name": f"{within}{name}", "path": path, "from": first, "to": last}
+
+
+def _entries(block: Block, within: str) -> Iterator[tuple[Entry, str]]:
+    """Yield every statement, and what the names that it declares begin with."""
+    for entry in block.entries():
+        yield entry, within
+        if entry.block is not None:
+            match entry.elements:
+                case (Name(text="scenario"), Name(text=name), *_):
+                    yield from _entries(entry.block, f"{name}.")
+                case (Name(text="dimension"), *_):
+                    yield from _entries(entry.block, within)
+
+
+def describe(plan: Plan) -> dict[str, Any]:
+    """Return the names of a plan as JSON values: each title is a text a language."""
+    benchmark = plan.benchmark
+    return {
+        "name": benchmark.name,
+        "version": benchmark.version,
+        "title": benchmark.title,
+        "titles": {kind: dict(names) for kind, names in plan.titles.items()},
+        "license": benchmark.license,
+        "cites": list(benchmark.cites),
+        "languages": list(benchmark.languages),
+        "headline": list(benchmark.headline),
+        "lower_is_better": [measure.name for measure in plan.measures if measure.lower_is_better],
+        "roles": [{"name": role.name, "kind": role.kind} for role in plan.roles],
+        "axes": [_dimension(axis.name, axis.values) for axis in plan.axes],
+        "arms": [_dimension(arm.name, arm.values) for arm in plan.arms],
+        "metrics": [
+            {
+                "name": metric.name,
+                "title": dict(metric.title),
+                "dimension": metric.dimension,
+                "low": metric.low,
+                "high": metric.high,
+                "asks": dict(metric.asks),
+                "levels": [{"low": each.low, "high": each.high, "text": dict(each.text)} for each in metric.levels],
+            }
+            for metric in plan.metrics
+        ],
+        "scenarios": [
+            {
+                "name": scenario.name,
+                "title": scenario.title,
+                "axes": list(scenario.axes),
+                "arms": list(scenario.arms),
+                "rows": scenario.row_count,
+                "steps": [
+                    {"name": step.name, "kind": step.step, "role": step.role if isinstance(step, Ask) else None}
+                    for step in scenario.steps
+                ],
+            }
+            for scenario in plan.scenarios
+        ],
+        "scorers": [{"name": scorer.name, "role": scorer.role, "blind": scorer.blind} for scorer in plan.scorers],
+    }
+
+
+def names_of_run(plan: Plan | None, run: RunRecord) -> dict[str, Any]:
+    """Return the title of the benchmark of a run; its name, where nobody can read its plan."""
+    if plan is None:
+        return {"title": run.benchmark, "titles": {}}
+    return {"title": plan.benchmark.title, "titles": plan.titles.get("benchmark", {}).get(run.benchmark, {})}
+
+
+def _dimension(name: str, values: Sequence[AxisValue | ArmValue]) -> dict[str, Any]:
+    return {"name": name, "values": [{"name": each.name, "labels": dict(each.labels)} for each in values]}
+
+
+STATES = 3
+"""States that are kept: a page that began to read the tables of one can go on after the store has grown."""
+
+
+def state_of(store: Store) -> str:
+    """Return a name of the state of a store, as this installation shows it: it changes with every commit."""
+    digest = hashlib.blake2b(f"{store.root}\n{_made_by()}".encode(), digest_size=8)
+    names = sorted(path for paths in store.files().values() for path in map(str, paths))
+    digest.update("\n".join(names).encode())
+    return digest.hexdigest()
+
+
+@cache
+def _made_by() -> str:
+    """Return what changes with the programs that make the files, and is another on every machine."""
+    found = []
+    for package in (Path(__file__).parent, Path(tripos_compiler.__file__), Path(tripos_warehouse.__file__)):
+        root = package.parent
+        for path in sorted(root.rglob("*.py")):
+            if "node_modules" not in path.parts:
+                stat = path.stat()
+                found.append((str(path.relative_to(root)), stat.st_mtime_ns, stat.st_size))
+    return hashlib.blake2b(repr((found, reader_language())).encode()).hexdigest()
+
+
+class KeptFiles:
+    """Files by their state and path: in `lasting` where there is such a folder and it can be written to, else in
+    `folder`, which lasts as long as the process."""
+
+    def __init__(self, folder: Path, lasting: Path | None = None) -> None:
+        self._folders = [each.parent.resolve() / each.name for each in (lasting, folder) if each is not None]
+        self._seen: set[str] = set()
+        self._whole: dict[Path, int] = {}
+        """When each file was written that has the content that its name says."""
+
+    def find(self, state: str, path: str) -> Path | None:
+        """Return where a file lies, if it does."""
+        for folder in self._folders:
+            place = folder / state / path
+            for found in sorted(place.parent.glob(f"{glob.escape(place.name)}.*")):
+                with suppress(OSError):
+                    if is_plain(found) and lies_in(folder, found) and self._is_whole(found, place.name):
+                        return found
+        return None
+
+    def _is_whole(self, path: Path, name: str) -> bool:
+        written_at = path.stat().st_mtime_ns
+        if self._whole.get(path) != written_at:
+            if path.name != f"{name}.{sha256_of(path)}":
+                return False
+            self._whole[path] = written_at
+        return True
+
+    def read(self, state: str, path: str) -> bytes | None:
+        """Return what is in a file, if there is one."""
+        found = self.find(state, path)
+        with suppress(OSError):
+            return None if found is None else found.read_bytes()
+        return None
+
+    def write(self, state: str, path: str, make: Callable[[Path], object], *, lasts: bool = True) -> Path:
+        """Have a file made at a path that `make` is given, and return where it lies then: whole, or not at all.
+        `lasts` says whether another process may take it. Raises `OSError`, and what `make` does."""
+        *lasting, temporary = self._folders
+        if lasts and lasting:
+            with suppress(OSError):
+                return self._write(lasting[0], state, path, make)
+        return self._write(temporary, state, path, make)
+
+    def _write(self, folder: Path, state: str, path: str, make: Callable[[Path], object]) -> Path:
+        place = folder / state / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if not lies_in(folder, place):
+            raise OSError(f"`{place.parent}` leads out of `{folder}`")
+        self._forget(folder, state)
+        handle, name = tempfile.mkstemp(dir=place.parent, prefix=f".{place.name}.")
+        os.close(handle)
+        try:
+            make(Path(name))
+            Path(name).chmod(0o644)
+            named = place.with_name(f"{place.name}.{sha256_of(Path(name))}")
+            Path(name).replace(named)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+        return named
+
+    def _forget(self, folder: Path, state: str) -> None:
+        """Remove the oldest states, once for each state that comes."""
+        if state in self._seen:
+            return
+        self._seen.add(state)
+        with suppress(OSError):
+            os.utime(folder / state)
+            ages = {each: each.lstat().st_mtime_ns for each in folder.iterdir() if not each.is_symlink()}
+            for old in sorted(ages, key=lambda each: ages[each])[:-STATES]:
+                shutil.rmtree(old, ignore_errors=True)
+
 
 FORMAT = "tripos.view/1"
 OF_RUN = ("about", "first", "report", "boards", "judges", "items", "confusion", "spec")

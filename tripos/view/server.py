@@ -20,8 +20,8 @@ from typing import Protocol
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from tripos.ui import Failure
-from tripos_runtime.datasets import type_of
+from tripos.errors import Failure
+from tripos_runtime.datasets.media import type_of
 from tripos_warehouse.errors import StoreError
 
 HOST = "127.0.0.1"

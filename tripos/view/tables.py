@@ -8,26 +8,201 @@ many there are, so that one reply is shown with few requests.
 `marks` has the score of each reply by every metric, of all evaluators that count in one figure, and of each alone. Its
 rows are in the order of metric, evaluator and reply, and the foot of the file says where each pair begins (`pairs`), so
 that a filter reads one pair.
+
+The score of each reply by every metric, of all evaluators that count in one figure, and of each alone: what a filter
+reads.
+
+Means for pictures: every score at its place on its own scale, from 0 to 1, so that scales can stand side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tripos.view.marks import QUERY, write_marks
-from tripos.view.pictures import has_comparisons, metric_places, placed
-from tripos_compiler.plan import Plan
+from tripos_compiler.language.intervals import score_spans
+from tripos_compiler.language.scored_values import ScoredStep, aggregates_of, judged_steps, scored_by, scored_values_of
+from tripos_compiler.plan import Grade, Plan, Score
 from tripos_warehouse import sql
-from tripos_warehouse.query import Connection
-from tripos_warehouse.views import LANGUAGE, are_counted, arm_columns, axis_columns
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.views.benchmark_views import are_counted, axis_columns
+from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns
 
-GROUP_ROWS = 8192
+GROUP_ROWS = 65_536
+"""Rows of a group; each group is of one pair."""
+SCHEMA = pa.schema([("metric", pa.string()), ("evaluator", pa.string()), ("n", pa.int32()), ("score", pa.float32())])
+QUERY = """
+  select cast(row.metric as varchar) as metric, row.evaluator, shown.n::integer as n,
+    coalesce({place}, row.value) as place, {counted} as counted
+  from {joined}"""
+"""A score is at its place on its scale, or as it is where it has no scale."""
+
+
+def write_marks(scores: pa.Table, order: Sequence[str], path: Path) -> None:
+    """Write the means of `scores`, which are the rows of `QUERY`, by metric, evaluator and reply, the metrics in their
+    `order` and others behind them. The foot of the file says where each pair begins; null stands for every evaluator
+    whose scores count in one figure."""
+    pairs: list[list[Any]] = []
+    rows = 0
+    with pq.ParquetWriter(path, SCHEMA, compression="snappy", write_statistics=False) as writer:
+        for metric, evaluator, n, score in _means(scores, order):
+            texts = (pa.repeat(pa.scalar(each, pa.string()), len(n)) for each in (metric, evaluator))
+            writer.write_table(pa.table([*texts, n, score], schema=SCHEMA), row_group_size=GROUP_ROWS)
+            pairs.append([metric, evaluator, rows])
+            rows += len(n)
+        writer.add_key_value_metadata({"pairs": orjson.dumps(pairs).decode()})
+
+
+def _means(scores: pa.Table, order: Sequence[str]) -> Iterator[tuple[str, str | None, pa.Array, pa.Array]]:
+    """Yield each pair that has scores, with its replies and the means of theirs."""
+    import numpy as np
+
+    metrics, of_metric = _coded(scores.column("metric"))
+    evaluators, of_evaluator = _coded(scores.column("evaluator"))
+    n = scores.column("n").to_numpy()
+    place = scores.column("place").to_numpy()
+    counted = scores.column("counted").to_numpy()
+    known = {name: at for at, name in enumerate(order)}
+    for metric in sorted(metrics, key=lambda name: (known.get(name, len(known)), name)):
+        mine = np.flatnonzero(of_metric == metrics.index(metric))
+        for evaluator in (None, *evaluators):
+            of = counted[mine] if evaluator is None else of_evaluator[mine] == evaluators.index(evaluator)
+            rows = mine[of]
+            if len(rows):
+                yield (metric, evaluator, *_by_reply(n[rows], place[rows]))
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[list[str], Any]:
+    """Return the texts of a column in their order, and the place of each row's, or -1 for none."""
+    import numpy as np
+
+    coded = column.combine_chunks().dictionary_encode()
+    texts: Sequence[str] = coded.dictionary.to_pylist()
+    known = sorted(texts)
+    places = np.array([known.index(text) for text in texts] or [0])
+    codes = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return known, np.where(codes < 0, -1, places[codes])
+
+
+def _by_reply(n: Any, place: Any) -> tuple[pa.Array, pa.Array]:
+    """Return every reply once, and the mean of its places that are known."""
+    import numpy as np
+
+    order = np.argsort(n, kind="stable")
+    n, place = n[order], place[order]
+    starts = np.flatnonzero(np.diff(n, prepend=-1))
+    known = ~np.isnan(place)
+    sums = np.add.reduceat(np.where(known, place, 0.0), starts)
+    counts = np.add.reduceat(known.astype(np.int64), starts)
+    means = np.divide(sums, counts, out=np.full(len(starts), np.nan), where=counts > 0)
+    most = np.finfo(np.float32).max  # a filter takes what is further out for it
+    return pa.array(n[starts], pa.int32()), pa.array(np.clip(means, -most, most).astype(np.float32), from_pandas=True)
+
+
+def placed(plan: Plan, row: str = "") -> str:
+    """Return where a score lies on its scale, from 0 to 1, as SQL; `row` is what the row is called. A scale is the one
+    that is declared, or else the ends of what the expression of the score can come to. A score without both ends has
+    no place."""
+    before = f"{row}." if row else ""
+    value, low, high = (f"{before}{name}" for name in ("value", "low", "high"))
+    whens = [f"when {high} > {low} then ({value} - {low}) / ({high} - {low})"]
+    for name, (least, most) in score_spans(plan).items():
+        if isfinite(least) and isfinite(most) and least < most:
+            span = f"({value} - {least!r}) / {most - least!r}"
+            whens.append(f"when {high} is null and {before}metric::varchar = {sql.text(name)} then {span}")
+    return f"case {' '.join(whens)} end"
+
+
+def metric_places(plan: Plan) -> dict[str, int]:
+    """Return the order of the metrics of a plan that have a scale: those of its headline come first, and all others as
+    it declares them. A reply that has scores in several metrics is shown with that of the first."""
+    measures = {measure.name: measure for measure in plan.measures}
+    values = scored_values_of(plan)
+    headline = (
+        scored
+        for name in plan.benchmark.headline
+        for figure in aggregates_of(measures[name].figure, measures)
+        for scored in scored_by(values, figure)
+    )
+    steps = [step for scenario in plan.scenarios for step in scenario.steps]
+    names = [name for scored in headline for name in _metrics_of(scored)]
+    names += [metric.name for metric in plan.metrics]
+    names += [step.name for step in steps if isinstance(step, Score) or (isinstance(step, Grade) and not step.metrics)]
+    spans, declared = score_spans(plan), {metric.name for metric in plan.metrics}
+    scaled = [name for name in names if name in declared or all(map(isfinite, spans.get(name, (-inf, inf))))]
+    return {name: place for place, name in enumerate(dict.fromkeys(scaled))}
+
+
+def _metrics_of(scored: ScoredStep) -> list[str]:
+    if scored.kind == "scorer":
+        return [name for step in judged_steps(scored) for name in step.metrics or (step.name,)]
+    return [scored.name] if scored.kept else []
+
+
+def grid_means(connection: Connection, plan: Plan) -> list[dict[str, Any]]:
+    """Return a mean for every scenario, metric and model."""
+    return _rows(connection, plan, ["scenario", "metric", "model"], are_counted(plan))
+
+
+def axis_means(connection: Connection, plan: Plan) -> list[dict[str, Any]]:
+    """Return a mean for every metric, model and value of every axis and arm."""
+    names = [*([LANGUAGE] if len(plan.benchmark.languages) > 1 else []), *axis_columns(plan), *arm_columns(plan)]
+    found = []
+    for name in names:
+        for row in _rows(connection, plan, [name, "metric", "model"], are_counted(plan)):
+            value = row.pop(name)
+            if value is not None:
+                found.append({"axis": name, "value": value, **row})
+    return found
+
+
+def judge_means(connection: Connection, plan: Plan, *by: str) -> list[dict[str, Any]]:
+    """Return a mean for every evaluator and metric, and every value of `by`."""
+    return _rows(connection, plan, ["evaluator", "metric", *by], "evaluator is not null")
+
+
+def position_shares(connection: Connection, plan: Plan) -> list[dict[str, Any]]:
+    """Return for every evaluator of pairs, in every step that compares, the share of verdicts for the reply that was
+    shown first; ties are half."""
+    schema = sql.name(plan.benchmark.name)
+    if not has_comparisons(connection, plan.benchmark.name):
+        return []
+    found = connection.execute(
+        f"""select evaluator, scenario::varchar, step, avg(value), count(value) from {schema}.comparisons
+        where evaluator is not null group by all order by all"""
+    ).fetchall()
+    return [dict(zip(("evaluator", "scenario", "step", "share", "n"), row, strict=True)) for row in found]
+
+
+def has_comparisons(connection: Connection, benchmark: str) -> bool:
+    """Return true if the benchmark compares replies: others have no view of comparisons."""
+    query = "select 1 from information_schema.tables where table_schema = ? and table_name = 'comparisons'"
+    return bool(connection.execute(query, [benchmark]).fetchall())
+
+
+def _rows(connection: Connection, plan: Plan, keys: list[str], where: str) -> list[dict[str, Any]]:
+    """Return the mean place of the scores of each group. A group in which some score has no place has no mean: that of
+    the others would be of another thing."""
+    named = [sql.name(each) for each in keys]
+    told = ", ".join(f"cast({each} as varchar)" for each in named)
+    groups = ", ".join(named)
+    found = connection.execute(
+        f"""select {told}, case when count(place) = count(value) then avg(place) end,
+          case when count(place) = count(value) then count(place) else 0 end
+        from (select *, {placed(plan)} as place from {sql.name(plan.benchmark.name)}.scores where {where})
+        group by {groups} order by {groups}"""
+    ).fetchall()
+    return [{**dict(zip(keys, row, strict=False)), "score": row[-2], "n": row[-1]} for row in found]
+
+
+TABLES_GROUP_ROWS = 8192
 """Rows of a group of narrow columns, which are read whole, or the rows of a group."""
 WIDE_GROUP_ROWS, WIDE_PAGE_ROWS = 4096, 64
 """Rows of a group and of a page of wide columns, of which a page is read at a time. Few groups keep the foot short."""
@@ -95,7 +270,7 @@ class RunTables:
             return
         query = getattr(self, f"_{name}")()
         wide = name in WIDE
-        size = WIDE_GROUP_ROWS if wide else GROUP_ROWS
+        size = WIDE_GROUP_ROWS if wide else TABLES_GROUP_ROWS
         with (
             self._connection.sql(query).to_arrow_reader(size) as reader,
             pq.ParquetWriter(

@@ -12,19 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field
 from functools import cached_property
 
-from tripos_compiler.source import (
-    Block,
-    CallExpr,
-    Member,
-    Name,
-    Number,
-    RangeExpr,
-    Span,
-    SymbolExpr,
-    Syntax,
-    Text,
-    dataclass,
-)
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Block, CallExpr, Member, Name, Number, RangeExpr, SymbolExpr, Syntax, Text
 
 Labels = list[tuple[Name | None, Text]]
 

@@ -1,10 +1,213 @@
-"""The table of constructs: every statement, where it may stand, how it is written and what its block holds."""
+"""A construct: a kind of statement, where it may stand, and how it is written.
+
+The table of constructs: every statement, where it may stand, how it is written and what its block holds.
+
+The part of the table of constructs that is about exports.
+
+How the settings of a request are written: the fields of `plan.Settings`, which is slow to import and so not asked.
+
+A test compares the two.
+"""
 
 from __future__ import annotations
 
-from tripos_compiler.constructs.construct import FILE, Construct
-from tripos_compiler.constructs.exports import EXPORTS
-from tripos_compiler.constructs.settings import SETTINGS
+from collections.abc import Mapping
+from functools import cached_property
+from types import MappingProxyType
+
+from tripos_compiler.constructs.signature import Signature
+from tripos_compiler.source.data_classes import dataclass
+
+FILE = "file"
+"""The body of a file."""
+
+
+@dataclass(frozen=True)
+class Construct:
+    """A kind of statement. `keyword` is empty for the free entries of a body: fields, values of an axis.
+
+    `body` names the table its own block is read with; None where the block is data for the construct itself. `once`
+    says that a second one in the same block is a mistake.
+    """
+
+    name: str
+    inside: tuple[str, ...]
+    signature: str
+    summary: str
+    body: str | None = None
+    keyword: str | None = None
+    once: bool = False
+    for_each_condition: bool = False
+    """Whether further ones may stand in a block that have a condition."""
+
+    @property
+    def starts_with(self) -> str:
+        """The word a statement of this kind begins with; empty for a free entry."""
+        return self.name if self.keyword is None else self.keyword
+
+    @cached_property
+    def shape(self) -> Signature:
+        """The parsed signature."""
+        return Signature(self.signature)
+
+
+EXPORTS: tuple[Construct, ...] = (
+    Construct(
+        "export",
+        (FILE,),
+        "export NAME BLOCK",
+        "training data from replies or from the rows of a data set",
+        body="export",
+    ),
+    Construct("best", ("export",), "best of ROLE by MEASURE [per DIMS...]", "the replies of the best model", once=True),
+    Construct(
+        "every", ("export",), "every reply", "all replies of a model that is best in any cell of `per`", once=True
+    ),
+    Construct("pairs", ("export",), "pairs of ROLE by MEASURE [margin NUMBER]", "better and worse replies", once=True),
+    Construct(
+        "pairs_from",
+        ("export",),
+        "pairs from DATASET [as ALIAS] [where FILTER] [margin NUMBER]",
+        "better and worse texts of the rows of a data set",
+        keyword="pairs",
+        once=True,
+    ),
+    Construct(
+        "examples_from",
+        ("export",),
+        "examples from DATASET [as ALIAS] [where FILTER]",
+        "examples for training, from the rows of a data set",
+        keyword="examples",
+        once=True,
+    ),
+    Construct(
+        "asked_as",
+        ("export",),
+        "asks STEP of SCENARIO [about ALIAS] [when COND]",
+        "the prompt is that of this step for the row, or for its partner, as if the scenario ran over it",
+        keyword="asks",
+        once=True,
+    ),
+    Construct(
+        "partner",
+        ("export",),
+        "beside DATASET [as ALIAS] [where FILTER]",
+        "a partner of each row: one of the rows for which the condition holds, drawn by the row",
+        keyword="beside",
+        once=True,
+    ),
+    Construct("pair_group", ("export",), "group VALUE", "rows with the same value belong together", keyword="group"),
+    Construct(
+        "pair_prompt",
+        ("export",),
+        "prompt LABELS [when COND]",
+        "the prompt that the texts of a row answer",
+        keyword="prompt",
+    ),
+    Construct(
+        "pair_reply",
+        ("export",),
+        "reply VALUE [from LIST as ALIAS] [by WHO] [worth WORTH] [when COND]",
+        "a text, or one for each element of a list, with its worth and its author",
+        keyword="reply",
+    ),
+    Construct(
+        "pair_use",
+        ("export",),
+        "for training|test",
+        "the default use of the pairs in `tripos train reward`: training or test",
+        keyword="for",
+        once=True,
+    ),
+    Construct("rows", ("export",), "rows STEP", "the step whose replies are exported", once=True),
+    Construct("only", ("export",), "where FILTER", "a condition on the exported replies", once=True, keyword="where"),
+    Construct(
+        "holds",
+        ("export",),
+        "holds out SUBSETS...",
+        "subsets whose items are left out (default: all); for rows of data, data sets whose texts are left out",
+        once=True,
+    ),
+    Construct("format", ("export",), "format chat|completion", "the format of a line", once=True),
+)
+"""`export`, and what its block holds."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The value of a setting, as in a signature, and the numbers that it takes."""
+
+    written: str
+    summary: str
+    least: float | None = None
+    most: float | None = None
+    places: tuple[str, ...] = ()
+    """The constructs that have it; none where all have it that ask a model."""
+    one: bool = False
+    """Whether it is the same in all requests of a step, as what decides how replies are read."""
+
+    @property
+    def signature(self) -> str:
+        """The value and the condition, as in a signature."""
+        condition = "" if self.one else "[when COND]"
+        parts = (condition, self.written) if self.written == "BLOCK" else (self.written, condition)
+        return " ".join(filter(None, parts))
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of which it is one; none where it is something else."""
+        return () if self.written.isupper() else tuple(self.written.split("|"))
+
+
+PROVIDER_FIELDS = frozenset(
+    {"repetition_penalty", "length_penalty", "min_p", "typical_p", "logprobs", "top_logprobs", "logit_bias"}
+    | {"enable_thinking", "thinking", "service_tier", "response_format"}
+)
+"""Fields of requests that are no settings, as some providers know them."""
+
+
+def place_of_setting(name: str) -> str | None:
+    """Return where a request setting is written that somebody gave elsewhere; None of any other word.
+
+    >>> place_of_setting("--top-p")
+    'it is set in the spec, as part of what is asked: `top_p …` inside of `ask`, beside its `prompt`'
+    >>> place_of_setting("--budget")
+    """
+    bare = name.lstrip("-").replace("-", "_")
+    if bare not in SETTINGS and bare not in PROVIDER_FIELDS:
+        return None
+    written = f"{bare} …" if bare in SETTINGS else f"provider {{ {bare} … }}"
+    return f"it is set in the spec, as part of what is asked: `{written}` inside of `ask`, beside its `prompt`"
+
+
+SETTINGS: Mapping[str, Setting] = MappingProxyType(
+    {
+        "temperature": Setting("NUMBER", "sampling temperature", 0, 2),
+        "max_tokens": Setting("COUNT", "longest reply, in tokens", 1),
+        "stop": Setting("LABELS", "text at which the reply ends, maybe one for each language"),
+        "top_p": Setting("NUMBER", "nucleus sampling: share of the probability mass to sample from", 0, 1),
+        "top_k": Setting("COUNT", "number of most likely tokens to sample from", 1),
+        "seed": Setting("COUNT", "seed of the sampling; the next sample has the next number"),
+        "presence_penalty": Setting("NUMBER", "penalty for tokens that have occurred", -2, 2),
+        "frequency_penalty": Setting("NUMBER", "penalty for tokens by their frequency so far", -2, 2),
+        "reasoning_effort": Setting("none|minimal|low|medium|high|xhigh", "amount of reasoning before the reply"),
+        "top_logprobs": Setting(
+            "COUNT",
+            "the probabilities of so many tokens at each place of the reply",
+            0,
+            20,
+            places=("ask", "scorer"),
+            one=True,
+        ),
+        "image_detail": Setting("low|high|auto", "how closely the model looks at images", places=("ask", "scorer")),
+        "chat_template": Setting(
+            "own", "puts a plain text into the template of a chat that the model's file has", places=("ask",), one=True
+        ),
+        "provider": Setting("BLOCK", "fields for the provider, sent unchanged"),
+    }
+)
+"""By the name of the field. A text may be written several times, anything else once for each condition."""
+
 
 SETTLED = ("ask", "scorer", "made", "verify", "walk", "speaker")
 """The bodies that say how a model is asked."""

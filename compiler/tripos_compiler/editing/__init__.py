@@ -1,5 +1,1 @@
 """Support for editors: the formatter and the colouring of specs."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -13,19 +13,9 @@ from typing import Any, ClassVar
 from pygments.lexer import RegexLexer, default, include, words
 from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text, Whitespace
 
-from tripos_compiler.constructs import (
-    CONSTRUCTS,
-    FILE,
-    NAME_SLOTS,
-    STRING_SLOTS,
-    Construct,
-    Item,
-    Maybe,
-    Slot,
-    Word,
-    constructs_in,
-)
-from tripos_compiler.source import dataclass
+from tripos_compiler.constructs.signature import NAME_SLOTS, STRING_SLOTS, Item, Maybe, Slot, Word
+from tripos_compiler.constructs.table import CONSTRUCTS, FILE, Construct, constructs_in
+from tripos_compiler.source.data_classes import dataclass
 
 NAME = r"[^\W\d]\w*"
 NUMBER = r"(?<![\w)\]])-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|(?<=\.\.)-?\d+(?:\.\d+)?"

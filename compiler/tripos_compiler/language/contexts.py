@@ -1,32 +1,51 @@
 """Contexts: the allowed combinations (cells) of axes, the selection of treatments, and steps that share replies.
 
 Cells are counted without listing what need not be listed.
+
+Draws subsets from the whole of a benchmark: evenly, and the same items whoever draws.
+
+Which rows are drawn together: those of one `key`, and those that are made from one row of another data set.
+
+Rows that were drawn together are one cluster, and errors are computed over clusters. This is the one place that says
+which cluster a row belongs to: a run lists it beside each of its items, and everything else reads it there.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import cached_property, lru_cache
 from itertools import product
+from typing import Any
 
-from tripos_compiler.language.evaluation import evaluate
+from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.language.references import names_in
+from tripos_compiler.language.rows import item_id
 from tripos_compiler.plan import (
     Ask,
     Axis,
     AxisValue,
     CallCount,
     Converse,
+    Data,
+    Dataset,
     DeclaredSettings,
+    Expr,
     Judging,
+    Made,
     Plan,
+    RecordType,
+    Ref,
     Scenario,
     Step,
+    Subset,
     Verdict,
+    Verify,
+    digest,
 )
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 
 Only = Mapping[str, Collection[str]]
 """The values that are selected, by the name of an arm; other names are ignored."""
@@ -210,3 +229,311 @@ def _components(axes: Sequence[Axis]) -> list[list[Axis]]:
         groups = [group for group in groups if group not in tied] + [merged]
     order = {axis.name: index for index, axis in enumerate(axes)}
     return [sorted(group, key=lambda axis: order[axis.name]) for group in groups]
+
+
+Drawn = frozenset[tuple[str, str]]
+"""The items that were drawn: scenarios with the names of items there."""
+
+MOST_CELLS = 100_000
+"""Contexts of a scenario with more are not listed: any hundred of so many are spread well enough by chance."""
+
+SPARE = 256
+"""So many items of a cell more than it can give are kept before those that it will not are forgotten."""
+
+Place = Mapping[str, Any]
+Parts = tuple[str | None, ...]
+
+
+@dataclass(frozen=True)
+class PlacedItem:
+    """An item and where it belongs. `name` is the `item_id` of a row that is read, and the key of the slot of one that
+    is made, which is drawn before it is written; `place` has its values of the dimensions that subsets go by."""
+
+    scenario: str
+    name: str
+    place: Place
+
+
+def place_item(scenario: Scenario, name: str, context: Mapping[str, Any], fields: Mapping[str, Any]) -> PlacedItem:
+    """Return an item of a scenario, placed by its axes and, under the alias of its rows, by its fields.
+
+    >>> from tripos_compiler.plan import Rows
+    >>> of = Scenario.model_construct(name="sums", rows=Rows(dataset="item", alias="q"))
+    >>> place_item(of, "1f", {"level": "easy"}, {"kind": "part"}).place
+    {'scenario': 'sums', 'level': 'easy', 'q.kind': 'part'}
+    """
+    alias = scenario.rows.alias if scenario.rows is not None else ""
+    of_rows = {f"{alias}.{name}": value for name, value in fields.items()} if alias else {}
+    return PlacedItem(scenario.name, name, {"scenario": scenario.name, **context, **of_rows})
+
+
+def subset_places(plan: Plan, subset: Subset) -> list[Place]:
+    """Return every place where an item of a subset may lie; none where it goes by what only the items say."""
+    axes = {axis.name: axis for axis in plan.axes}
+    if not {*subset.per, *subset.spread} <= {"scenario", *axes}:
+        return []
+    found: list[Place] = []
+    for scenario in plan.scenarios:
+        if subset.scenarios and scenario.name not in subset.scenarios:
+            continue
+        own = [axes[name] for name in scenario.axes]
+        if count_cells(own) <= MOST_CELLS:
+            found += [{"scenario": scenario.name, **cell} for cell in allowed_cells(own)]
+    return found
+
+
+def draw_subset(subset: Subset, items: Iterable[PlacedItem], everywhere: Iterable[Place] = ()) -> Drawn:
+    """Return the items of a subset, drawn from `items`, which are all of the benchmark's. `everywhere` are its
+    `subset_places`.
+
+    In each stratum the cells of `spread` take turns, each giving the item whose seeded digest is the smallest, until
+    `take` are drawn or all are. The first to have their turn are chosen so that each value of `spread` comes about
+    equally often; then it is the seed that decides.
+
+    >>> items = [PlacedItem("s", name, {"scenario": "s", "level": name[0]}) for name in ("a1", "a2", "a3", "b1")]
+    >>> few = Subset(name="few", take=2, per=("scenario",), spread=("level",), seed=0)
+    >>> sorted(name[0] for _, name in draw_subset(few, items))
+    ['a', 'b']
+    """
+    drawing = _Drawing(subset)
+    for item in items:
+        drawing.add(item)
+    return drawing.drawn(everywhere)
+
+
+def draw_subsets(plan: Plan, items: Iterable[PlacedItem]) -> dict[str, Drawn]:
+    """Return the items of every subset of a plan, by its name, in one pass over all items of the benchmark."""
+    drawings = [_Drawing(subset) for subset in plan.subsets]
+    for item in items:
+        for drawing in drawings:
+            drawing.add(item)
+    return {each.subset.name: each.drawn(subset_places(plan, each.subset)) for each in drawings}
+
+
+class _Drawing:
+    """A draw under way: of each cell no more is kept than it can give, however many items there are."""
+
+    def __init__(self, subset: Subset) -> None:
+        self.subset = subset
+        self._strata: dict[str, dict[Parts, dict[tuple[str, str], str]]] = {}
+
+    def add(self, item: PlacedItem) -> None:
+        """Take an item into account."""
+        if self.subset.scenarios and item.scenario not in self.subset.scenarios:
+            return
+        key, take = (item.scenario, item.name), self.subset.take
+        cells_of = self._strata.setdefault(_stratum(self.subset, item.place), {})
+        cell = cells_of.setdefault(_parts(self.subset, item.place), {})
+        cell[key] = digest([self.subset.seed, *key])
+        if len(cell) > 2 * take + SPARE:
+            first = sorted(cell, key=cell.__getitem__)[:take]
+            cells_of[_parts(self.subset, item.place)] = {name: cell[name] for name in first}
+
+    def drawn(self, everywhere: Iterable[Place]) -> Drawn:
+        """Return what is drawn of the items so far."""
+        subset = self.subset
+        known: dict[str, set[Parts]] = {}
+        for place in everywhere:
+            known.setdefault(_stratum(subset, place), set()).add(_parts(subset, place))
+        drawn: set[tuple[str, str]] = set()
+        for stratum, by_cell in self._strata.items():
+            order = _turns(subset, stratum, known.get(stratum, set()), by_cell)
+            queues = [sorted(by_cell[cell], key=by_cell[cell].__getitem__) for cell in order]
+            turns = [key for turn in range(subset.take) for queue in queues for key in queue[turn : turn + 1]]
+            drawn.update(turns[: subset.take])
+        return frozenset(drawn)
+
+
+def _turns(subset: Subset, stratum: str, known: set[Parts], there: Iterable[Parts]) -> list[Parts]:
+    """Return the cells that are there, in the order of their turns. Where an axis is a field of the rows and not of the
+    context, no item lies in a cell that the contexts know, and the cells of the items are balanced instead."""
+    own = set(there)
+    balanced = _balanced(subset, stratum, own if known and known.isdisjoint(own) else known)
+    first = {cell: turn for turn, cell in enumerate(balanced)}
+    return sorted(own, key=lambda cell: (first.get(cell, subset.take), _chance(subset, stratum, cell)))
+
+
+def _balanced(subset: Subset, stratum: str, known: set[Parts]) -> list[Parts]:
+    """Return the cells that have the first turns: one after another that whose parts were taken least, and of several
+    the one that the seed puts first."""
+    waiting = sorted(known, key=lambda cell: _chance(subset, stratum, cell))
+    taken: Counter[tuple[int, str | None]] = Counter()
+    order: list[Parts] = []
+    while waiting and len(order) < subset.take:
+        best = min(range(len(waiting)), key=lambda at: sum(taken[part] for part in enumerate(waiting[at])))
+        cell = waiting.pop(best)
+        order.append(cell)
+        taken.update(enumerate(cell))
+    return order
+
+
+def _chance(subset: Subset, stratum: str, cell: Parts) -> str:
+    return digest([subset.seed, stratum, list(cell)])
+
+
+def _stratum(subset: Subset, place: Place) -> str:
+    return digest([_subsets_value(place, name) for name in subset.per])
+
+
+def _parts(subset: Subset, place: Place) -> Parts:
+    return tuple(_subsets_value(place, name) for name in subset.spread)
+
+
+def _subsets_value(place: Place, name: str) -> str | None:
+    value = place.get(name)
+    return None if value is None else str(value)
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """The clustering of the items of some scenarios, and the number of clusters."""
+
+    by: str
+    scenarios: tuple[str, ...]
+    clusters: int
+    items: int
+    whole: bool
+    """Whether these are all scenarios of the benchmark."""
+
+    @property
+    def sentence(self) -> str:
+        """Return it as a sentence.
+
+        >>> Clustering("`passage`", ("s",), 10, 100, True).sentence
+        'intervals cluster by `passage`: 10 clusters of 100 items'
+        """
+        where = "" if self.whole else f" in {', '.join(f'`{name}`' for name in self.scenarios)}"
+        many = f"{self.clusters:,} cluster{'' if self.clusters == 1 else 's'}"
+        return f"intervals cluster by {self.by}{where}: {many} of {self.items:,} items"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {
+            "by": self.by.replace("`", ""),
+            "scenarios": list(self.scenarios),
+            "clusters": self.clusters,
+            "items": self.items,
+        }
+
+
+@dataclass(frozen=True)
+class RowClusters:
+    """The clusters of the rows of a plan's data sets.
+
+    A row belongs to the cluster of its `key`, whatever data set it is in; a row without one to that of the row, or of
+    the value, that it was made from; any other row is a cluster of its own.
+    """
+
+    plan: Plan
+    _by: dict[str, str | None] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def scenarios(self) -> Mapping[str, str]:
+        """The clustering of the rows of each scenario whose rows may share a cluster."""
+        found = {
+            each.name: self.by(each.rows.dataset) or self._shared(each.rows.dataset)
+            for each in self.plan.scenarios
+            if each.rows is not None
+        }
+        return {name: by for name, by in found.items() if by is not None}
+
+    def count(self, members: Mapping[str, Iterable[tuple[str, str]]]) -> tuple[Clustering, ...]:
+        """Return the clusterings of scenarios in which items share clusters; `members` has the item and the cluster of
+        each row, by scenario."""
+        found = []
+        for by in dict.fromkeys(self.scenarios.values()):
+            names = tuple(name for name in members if self.scenarios.get(name) == by)
+            pairs = {pair for name in names for pair in members[name]}
+            clusters, items = ({pair[place] for pair in pairs} for place in (1, 0))
+            if len(clusters) < len(items):
+                whole = len(names) == len(self.plan.scenarios)
+                found.append(Clustering(by, names, len(clusters), len(items), whole))
+        return tuple(found)
+
+    def of(self, scenario: str, dataset: str | None, values: Mapping[str, Any]) -> str | None:
+        """Return the cluster of a row of a scenario; None if it is a cluster of its own."""
+        return self._of(dataset, values) if dataset is not None and scenario in self.scenarios else None
+
+    def has_key(self, name: str, values: Mapping[str, Any]) -> bool:
+        """Return true if the key of a row is there, or its data set has none: of a row that is yet to be made it may
+        be written later."""
+        key = self._datasets[name].key
+        return key is None or _clusters_value(key, values) is not None
+
+    def by(self, name: str) -> str | None:
+        """Return what the rows of a data set are clustered by, as a reader names it; None if each is its own cluster.
+
+        A data set that is made takes a row of its source into several rows if it has several cells or a `count`.
+        """
+        if name not in self._by:
+            self._by[name] = self._named(name)
+        return self._by[name]
+
+    def _named(self, name: str) -> str | None:
+        dataset = self._datasets[name]
+        if dataset.key is not None:
+            return f"`{'.'.join(dataset.key.path)}`" if isinstance(dataset.key, Ref) else f"the key of `{name}`"
+        if isinstance(dataset, Dataset) or dataset.source is None:
+            return None
+        above = self._source(dataset)
+        if above is not None and (by := self.by(above)) is not None:
+            return by
+        axes = [axis for axis in self.plan.axes if axis.name in dataset.axes]
+        if dataset.count * count_cells(axes) < 2:
+            return None
+        return f"the row of `{above}`" if above is not None else f"`{dataset.alias}`"
+
+    def _shared(self, name: str) -> str | None:
+        """Return the source of a data set whose rows scenarios run over in several forms."""
+        root = self._root(name)
+        forms = {each.rows.dataset for each in self.plan.scenarios if each.rows is not None}
+        return f"the row of `{root}`" if any(each != name and self._root(each) == root for each in forms) else None
+
+    def _root(self, name: str) -> str:
+        dataset = self._datasets[name]
+        above = self._source(dataset) if isinstance(dataset, Made) else None
+        return name if above is None else self._root(above)
+
+    def _of(self, name: str, values: Mapping[str, Any]) -> str | None:
+        dataset = self._datasets[name]
+        key = None if dataset.key is None else _clusters_value(dataset.key, values)
+        if key is not None:
+            return digest(["cluster", key])
+        if isinstance(dataset, Dataset) or dataset.source is None:
+            return None
+        above = self._source(dataset)
+        if above is None:
+            own = _own_fields(dataset)
+            return digest(["value", {name: value for name, value in values.items() if name not in own}])
+        source = {each.name: values[each.name] for each in self._datasets[above].fields if each.name in values}
+        return self._of(above, source) or item_id(source)
+
+    def _source(self, made: Made) -> str | None:
+        """Return the data set whose rows a data set is made from, one by one."""
+        source = made.source
+        return source.dataset if isinstance(source, Data) and source.field is None else None
+
+    @cached_property
+    def _datasets(self) -> Mapping[str, Dataset | Made]:
+        found: dict[str, Dataset | Made] = {each.name: each for each in self.plan.datasets}
+        return found | {each.name: each for each in self.plan.made}
+
+
+def _own_fields(made: Made) -> set[str]:
+    """Return the fields of a row that are not those of the value that it was made from."""
+    found = set(made.axes)
+    for step in made.steps:
+        if isinstance(step, Ask):
+            found |= set(step.returns.fields) if isinstance(step.returns, RecordType) else {step.name}
+        elif not isinstance(step, Verify):
+            found.add(step.name)
+    return found
+
+
+def _clusters_value(key: Expr, values: Mapping[str, Any]) -> Any:
+    """Return the key of a row; None if it has none."""
+    try:
+        found = evaluate(key, values)
+    except (Unavailable, LookupError):  # of a row that is yet to be made some fields are not there
+        return None
+    return sorted(found) if isinstance(found, frozenset | set) else found

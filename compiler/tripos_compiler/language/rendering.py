@@ -12,17 +12,11 @@ from functools import partial
 from typing import Any, Protocol
 
 from tripos_compiler.language.evaluation import Unavailable, decided_by, evaluate
-from tripos_compiler.language.library import (
-    MEDIA,
-    MediumKind,
-    Turn,
-    joined_media,
-    json,
-    unmarked,
-    without_optional,
-)
-from tripos_compiler.language.replies.text import nfkc
+from tripos_compiler.library.functions.texts import json
+from tripos_compiler.library.media import MediumKind, joined_media, unmarked
+from tripos_compiler.library.types import MEDIA, Turn, without_optional
 from tripos_compiler.plan import Axis, Expr, Hole, Metric, Passage, Template, Type
+from tripos_compiler.replies.text import nfkc
 
 PLACEHOLDER = "\ufffc"
 """Stands in a text for a part that is pending."""

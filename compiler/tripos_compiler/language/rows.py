@@ -8,18 +8,13 @@ from decimal import Decimal
 from typing import Any
 
 from tripos_compiler.language.exact_values import LEAST, MOST, InexactJson, exact_number, load_json
-from tripos_compiler.language.library import (
-    BETWEEN,
-    FindMedium,
-    NoTools,
-    UnfitMedium,
-    in_bounds,
-    read_allowed_calls,
-    read_tools,
-    type_notation,
-)
+from tripos_compiler.library.functions.tools import NoTools, read_allowed_calls, read_tools
+from tripos_compiler.library.functions.trees import BETWEEN
+from tripos_compiler.library.media import FindMedium, UnfitMedium
+from tripos_compiler.library.signature import in_bounds
+from tripos_compiler.library.types import type_notation
 from tripos_compiler.plan import Axis, DataField, Dataset, Type, digest
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 
 SPEAKERS = ("speaker", "role", "from", "user", "name")
 SAID = ("text", "content", "value", "utterance", "message")

@@ -2,31 +2,235 @@
 
 What a release declares becomes part of the spec and keeps its home. Its data is held to what it was released with, and
 its warnings are left to those who released it.
+
+Files to a program: reads those that a spec uses, and the releases that it extends, and finds what is declared
+where.
+
+The parts of a release that a spec takes: all that it declares, or what is named with all that this needs; and what
+it adds to the axes of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import field, replace
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, fields, is_dataclass, replace
 
-from tripos_compiler.constructs import Statement, read_statements
-from tripos_compiler.diagnostics import Diagnostic, Edit, Label, not_utf8
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.statements import read_statements
+from tripos_compiler.diagnostics.diagnostic import Diagnostic, Edit, Label, nearest
+from tripos_compiler.diagnostics.text_format import not_utf8
 from tripos_compiler.plan import Dataset, Tree
-from tripos_compiler.resolve.memory import Memory
-from tripos_compiler.resolve.program import Program, ReadText, ReleaseImport, locale_of, path_beside
-from tripos_compiler.resolve.release_selection import take
-from tripos_compiler.source import (
-    DIGEST,
-    FoundRelease,
-    Name,
-    ReleaseRequest,
-    Source,
-    Text,
-    UnfitRelease,
-    dataclass,
-    read_asked,
+from tripos_compiler.resolve.incremental import Memory
+from tripos_compiler.resolve.program import KINDS, Program, ReadText, ReleaseImport, locale_of, path_beside
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.inputs import DIGEST, FoundRelease, ReleaseRequest, UnfitRelease, read_asked
+from tripos_compiler.source.text import Segment, Source, Span
+from tripos_compiler.source.tree import Block, Entry, Line, Name, Syntax, TableRow, Text
+from tripos_compiler.syntax.lexer import warn_of_deception
+from tripos_compiler.syntax.parser import parse
+
+WORDS: Mapping[str, tuple[str, ...]] = {
+    "scenarios": ("scenario",),
+    "measures": ("measure",),
+    "axes": ("axis",),
+    "arms": ("arm",),
+    "metrics": ("metric",),
+    "scorers": ("scorer", "formula", "python_scorer", "program_scorer"),
+    "datasets": ("dataset", "like", "made"),
+    "trees": ("tree",),
+    "functions": ("function", "named", "aggregate"),
+    "subsets": ("subset",),
+    "exports": ("export",),
+}
+"""What each word of `take` names: constructs of statements, or metrics, which stand in those of dimensions."""
+NEEDED_BY_ANYTHING = frozenset(
+    {"role", "axis", "arm", "tree", "tool", *WORDS["functions"], *WORDS["datasets"], *WORDS["scorers"]}
 )
-from tripos_compiler.syntax import parse, warn_of_deception
+NEEDED_BY_FIGURES = frozenset({"scenario", "measure", "subset"})
+FIGURES = frozenset({"measure", "expect", "subset", "export"})
+"""What names scenarios and measures. Elsewhere a name that a scenario has too means something else."""
+PRINTED = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
+
+
+def take(program: Program, use: Statement, release: FoundRelease, whole: list[Statement]) -> list[Statement]:
+    """Return the statements of a release that a `use release` brings in; what it names and the release has not is
+    reported."""
+    found = list(_taken(program, use, release, whole)) if use.of("taken") else list(whole)
+    for added in use.of("added"):
+        found = _with_added(program, added, release, found)
+    return found
+
+
+def _taken(program: Program, use: Statement, release: FoundRelease, whole: list[Statement]) -> Iterator[Statement]:
+    taking = _Taking(whole)
+    for line in use.of("taken"):
+        word = next(each for each in WORDS if line.has(each))
+        for name in line.many("names"):
+            assert isinstance(name, Name)
+            known = taking.add_metric(name.text) if word == "metrics" else taking.add(WORDS[word], name.text)
+            if known:
+                _unknown(program, release, word, name, known)
+    yield from taking.statements()
+
+
+def _unknown(program: Program, release: FoundRelease, word: str, name: Name, known: Iterable[str]) -> None:
+    there = sorted(each for each in known if each)
+    close = nearest(name.text, there)
+    help_ = f"it has no {word}"
+    if there:
+        help_ = f"did you mean `{close}`?" if close else f"it has {', '.join(f'`{each}`' for each in there[:8])}"
+    program.diagnostics.error("E0918", f"{release.title} has no {_one(word)} `{name.text}`", name.span, help=help_)
+    program.diagnostics.lost_names.add(name.text)
+
+
+def _one(word: str) -> str:
+    return {"axes": "axis", "datasets": "data set"}.get(word, word.removesuffix("s"))
+
+
+@dataclass
+class _Taking:
+    """Statements of a release that are taken: those that were named, and what they name."""
+
+    whole: list[Statement]
+
+    def __post_init__(self) -> None:
+        self.taken: dict[int, Statement] = {}
+        self.metrics: set[str] = set()
+        """Those that were named; others come with the tables that allocate them."""
+
+    def add(self, constructs: tuple[str, ...], name: str) -> list[str]:
+        """Take what is called so; where nothing is, what there is instead."""
+        those = [each for each in self.whole if each.construct in constructs]
+        found = [each for each in those if declared_name(each) == name]
+        for each in found:
+            self._take(each)
+        return [] if found else [declared_name(each) or "" for each in those] or [""]
+
+    def add_metric(self, name: str) -> list[str]:
+        """Take a metric; where there is none of that name, those that there are."""
+        names = {metric.name().text for dimension in self._of("dimension") for metric in dimension.of("metric")}
+        if name not in names:
+            return sorted(names) or [""]
+        self.metrics.add(name)
+        return []
+
+    def statements(self) -> Iterator[Statement]:
+        """Yield all that is taken, in the order of the release: with the tables and metrics of its scorers, what is
+        kept from publication, and nothing of scenarios that are not taken."""
+        axes = {each.name().text for each in self._of("axis")}
+        known = {each.name().text for each in self.taken.values() if each.construct == "axis"}
+        for subset in self._of("subset"):
+            # What is held back stays so, whatever else is taken.
+            if subset.one_of("withheld") is not None and not set(_names(subset)) & axes - known:
+                self.taken[id(subset)] = subset
+        scenarios = {each.name().text for each in self.taken.values() if each.construct == "scenario"}
+        scorers = {declared_name(each) for each in self.taken.values() if each.construct in WORDS["scorers"]}
+        tables = {}
+        for table in self._of("allocate"):
+            if table.name("scorer").text in scorers:
+                narrowed, metrics = _narrowed(table, scenarios)
+                if narrowed is not None:
+                    tables[id(table)] = narrowed
+                self.metrics |= metrics
+        for statement in self.whole:
+            if id(statement) in self.taken:
+                yield statement
+            elif id(statement) in tables:
+                yield tables[id(statement)]
+            elif statement.construct == "dimension":
+                body = tuple(each for each in statement.body if each.name().text in self.metrics)
+                if body:
+                    yield replace(statement, body=body)
+            elif statement.construct == "role" and statement.has("compared"):
+                yield statement
+
+    def _of(self, construct: str) -> list[Statement]:
+        return [each for each in self.whole if each.construct == construct]
+
+    def _take(self, statement: Statement) -> None:
+        if id(statement) in self.taken:
+            return
+        self.taken[id(statement)] = statement
+        names = set(_names(statement))
+        wanted = NEEDED_BY_ANYTHING | (NEEDED_BY_FIGURES if statement.construct in FIGURES else frozenset())
+        for each in self.whole:
+            if each.construct in wanted and declared_name(each) in names:
+                self._take(each)
+
+
+def declared_name(statement: Statement) -> str | None:
+    """Return what a statement declares."""
+    name = statement.values.get("name") or statement.values.get("call")
+    name = getattr(name, "function", name)
+    return name.text if isinstance(name, Name) else None
+
+
+def _names(part: object) -> Iterator[str]:
+    """Yield every name in a statement, and in what its texts print."""
+    match part:
+        case Name(text=text):
+            yield text
+        case Text(value=value):
+            for printed in PRINTED.findall(value):
+                yield from re.findall(r"[^\W\d]\w*", printed)
+        case Span() | Source() | Segment() | str() | bool() | None:
+            return
+        case Mapping():
+            for each in part.values():
+                yield from _names(each)
+        case tuple() | list():
+            for each in part:
+                yield from _names(each)
+        case _ if is_dataclass(part):
+            for field in fields(part):
+                yield from _names(getattr(part, field.name))
+
+
+def _narrowed(table: Statement, scenarios: set[str]) -> tuple[Statement | None, set[str]]:
+    """Return an allocation table with the rows of some scenarios and the metrics that these have; None without any."""
+    assert table.block is not None
+    rows = [row for entry in table.block.entries() for row in entry.elements if isinstance(row, TableRow)]
+    kept = [row for row in rows[1:] if row.cells and row.cells[0].text in scenarios]
+    if not rows or not kept:
+        return None, set()
+    columns = [
+        index
+        for index in range(1, len(rows[0].cells))
+        if any(index < len(row.cells) and row.cells[index].text not in (".", "-") for row in kept)
+    ]
+    lines = tuple(_line(row, columns) for row in (rows[0], *kept))
+    metrics = {rows[0].cells[index].text for index in columns}
+    return replace(table, block=Block(table.block.span, lines)), metrics
+
+
+def _line(row: TableRow, columns: list[int]) -> Line:
+    cells = (row.cells[0], *(row.cells[index] for index in columns if index < len(row.cells)))
+    elements: tuple[Syntax, ...] = (replace(row, cells=cells),)
+    return Line(row.span, (Entry(row.span, elements),))
+
+
+def _with_added(
+    program: Program, added: Statement, release: FoundRelease, statements: list[Statement]
+) -> list[Statement]:
+    """Return the statements, with further values for one of the axes."""
+    name = added.name("axis")
+    axes = [each for each in statements if each.construct == "axis"]
+    axis = next((each for each in axes if each.name().text == name.text), None)
+    if axis is None:
+        _unknown(program, release, "axes", name, [each.name().text for each in axes])
+        return statements
+    program.index.use(name.span, axis.name().span)
+    groups = {each.name().text for each in axis.of("group")}
+    longer = {each.name().text: each.body for each in added.of("group") if each.name().text in groups}
+    body = [
+        replace(each, body=(*each.body, *longer[each.name().text]))
+        if each.construct == "group" and each.name().text in longer
+        else each
+        for each in axis.body
+    ]
+    body += [each for each in added.body if each.construct != "group" or each.name().text not in groups]
+    return [replace(axis, body=tuple(body)) if each is axis else each for each in statements]
 
 
 @dataclass(frozen=True)
@@ -298,3 +502,77 @@ def _without_roles_again(program: Program) -> Iterator[Statement]:
 
 def _kind(role: Statement) -> str:
     return "the compared role" if role.has("compared") else "a panel" if role.has("panel") else "a single model"
+
+
+def resolve(program: Program, path: str, read: ReadText, memory: Memory | None = None) -> None:
+    """Fill the program's statements and declared names from the file at `path` and those it uses. Raises `OSError` or
+    `UnicodeDecodeError` where the file at `path` itself cannot be read."""
+    source = Source(path, read(path))
+    program.read_text = read
+    files = SpecFiles(program, read, memory)
+    statements, uses = files.load(source)
+    program.state(statements)
+    extend(program, files, uses)
+    if memory is not None:
+        memory.keep_only(program.statements)
+    for statement in program.of("benchmark"):
+        program.index.define("benchmark", statement.name().text, statement.name().span)
+    for kind, constructs in KINDS.items():
+        names = program.declared.setdefault(kind, {})
+        for statement in program.of(*constructs):
+            called = "call" in statement.values
+            name = scorer_name(statement.syntax("call")) if called else statement.name("name")
+            if name is not None:
+                program.index.define(kind, name.text, name.span)
+                if kind in ("scenario", "dimension"):  # what can be named as a value; no axis is called so
+                    program.value_spans.setdefault((kind, name.text), name.span)
+                _declare(program, kind, names, name)
+                if kind in ("scenario", "dataset") and (release := program.release_of(name.span)) is not None:
+                    program.homes.setdefault((kind, name.text), release.name)
+    _one_benchmark(program, source)
+
+
+def scorer_name(call: object) -> Name | None:
+    """Return the name in `NAME(params)`, or of a scorer whose parameters were forgotten; None where there is none."""
+    function = call if isinstance(call, Name) else getattr(call, "function", None)
+    return function if isinstance(function, Name) else None
+
+
+def _declare(program: Program, kind: str, names: dict[str, Name], name: Name) -> None:
+    earlier = names.get(name.text)
+    if earlier is None:
+        names[name.text] = name
+        return
+    if program.release_of(name.span) is not None or program.release_of(earlier.span) is not None:
+        _declare_again(program, kind, earlier, name)
+        return
+    label = Label(earlier.span, "first declared here")
+    program.diagnostics.error("E0202", f"{kind} `{name.text}` is declared twice", name.span, label, help="rename one")
+
+
+def _declare_again(program: Program, kind: str, earlier: Name, name: Name) -> None:
+    """Report a name that a release declares too, at the place of the spec's own where it has one."""
+    first, second = program.release_of(earlier.span), program.release_of(name.span)
+    if first is not None and second is not None:
+        message = f"{kind} `{name.text}` is declared in {first.title} and in {second.title}"
+        help_ = "take of one of them only what you need: `{ take … }`"
+        program.diagnostics.error("E0917", message, name.span, Label(earlier.span, "the first"), help=help_)
+        return
+    own, theirs, release = (earlier, name, second) if first is None else (name, earlier, first)
+    assert release is not None
+    message = f"{kind} `{name.text}` is declared here and in {release.title}"
+    label = Label(theirs.span, f"in {release.title}")
+    help_ = "rename yours, or take of the release only what you need: `{ take … }`"
+    program.diagnostics.error("E0917", message, own.span, label, help=help_)
+
+
+def _one_benchmark(program: Program, source: Source) -> None:
+    found = program.of("benchmark")
+    if not found:
+        where = Span(source, 0, 0)
+        help_ = 'write `benchmark NAME "1.0.0" { languages en }` at the top, or name the file that uses this one'
+        program.diagnostics.error("E0206", "this spec declares no benchmark", where, help=help_, lacking=program.lost)
+    for extra in found[1:]:
+        label = Label(found[0].head, "the first")
+        help_ = "a compiled spec has exactly one"
+        program.diagnostics.error("E0202", "a second benchmark is declared", extra.head, label, help=help_)

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 from enum import IntEnum
 
-from tripos_compiler.language import names_in, without_reveal
-from tripos_compiler.language.library import FUNCTIONS, arguments_of, find_lacks
+from tripos_compiler.language.references import names_in, without_reveal
+from tripos_compiler.library.definedness import arguments_of, find_lacks
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import (
     Binary,
     Call,
@@ -29,10 +30,10 @@ from tripos_compiler.plan import (
     Ref,
     Unary,
 )
+from tripos_compiler.secrecy.datasets import written_fields
 from tripos_compiler.secrecy.flows import UNORDERED, Flows
-from tripos_compiler.secrecy.generation import written_fields
 from tripos_compiler.secrecy.labels import Flow, Secret, parted
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 
 
 class Exchange(IntEnum):

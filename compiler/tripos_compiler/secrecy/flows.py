@@ -14,10 +14,11 @@ from functools import cached_property
 from operator import itemgetter
 from typing import Protocol, assert_never
 
-from tripos_compiler.constructs import Statement
-from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import names_in, subexpressions
-from tripos_compiler.language.library import FUNCTIONS, arguments_of
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import Label
+from tripos_compiler.language.references import names_in, subexpressions
+from tripos_compiler.library.definedness import arguments_of
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import (
     AtElement,
     Binary,
@@ -36,9 +37,10 @@ from tripos_compiler.plan import (
     Ref,
     Unary,
 )
-from tripos_compiler.resolve import KINDS, Index, Program
+from tripos_compiler.resolve.program import KINDS, Index, Program
 from tripos_compiler.secrecy.labels import NONE, PUBLIC, Flow, Secrets, one_of_several, union, within
-from tripos_compiler.source import Span, dataclass
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import DataFile, Dataset, Join
-from tripos_compiler.resolve import LoadedDataset, LoadedRow
-from tripos_compiler.secrecy.copies import comparable_text, digests
+from tripos_compiler.resolve.program import LoadedDataset, LoadedRow
+from tripos_compiler.secrecy.copies import digests
 from tripos_compiler.secrecy.labels import NONE, Secrets, union
-from tripos_compiler.source import dataclass
+from tripos_compiler.secrecy.row_matching import comparable_text
+from tripos_compiler.source.data_classes import dataclass
 
 
 @dataclass(frozen=True)

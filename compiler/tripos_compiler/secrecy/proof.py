@@ -7,43 +7,27 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import field
 
-from tripos_compiler.diagnostics import Label
-from tripos_compiler.language import subexpressions
-from tripos_compiler.language.library import arguments_of
-from tripos_compiler.plan import (
-    Call,
-    Data,
-    Expr,
-    Literal_,
-    Reveal,
-    Scenario,
-)
-from tripos_compiler.resolve import Program
+from tripos_compiler.diagnostics.diagnostic import Label
+from tripos_compiler.language.references import subexpressions
+from tripos_compiler.library.definedness import arguments_of
+from tripos_compiler.plan import Call, Data, Expr, Literal_, Reveal, Scenario
+from tripos_compiler.resolve.program import Program
 from tripos_compiler.secrecy.copies import (
-    comparable_text,
     copies_by_field,
     copies_by_key,
     datasets_sharing_files,
     identifies_rows,
     unmarked_copies,
 )
+from tripos_compiler.secrecy.datasets import FOUND_BY, IN_FILES, MAY_READ, Copies, DatasetSecrets
 from tripos_compiler.secrecy.exchanges import Exchanges
 from tripos_compiler.secrecy.flows import Flows, Revealed, SourcePlaces
-from tripos_compiler.secrecy.halves import Halves
-from tripos_compiler.secrecy.labels import (
-    NONE,
-    Leak,
-    Secret,
-    Secrets,
-    TaintTrail,
-    parted,
-    shortest,
-    union,
-)
+from tripos_compiler.secrecy.labels import NONE, Leak, Secret, Secrets, TaintTrail, parted, shortest, union
 from tripos_compiler.secrecy.layouts import Layouts
-from tripos_compiler.secrecy.scenarios import SHOWN, Following
-from tripos_compiler.secrecy.tables import FOUND_BY, IN_FILES, MAY_READ, Copies, DatasetSecrets
-from tripos_compiler.source import Span, dataclass
+from tripos_compiler.secrecy.row_matching import comparable_text
+from tripos_compiler.secrecy.scenarios import SHOWN, Following, Halves
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
 
 FOLLOWS = ("W1001", "W1008")
 """What is said of the protocol where answers are shown: the question answers itself, shots hold the answer."""

@@ -1,5 +1,1 @@
 """Text to syntax tree. Nothing here knows what a statement means."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

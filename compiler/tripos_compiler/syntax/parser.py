@@ -1,16 +1,477 @@
-"""Text to syntax tree: a file piece by piece, a placeholder as a whole."""
+"""Text to syntax tree: a file piece by piece, a placeholder as a whole.
+
+Tokens to branches, with recovery: every independent mistake is reported in one run.
+
+After a mistake the parser pops to the start of the statement, takes it as broken and goes on at the next one; a
+block that follows a broken head is still read, so that the mistakes inside it are found too.
+
+The builder of the syntax tree: branches to nodes, and string literals to texts.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field
 from functools import lru_cache
 
-from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source import Block, Line, Segment, Source, Span, Syntax, Text
-from tripos_compiler.syntax.automaton import Branch, Token
-from tripos_compiler.syntax.lexer import Ending, lex, line_breaks, raw_tokens
-from tripos_compiler.syntax.pieces import Parsed, ParseMemory, Piece, split_pieces
-from tripos_compiler.syntax.recovery import BROKEN, Place, SyntaxReport, lose, read_hole, read_lines
-from tripos_compiler.syntax.tree_builder import Builder
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.library.signature import in_bounds
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Segment, Source, Span
+from tripos_compiler.source.tree import (
+    Argument,
+    BinaryExpr,
+    Block,
+    CallExpr,
+    Entry,
+    Generic,
+    Group,
+    IndexExpr,
+    Line,
+    Member,
+    Name,
+    Number,
+    Offsets,
+    OptionalExpr,
+    RangeExpr,
+    Record,
+    SymbolExpr,
+    Syntax,
+    TableRow,
+    Text,
+    UnaryExpr,
+)
+from tripos_compiler.syntax.grammar import END, Branch, Machine, Token, tables
+from tripos_compiler.syntax.lexer import (
+    CLOSERS,
+    OPENERS,
+    Ending,
+    Parsed,
+    ParseMemory,
+    Piece,
+    lex,
+    line_breaks,
+    raw_tokens,
+    split_pieces,
+)
+
+OPERATORS = frozenset(
+    ("AND", "OR", "NOT", "IN", "NOT_IN", "EQ", "NE", "LE", "GE", "LT", "GT", "PLUS", "MINUS", "STAR", "SLASH", "EQUALS")
+)
+BOUNDARIES = frozenset(("_NL", "_LBRACE", "_RBRACE", "_COMMA"))
+
+HUMAN = {
+    "_RPAR": "`)`",
+    "_RSQB": "`]`",
+    "_RBRACE": "`}`",
+    "_LBRACE": "`{`",
+    "_NL": "the end of the line",
+    "_COMMA": "`,`",
+    END: "the end of the file",
+    "EQUALS": "`=`",
+    "ARROW": "`->`",
+    "NAME": "a name",
+    "STRING": "a string",
+    "TEXT": "a string",
+    "NUMBER": "a number",
+}
+
+
+VERSION = re.compile(r"(?<![\w.])\d+\.\d+\.\d+(?![\w.])")
+FOLLOWING = re.compile(r"[ \t]*([\w.]+)")
+"""The word that follows a colon."""
+
+BROKEN = "ERROR"
+"""The token that stands for a statement which could not be read."""
+
+Place = Callable[[int, int], Span]
+"""The span of the stretch `start:end` of what is parsed, where tokens count from its start."""
+
+
+@dataclass
+class SyntaxReport:
+    """Where mistakes are reported, and with what code. `unclosed` are the places of the round and square brackets that
+    are never closed; `slipped` tells whether a bracket that does not pair was reported earlier in the file."""
+
+    place: Place
+    diagnostics: Diagnostics
+    code: str
+    unclosed: frozenset[int] = frozenset()
+    slipped: bool = False
+    seen: int = 0
+    """So many diagnostics were looked through."""
+    lines: set[int] = field(default_factory=set)
+    """The lines that have a syntax error."""
+    unpaired: int | None = None
+    """The first place of a bracket that does not pair."""
+
+    def look_through(self, source: Source) -> None:
+        """Notes where syntax errors of a source have been reported."""
+        for earlier in self.diagnostics.items[self.seen :]:
+            place = earlier.labels[0].span if earlier.labels else None
+            if earlier.code.startswith("E010") and place and place.source is source:
+                self.lines.add(source.position(place.start)[0])
+                if earlier.code == "E0103":
+                    self.unpaired = place.start if self.unpaired is None else min(self.unpaired, place.start)
+        self.seen = len(self.diagnostics.items)
+
+
+def read_lines(tokens: Iterable[Token], report: SyntaxReport) -> Branch:
+    """Return the branch of a file, or of a piece of one."""
+    return _read("file", tokens, report) or Branch("file", 0, 0, [])
+
+
+def read_hole(tokens: Iterable[Token], report: SyntaxReport) -> Branch | None:
+    """Return the branch of a placeholder; None where it is malformed, which is reported once."""
+    return _read("hole", tokens, report)
+
+
+def _read(start: str, tokens: Iterable[Token], report: SyntaxReport) -> Branch | None:
+    diagnostics = report.diagnostics
+    machine = Machine(tables(), start)
+    skipping = False
+    depth = lost = 0
+    last: Token | None = None
+    for token in tokens:
+        if skipping:
+            # Skip to where the broken statement ends, or to its block.
+            if depth or token.kind not in BOUNDARIES:
+                opens = token.kind in OPENERS and token.start not in report.unclosed
+                depth = max(0, depth + opens - (token.kind in CLOSERS))
+                lose(diagnostics, token)
+                lost = token.end
+                continue
+            skipping = False
+            machine.extend(BROKEN, lost)
+        if not machine.feed(token):
+            _report(machine, token, last, report)
+            if start == "hole":
+                return None
+            lose(diagnostics, token)
+            if not _recover(machine, token, diagnostics):
+                diagnostics.lost_files = True
+                return None
+            skipping = True
+            depth = 0
+            ends = token.kind in BOUNDARIES
+            lost = last.end if ends and last is not None else token.end
+            # Where a line ends in an operator, the next was meant to go on: it is part of the mistake.
+            if ends and not (token.kind == "_NL" and last is not None and last.kind in OPERATORS):
+                machine.extend(BROKEN, lost)
+                skipping = not machine.feed(token)
+        last = token
+    if skipping:
+        machine.extend(BROKEN, lost)
+    whole = machine.finish()
+    if whole is None:
+        end = last or Token(END, "", 0, 0)
+        _report(machine, end, None, report)
+        if start == "hole":
+            return None
+        if _recover(machine, end, diagnostics):
+            machine.extend(BROKEN, end.end)
+            whole = machine.finish()
+        if whole is None:
+            diagnostics.lost_files = True
+    return whole
+
+
+def _recover(machine: Machine, token: Token, diagnostics: Diagnostics) -> bool:
+    """Pop to a state that takes a broken statement, and feeds one. What follows a block on its line is taken for a
+    statement of its own; else the way back would lead into the block. `_read` extends it to all that is left out."""
+    start = token.start
+    if machine.top == "_RBRACE":
+        machine.feed(Token("_NL", "\n", start, start))
+    while not machine.takes(BROKEN):
+        value = machine.pop()
+        if value is None:
+            return False
+        start = lose(diagnostics, value, start)
+    return machine.feed(Token(BROKEN, "", start, start))
+
+
+def lose(diagnostics: Diagnostics, value: Branch | Token, start: int | None = None) -> int:
+    """Note the names in what is left out, and return the first place of it, or `start` where that is before."""
+    first = value.start if start is None else start
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Branch):
+            waiting.extend(item.children)
+            continue
+        first = min(first, item.start)
+        if item.kind == "NAME":
+            diagnostics.lost_names.add(item.text)
+    return first
+
+
+def _version_at(text: str, place: int) -> str | None:
+    """Return the version that stands around a place without its quotation marks.
+
+    >>> _version_at("benchmark quiz 1.2.0 {", 19), _version_at("score a = 1 2", 12)
+    ('1.2.0', None)
+    """
+    line = text[text.rfind("\n", 0, place) + 1 :]
+    at = place - (len(text) - len(line))
+    return next(
+        (each[0] for each in VERSION.finditer(line.partition("\n")[0]) if each.start() <= at < each.end()), None
+    )
+
+
+def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxReport) -> None:
+    span = report.place(token.start, token.end)
+    source, start = span.source, span.start
+    line = source.position(start)[0]
+    ends = token.kind in ("_NL", "_LBRACE", "_RBRACE")
+    if report.slipped and ends:
+        return
+    report.look_through(source)
+    if line in report.lines:  # one syntax error a line: the rest follow from the first
+        return
+    if ends and report.unpaired is not None and report.unpaired <= start:
+        return
+    found = "the line ends too early" if token.kind == "_NL" else f"`{token.text}` does not fit here"
+    expected = sorted({HUMAN[name] for name in machine.expected() if name in HUMAN})
+    help_ = f"expected {' or '.join(expected)}" if 0 < len(expected) <= 3 else None
+    if token.kind == "_NL" and last is not None and last.kind in OPERATORS:
+        found = f"a line cannot end in `{last.text}`"
+        help_ = "go on on this line, or put the whole expression in brackets"
+    if token.kind == "NUMBER" and token.text.startswith("-"):
+        help_ = f"for a difference write a space after the minus: `- {token.text[1:]}`"
+    if last is not None and last.kind == "NAME" and token.text == ":":
+        after = FOLLOWING.match(source.text, span.end)
+        shown = f"{last.text} {after[1]}" if after is not None else f"{last.text} …"
+        help_ = f"write names and values side by side, without a colon: `{shown}`"
+    if last is not None and last.kind == "_RBRACE" and token.kind == "NAME" and not machine.is_inside("_LANGLE"):
+        help_ = f"a block ends its statement: write `{token.text}` before the `{{`, or on a line of its own"
+    if token.kind == "NUMBER" and (version := _version_at(source.text, start)) is not None:
+        help_ = f'write a version in quotation marks: `"{version}"`'
+    if last is not None and last.kind == "EQUALS" and token.kind in ("GT", "LT"):
+        help_ = f"did you mean `{token.text}=`?"
+    report.diagnostics.error(report.code, found, span, help=help_)
+
+
+ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
+
+
+def read_string(span: Span, raw: str, diagnostics: Diagnostics) -> Text:
+    """Return the text of a `"one line"` literal, escapes resolved."""
+    first, last = 1, len(raw) - 1
+    parts: list[str] = []
+    indexes, places = [0], [span.low + 1]
+    length = 0
+    while (escape := raw.find("\\", first, last)) >= 0:
+        escaped = raw[escape + 1]
+        if escaped not in ESCAPES:
+            place = Span(span.anchor, span.low + escape, span.low + escape + 2)
+            diagnostics.error("E0105", f"unknown escape `\\{escaped}`", place, help='write \\n, \\t, \\" or \\\\')
+        parts += [raw[first:escape], ESCAPES.get(escaped, escaped)]
+        length += escape - first + 1
+        first = escape + 2
+        indexes.append(length)
+        places.append(span.low + first)
+    parts.append(raw[first:last])
+    return Text(span, "".join(parts), Offsets(span.anchor, tuple(indexes), tuple(places)))
+
+
+def read_text(span: Span, raw: str) -> Text:
+    """Return the text of a triple-quoted literal: first line break dropped, common indent removed, trailing line
+    dropped."""
+    body, start = raw[3:-3], span.low + 3
+    lines: list[tuple[int, str]] = []
+    for line in body.split("\n"):
+        lines.append((start, line.removesuffix("\r")))
+        start += len(line) + 1
+    if len(lines) > 1 and not lines[0][1].strip():
+        lines = lines[1:]
+    if len(lines) > 1 and not lines[-1][1].strip():
+        lines = lines[:-1]
+    indent = min((len(line) - len(line.lstrip()) for _, line in lines if line.strip()), default=0)
+    kept: list[str] = []
+    indexes: list[int] = []
+    places: list[int] = []
+    length = 0
+    for number, (place, line) in enumerate(lines):
+        if number:  # the line break before
+            indexes.append(length)
+            places.append(place - 1)
+            length += 1
+        indexes.append(length)
+        places.append(place + indent)
+        kept.append(line[indent:] if line.strip() else "")
+        length += len(kept[-1])
+    indexes.append(length)
+    places.append(span.high - 3)
+    return Text(span, "\n".join(kept), Offsets(span.anchor, tuple(indexes), tuple(places)))
+
+
+class Builder:
+    """Builds the nodes of one piece. `place` gives the span of a stretch of it."""
+
+    def __init__(self, place: Place, diagnostics: Diagnostics) -> None:
+        self.place = place
+        self.diagnostics = diagnostics
+
+    def line(self, branch: Branch) -> Line:
+        """Return the entries of a line."""
+        return Line(self._span(branch), tuple(self._entry(entry) for entry in branch.branches()))
+
+    def elements(self, branch: Branch) -> tuple[Syntax, ...]:
+        """Return the elements of a placeholder."""
+        return tuple(self.expression(child) for child in branch.children)
+
+    def _span(self, node: Branch | Token) -> Span:
+        return self.place(node.start, node.end)
+
+    def _lines(self, children: Sequence[Branch | Token]) -> tuple[Line, ...]:
+        return tuple(self.line(line) for lines in children for line in _branch(lines).branches())
+
+    def _entry(self, branch: Branch) -> Entry:
+        elements: list[Syntax] = []
+        block: Block | None = None
+        broken = False
+        for child in branch.children:
+            if isinstance(child, Token) and child.kind == BROKEN:
+                broken = True
+            elif isinstance(child, Branch) and child.rule == "block":
+                block = Block(self._span(child), self._lines(child.children))
+            else:
+                elements.append(self.expression(child))
+        return Entry(self._span(branch), tuple(elements), block, broken)
+
+    def expression(self, node: Branch | Token) -> Syntax:
+        """Return the syntax of one element."""
+        span = self._span(node)
+        if isinstance(node, Token):
+            return self._token(span, node)
+        children = node.children
+        match node.rule:
+            case "binary" | "range" | "unary":
+                return self._operation(span, node.rule, children)
+            case "member":
+                return Member(span, self.expression(children[0]), self._name(children[1]))
+            case "call":
+                return CallExpr(span, self.expression(children[0]), self._arguments(children[1:], node.rule))
+            case "index":
+                return IndexExpr(span, self.expression(children[0]), self._arguments(children[1:], node.rule))
+            case "optional":
+                return OptionalExpr(span, self.expression(children[0]))
+            case "generic":
+                return Generic(span, self._name(children[0]), self.expression(children[1]))
+            case "group" | "items":
+                arguments = self._arguments(children, node.rule)
+                listed = node.rule == "items" or _has_trailing(children)
+                return Group(span, arguments, len(arguments) == 1 and listed)
+            case "record":
+                return Record(span, Block(span, self._lines(_branch(children[0]).children)))
+        raise AssertionError(f"no such rule: {node.rule}")
+
+    def _operation(self, span: Span, rule: str, children: Sequence[Branch | Token]) -> Syntax:
+        if rule == "range":
+            return RangeExpr(span, self.expression(children[0]), self.expression(children[1]))
+        if rule == "unary":
+            return UnaryExpr(span, _token(children[0]).text, self.expression(children[1]))
+        left, operator, right = children
+        name = " ".join(_token(operator).text.split())
+        return BinaryExpr(span, name, self.expression(left), self.expression(right))
+
+    def _token(self, span: Span, token: Token) -> Syntax:
+        match token.kind:
+            case "NAME":
+                return Name(span, token.text)
+            case "NUMBER":
+                return Number(span, self._number(span, token.text))
+            case "STRING":
+                return read_string(span, token.text, self.diagnostics)
+            case "TEXT":
+                return read_text(span, token.text)
+            case "TABLE_ROW":
+                return self._table_row(span, token.text)
+        return SymbolExpr(span, token.text)
+
+    def _number(self, span: Span, text: str) -> int | float:
+        value = float(text)
+        whole = not any(char in text for char in ".eE")
+        if in_bounds(value) and (not whole or abs(int(text)) < 2**63):
+            return int(text) if whole else value
+        help_ = f"the largest whole number is {2**63 - 1}, and the largest of any other 1e70"
+        self.diagnostics.error("E0101", "this number is too large", span, help=help_)
+        return 1
+
+    def _table_row(self, span: Span, row: str) -> TableRow:
+        cells: list[Name] = []
+        offset = span.low + 1
+        for cell in row[1:-1].split("|"):
+            text = cell.strip()
+            start = offset + cell.find(text) if text else offset
+            cells.append(Name(Span(span.anchor, start, start + max(len(text), 1)), text))
+            offset += len(cell) + 1
+        return TableRow(span, tuple(cells))
+
+    def _name(self, node: Branch | Token) -> Name:
+        return Name(self._span(node), _token(node).text)
+
+    def _argument_name(self, node: Branch | Token, within: str) -> tuple[Name | None, Member | None]:
+        """Return the name before a colon, and the dotted name that it is, as a slice may have. A value of a choice may
+        need quotation marks."""
+        named = self.expression(node)
+        match named:
+            case Name():
+                return named, None
+            case Text(value=value):
+                return Name(named.span, value), None
+            case Member() if within == "index" and (path := dotted(named)) is not None:
+                return Name(named.span, path), named
+        span = named.span
+        written = span.source.text[span.start : span.end]
+        help_ = "write a name before the colon, or leave the colon out"
+        if isinstance(named, Member) and dotted(named) is not None:
+            help_ = f"a field stands before a colon in a slice of a measure only: `measure[{written}: value]`"
+        self.diagnostics.error("E0101", f"this is no name of an argument: `{written}`", span, help=help_)
+        return None, None
+
+    def _arguments(self, children: Sequence[Branch | Token], within: str) -> tuple[Argument, ...]:
+        arguments: list[Argument] = []
+        for args in children:
+            for arg in _branch(args).branches():
+                if arg.rule == "trailing":
+                    continue
+                parts = arg.children
+                is_named = arg.rule == "named_arg"
+                name, path = self._argument_name(parts[0], within) if is_named else (None, None)
+                if is_named and name is None:
+                    continue  # it was reported
+                elements = tuple(self.expression(part) for part in parts[1 if is_named else 0 :])
+                arguments.append(Argument(self._span(arg), name, elements, path))
+        return tuple(arguments)
+
+
+def dotted(syntax: Syntax) -> str | None:
+    """Return a dotted name as it is meant, without spaces; None of anything else."""
+    match syntax:
+        case Name(text=text):
+            return text
+        case Member(of=of, name=name):
+            before = dotted(of)
+            return None if before is None else f"{before}.{name.text}"
+    return None
+
+
+def _has_trailing(children: Sequence[Branch | Token]) -> bool:
+    """Return true if a comma stands after the last argument."""
+    return any(arg.rule == "trailing" for args in children for arg in _branch(args).branches())
+
+
+def _branch(node: Branch | Token) -> Branch:
+    assert isinstance(node, Branch)
+    return node
+
+
+def _token(node: Branch | Token) -> Token:
+    assert isinstance(node, Token)
+    return node
+
 
 DEEPEST = 96
 """How many levels a statement may have: a limit of JSON readers and of Python's stack, not of the language."""

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
-from tripos_compiler.language import Missing, Unavailable, evaluate
-from tripos_compiler.language.library import holds_json
-from tripos_compiler.language.replies.locales import DEFAULT
+from tripos_compiler.language.evaluation import Missing, Unavailable, evaluate
+from tripos_compiler.library.types import holds_json
 from tripos_compiler.plan import (
     Ask,
     Axis,
@@ -29,12 +28,14 @@ from tripos_compiler.plan import (
     read_likelihoods,
     told_probabilities,
 )
-from tripos_compiler.source import dataclass
-from tripos_runtime.asking.grading import grade_reader, grade_schema, grade_weigher, verdict_reader
-from tripos_runtime.asking.question import PreparedQuestion, Reader, ReadOutcome, Weigher, text_reader
-from tripos_runtime.asking.statuses import PARSE_FAILURE
-from tripos_runtime.models import Message
-from tripos_runtime.reading import read, schema_of
+from tripos_compiler.plan.outcomes import PARSE_FAILURE
+from tripos_compiler.replies.number_tokens import DEFAULT
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.judging import grade_reader, grade_schema, grade_weigher, verdict_reader
+from tripos_runtime.asking.questions import PreparedQuestion, Reader, ReadOutcome, Weigher, text_reader
+from tripos_runtime.models.base import Message
+from tripos_runtime.reading.schema import schema_of
+from tripos_runtime.reading.typed import read
 
 
 @dataclass

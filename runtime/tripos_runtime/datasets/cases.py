@@ -9,24 +9,23 @@ from dataclasses import field, replace
 from functools import cached_property, partial
 from typing import Any
 
-from tripos_compiler.language import (
+from tripos_compiler.language.contexts import (
     Clustering,
     Drawn,
     PlacedItem,
     RowClusters,
-    Unavailable,
     allowed_cells,
     draw_subsets,
-    evaluate,
     place_item,
 )
+from tripos_compiler.language.evaluation import Unavailable, evaluate
 from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, Subset, digest
-from tripos_compiler.source import DataError, dataclass
-from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.datasets.row_store import Origins
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.inputs import DataError
+from tripos_runtime.datasets.data_files import DataFolders
+from tripos_runtime.datasets.generated_rows import Origins
 from tripos_runtime.datasets.selection import Selection
-from tripos_runtime.datasets.slot_choice import Choice, chosen_slots, known_of, known_slots
-from tripos_runtime.datasets.slots import SlotSource
+from tripos_runtime.datasets.slots import Choice, SlotSource, chosen_slots, known_of, known_slots
 from tripos_runtime.datasets.sources import Origin, SourceRow, Sources
 from tripos_runtime.datasets.trust import Trust
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 
-from tripos_compiler.language import Drawn, expressions_of, scenario_under, select_treatments, subexpressions
+from tripos_compiler.language.contexts import Drawn, scenario_under, select_treatments
+from tripos_compiler.language.references import expressions_of, subexpressions
 from tripos_compiler.plan import Ask, Data, Plan, Retrieve, Scenario, Step, Subset, digest
-from tripos_compiler.source import dataclass
-from tripos_runtime.models import CodedError
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.models.base import CodedError
 
 
 @dataclass(frozen=True)

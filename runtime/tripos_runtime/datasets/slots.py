@@ -1,17 +1,26 @@
-"""Slots: the places that a made data set has for rows, known before anything is written into them."""
+"""Slots: the places that a made data set has for rows, known before anything is written into them.
+
+The needed slots of generated data sets: slots are chosen before anything is written into them.
+"""
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
-from tripos_compiler.language import Unavailable, allowed_cells, evaluate, expressions_of, item_id, subexpressions
-from tripos_compiler.plan import Axis, Data, Made, Plan, digest
-from tripos_compiler.source import dataclass
-from tripos_runtime.datasets.row_store import MadeData
+from tripos_compiler.language.contexts import allowed_cells
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.references import Look, expressions_of, find_looks, paths_in, subexpressions
+from tripos_compiler.language.rows import item_id
+from tripos_compiler.plan import Axis, Data, Expr, Made, Plan, Scenario, digest
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.datasets.generated_rows import MadeData
+from tripos_runtime.datasets.selection import Selection, data_of
 
 Values = Mapping[str, Any]
 
@@ -160,3 +169,207 @@ def _told_by(made: Made) -> set[str]:
 
 def _name_of(value: Any) -> str:
     return item_id(value) if isinstance(value, Mapping) else digest(["value", value])
+
+
+def slots_at(
+    looks: Iterable[Look],
+    made: Made,
+    slots: Iterable[RowSlot],
+    rows: Iterable[Mapping[str, Any]],
+    names: Mapping[str, Any],
+) -> frozenset[int] | None:
+    """Return the places of the slots that `looks` from these rows fall on; None where it cannot be told before they are
+    filled. `names` is what expressions see besides the row."""
+    looks = tuple(looks)
+    if any(look.at != made.alias for look in looks):
+        return None
+    wanted: set[str] = set()
+    for row in rows:
+        for look in looks:
+            try:
+                wanted.update(evaluate(look.points, {**names, look.alias: row}))
+            except Unavailable:
+                continue  # nothing is looked up for it
+    return frozenset(slot.place for slot in slots if slot.source in wanted)
+
+
+@dataclass
+class Choice:
+    """The needed slots of a run over `selection` needs of the made data sets."""
+
+    source: SlotSource
+    selection: Selection
+    unsure: set[str] = field(default_factory=set)
+    """The data sets of which nobody knows yet what all their rows will be."""
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The data sets that are needed, each after those that it is made from."""
+        source, done = self.source, dict[str, None]()
+
+        def visit(name: str) -> None:
+            made = source.by_name[name]
+            upstream = source.upstream(made)
+            for other in sorted(looked_into(made) & source.by_name.keys()):
+                visit(other)
+            if upstream is not None:
+                visit(upstream)
+            done[name] = None
+
+        for scenario in self._scenarios:
+            # What is looked into for rows that are made comes after those.
+            for name in sorted(self._needed_by(scenario), key=lambda name: (name in self.looked_at, name)):
+                visit(name)
+        return tuple(done)
+
+    def places(self, name: str) -> frozenset[int] | None:
+        """Return the places of the slots that are needed of a data set; `None`: all. Whatever it takes as values must
+        have been made; where something that it is made for cannot be listed before, all are needed."""
+        if name in self._whole:
+            return None
+        looked_at = self._places_looked_at(name)
+        if looked_at is None:
+            return None
+        found = looked_at
+        for scenario in self._scenarios:
+            if scenario.rows is not None and scenario.rows.dataset == name:
+                chosen = self.chosen(scenario)
+                if chosen is None:
+                    return None
+                found |= chosen
+        for other in self.order:
+            made = self.source.by_name[other]
+            if self.source.upstream(made) == name:
+                places = self.places(other) if self.source.is_listable(made) else None
+                if places is None:
+                    return None
+                every = self.source.slots(made)
+                found |= {slot.above for slot in every if slot.place in places and slot.above is not None}
+        return found
+
+    def chosen(self, scenario: Scenario) -> frozenset[int] | None:
+        """Return the places of the slots that a scenario runs over; `None`: all."""
+        selection = self.selection
+        if selection.limit is None and not selection.only and selection.drawn is None:
+            return None
+        return frozenset(slot.place for slot in chosen_slots(self.source, scenario, self.selection))
+
+    def counts(self) -> dict[str, int]:
+        """Return how many slots are needed of every data set, at most, as far as it is known before any is made."""
+        found: dict[str, int] = {}
+        for name in self.order:
+            made = self.source.by_name[name]
+            places = self.places(name) if self.source.is_listable(made) else None
+            found[name] = made.rows if places is None else len(places)
+        return found
+
+    @cached_property
+    def _scenarios(self) -> tuple[Scenario, ...]:
+        return self.selection.chosen(self.source.plan)
+
+    @cached_property
+    def _whole(self) -> frozenset[str]:
+        """The data sets that are taken as values, and not only looked into at some points."""
+        found = {name for scenario in self._scenarios for name in data_of(scenario)} - self.looked_at.keys()
+        return frozenset(found.union(*(looked_into(self.source.by_name[name]) for name in self.order)))
+
+    @cached_property
+    def looked_at(self) -> Mapping[str, tuple[tuple[Scenario, tuple[Look, ...]], ...]]:
+        """The data sets of which scenarios take nothing but what is at some points of their rows: where they look."""
+        found: dict[str, tuple[tuple[Scenario, tuple[Look, ...]], ...]] = {}
+        for name in self.source.by_name:
+            takers = [scenario for scenario in self._scenarios if name in data_of(scenario)]
+            looks = [(scenario, find_looks(scenario, name)) for scenario in takers]
+            known = tuple((scenario, each) for scenario, each in looks if each is not None)
+            if looks and len(known) == len(looks):
+                found[name] = known
+        return found
+
+    def _places_looked_at(self, name: str) -> frozenset[int] | None:
+        """Return the places of the slots that scenarios look into at points; `None`: all, since the points are not
+        known."""
+        found: frozenset[int] = frozenset()
+        made = self.source.by_name[name]
+        for scenario, looks in self.looked_at.get(name, ()):
+            assert scenario.rows is not None
+            over = scenario.rows.dataset
+            if over not in self.source.made.rows or over in self.unsure or not self.source.is_listable(made):
+                return None
+            chosen = self.chosen(scenario)
+            rows = (row.values for row in self.source.made.rows[over] if chosen is None or row.place in chosen)
+            at = slots_at(looks, made, self.source.slots(made), rows, self.source.names)
+            if at is None:
+                return None
+            found |= at
+        return found
+
+    def _needed_by(self, scenario: Scenario) -> set[str]:
+        rows = set() if scenario.rows is None else {scenario.rows.dataset}
+        return (data_of(scenario) | rows) & self.source.by_name.keys()
+
+
+def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -> Iterator[RowSlot]:
+    """Return the slots that a scenario runs over. A condition on what is yet to be written is taken to hold."""
+    assert scenario.rows is not None
+    made = source.by_name[scenario.rows.dataset]
+    every = (
+        slot
+        for slot in source.slots(made)
+        if selection.holds(scenario.name, slot.key) and _allowed(source, scenario, made, slot, selection)
+    )
+    if selection.limit is None:
+        return every
+    if selection.seed is None:
+        return islice(every, selection.limit)
+    drawn = heapq.nsmallest(selection.limit, every, key=lambda slot: digest([selection.seed, scenario.name, slot.key]))
+    return iter(sorted(drawn, key=lambda slot: slot.place))
+
+
+def known_slots(source: SlotSource, scenario: Scenario) -> Iterator[tuple[RowSlot, Mapping[str, Any]]]:
+    """Yield every slot of a scenario with what is known of its row before it is made."""
+    assert scenario.rows is not None
+    made = source.by_name[scenario.rows.dataset]
+    for slot in source.slots(made):
+        known = known_of(source, made, slot)
+        if _fits(source, scenario, known):
+            yield slot, known
+
+
+def _allowed(source: SlotSource, scenario: Scenario, made: Made, slot: RowSlot, selection: Selection) -> bool:
+    known = known_of(source, made, slot)
+    return selection.allows(known) and _fits(source, scenario, known)
+
+
+def _fits(source: SlotSource, scenario: Scenario, known: Mapping[str, Any]) -> bool:
+    """Return true if what is known of a row is as the scenario wants it. What is yet to be written is taken to be."""
+    rows = scenario.rows
+    if rows is None or rows.where is None or not _is_known(rows.where, rows.alias, known, source.axes):
+        return True
+    first = {axis: source.axes[axis].values[0].name for axis in scenario.axes}
+    try:
+        return bool(evaluate(rows.where, {**first, **known, rows.alias: known, **source.names}))
+    except Unavailable:
+        return False
+
+
+def known_of(source: SlotSource, made: Made, slot: RowSlot) -> dict[str, Any]:
+    """Return the fields of a row that are known before it is made: its axes, and what it takes from rows that are
+    read."""
+    if slot.above is not None:
+        upstream = source.upstream(made)
+        assert upstream is not None
+        above = source.slot_at(source.by_name[upstream], slot.above)
+        return {**known_of(source, source.by_name[upstream], above), **slot.cell}
+    taken = slot.source if isinstance(slot.source, Mapping) else {}
+    return {**taken, **slot.cell}
+
+
+def _is_known(where: Expr, alias: str, known: Mapping[str, Any], axes: Mapping[str, Axis]) -> bool:
+    """Return true if a condition can be told from what is known of a row before it is made."""
+    for path in paths_in(where):
+        if path[0] == alias:
+            if len(path) == 1 or path[1] not in known:
+                return False
+        elif path[0] not in known and path[0] not in axes:
+            return False
+    return True

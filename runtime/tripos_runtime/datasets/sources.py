@@ -12,26 +12,17 @@ from dataclasses import field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from tripos_compiler.language import (
-    DATA,
-    TREES,
-    Misfit,
-    NoValue,
-    Unavailable,
-    evaluate,
-    expressions_of,
-    item_id,
-    joined_trees,
-    names_in,
-    read_row,
-    read_tree,
-)
-from tripos_compiler.language.library import MediumKind, are_equal
+from tripos_compiler.language.evaluation import DATA, TREES, NoValue, Unavailable, evaluate
+from tripos_compiler.language.references import expressions_of, names_in
+from tripos_compiler.language.rows import Misfit, item_id, read_row
+from tripos_compiler.library.functions.trees import joined_trees, read_tree
+from tripos_compiler.library.media import MediumKind
+from tripos_compiler.library.types import are_equal
 from tripos_compiler.plan import Axis, Binary, Dataset, Expr, Plan, Shots, Tree, digest
-from tripos_compiler.source import DataError, FoundFile, dataclass
-from tripos_runtime.datasets.data_folders import DataFolders
-from tripos_runtime.datasets.files import dataset_files, files_of
-from tripos_runtime.datasets.row_store import MadeData, Origins
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.inputs import DataError, FoundFile
+from tripos_runtime.datasets.data_files import DataFolders, dataset_files, files_of
+from tripos_runtime.datasets.generated_rows import MadeData, Origins
 
 Value = TypeVar("Value")
 

@@ -5,7 +5,7 @@ One object is made for a command and handed to every place where a benchmark cro
 
 from __future__ import annotations
 
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 
 MIB, GIB = 2**20, 2**30
 CODE = "R0270"

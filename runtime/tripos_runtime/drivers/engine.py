@@ -3,13 +3,19 @@
 Nothing that was answered is asked again: what the ledger has is read from there. What arrives is in the ledger before
 anything else happens, so a run that is killed loses nothing. Memory does not grow with the run: cases are made and
 looked up in batches, and results leave with every flush.
+
+A share of a run: the cases that one of several processes takes, part after part, so that each is taken once.
+
+Parts are runs of neighbouring cases. They are claimed like pieces of work, and held on to until the process ends: what
+a process had that died is free again, and whoever takes it finds in the ledger what was answered before.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -17,21 +23,92 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.language import EvaluationStopped, RowClusters
-from tripos_compiler.language.library import with_functions
+from tripos_compiler.language.contexts import RowClusters
+from tripos_compiler.language.evaluation import EvaluationStopped
+from tripos_compiler.library.registry import with_functions
 from tripos_compiler.plan import Plan, digest
-from tripos_compiler.source import dataclass
-from tripos_runtime.asking import NO_OTHERS, CallCounters, Ledger, OtherReplies, Work
-from tripos_runtime.datasets import Case, CaseSource, Selection, SubsetTags, planned_calls
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.ledger import NO_OTHERS, Ledger, OtherReplies, Work
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.datasets.cases import Case, CaseSource, SubsetTags, planned_calls
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.drivers.encoding import Encoder
 from tripos_runtime.drivers.live import Live
 from tripos_runtime.drivers.lookup import BATCH, Lookup, Task, bound_treatments
-from tripos_runtime.drivers.prefix import LIVE, Ahead, CaseReader, OrderedCases, PrefixReader, Settler
-from tripos_runtime.drivers.share import Share
-from tripos_runtime.generate import DataMaker, origin_columns
-from tripos_runtime.program import Adoption, Here, Own, Shared, together
-from tripos_runtime.retrieval import Encoder, IndexStore
-from tripos_runtime.roles import RoleBinding
-from tripos_runtime.scheduling import Caller, Halted, Sleep, Stopped
+from tripos_runtime.drivers.sequential_stopping import LIVE, Ahead, CaseReader, OrderedCases, PrefixReader, Settler
+from tripos_runtime.generate.attempts import origin_columns
+from tripos_runtime.generate.maker import DataMaker
+from tripos_runtime.program.adoption import Adoption, Here, Own
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.retrieval import IndexStore
+from tripos_runtime.program.running import Shared, together
+from tripos_runtime.scheduling.budget import Halted
+from tripos_runtime.scheduling.calling import Caller
+from tripos_runtime.scheduling.endpoint import Sleep
+
+PARTS = 64
+"""The number of parts for each process: the last ones to be taken are small beside the whole."""
+
+Claim = Callable[[str], bool]
+
+
+@dataclass
+class Share:
+    """The parts of the run `run_id` that this process has, of `size` cases each."""
+
+    run_id: str
+    size: int
+    leads: bool
+    """True for the one process that makes data sets before the others go on."""
+    made: Callable[[], Awaitable[None]]
+    """Say that the data sets are made, or wait until another process has said so."""
+    rest: Callable[[], Awaitable[bool]]
+    """Say that nothing is left to take; true if there may be something again, false if the run is over."""
+    _held: set[int] = field(default_factory=set)
+    _seen: int = 0
+    """How many parts the run has, as far as it is known."""
+
+    def take(self, cases: Iterable[Case], claim: Claim) -> Iterator[Case]:
+        """Yield the cases of parts that nobody has, which are ours from then on."""
+        for number, part in self._parts(cases):
+            if number not in self._held and claim(self._key(number)):
+                self._held.add(number)
+                yield from part
+
+    def take_back(self, cases: Callable[[], Iterable[Case]], claim: Claim) -> Iterator[Case]:
+        """Yield the cases of parts that others had and let go of, as those do that die."""
+        free = {n for n in range(self._seen) if n not in self._held and claim(self._key(n))}
+        self._held |= free
+        return self._of(cases, free) if free else iter(())
+
+    def held(self, cases: Iterable[Case]) -> Iterator[Case]:
+        """Yield the cases of every part that is ours."""
+        for number, part in self._parts(cases):
+            if number in self._held:
+                yield from part
+
+    def _of(self, cases: Callable[[], Iterable[Case]], numbers: set[int]) -> Iterator[Case]:
+        for number, part in self._parts(cases()):
+            if number in numbers:
+                yield from part
+
+    def _parts(self, cases: Iterable[Case]) -> Iterator[tuple[int, Iterator[Case]]]:
+        for number, (_, part) in enumerate(itertools.groupby(enumerate(cases), lambda each: each[0] // self.size)):
+            self._seen = max(self._seen, number + 1)
+            yield number, (case for _, case in part)
+
+    def _key(self, number: int) -> str:
+        return f"part {self.run_id} {number}"
+
+
+def part_size(cases: int, processes: int) -> int:
+    """Return the number of cases of a part.
+
+    >>> part_size(20_000, 2), part_size(60, 2)
+    (157, 1)
+    """
+    return max(1, -(-cases // (PARTS * processes)))
+
 
 FLUSH_S = 2.0
 WAIT_S = 0.5
@@ -358,6 +435,3 @@ def new_run_id(now: datetime) -> str:
     """
     part = now.microsecond * 16**3 // 1_000_000
     return f"{now:%Y%m%d-%H%M%S}-{part:03x}{digest([now.isoformat(), time.perf_counter_ns()])[:1]}"
-
-
-__all__ = ["Engine", "Stopped", "item_row", "membership_row", "new_run_id", "work_name"]

@@ -1,34 +1,217 @@
-"""A prepared run: models for the roles, cases, budget, functions and lock, all settled before the first call."""
+"""The answers that are right most often, as baselines.
+
+A model that is asked does not see the gold, and must not. So `baseline/majority` is no model: before a run starts it is
+replaced by a constant for each question, namely the answer that is most often right over the whole data set. Which
+answers are right is taken from what scores and measures compare a reply with. `baseline/constant` is replaced by all of
+them, up to some number: then the best constant of each measure is among the models.
+
+A prepared run: models for the roles, cases, budget, functions and lock, all settled before the first call.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import field
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from tripos_compiler.plan import Plan, Settings
-from tripos_compiler.source import dataclass
-from tripos_runtime.asking.functions import NO_PROGRAMS, AllowedPrograms, Loaded, load_plugins
-from tripos_runtime.datasets import CaseSource, Selection, check_approved
-from tripos_runtime.models import Model
-from tripos_runtime.roles import (
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.references import names_in
+from tripos_compiler.plan import (
+    Aggregate,
+    Ask,
+    Binary,
+    Call,
+    ChoiceType,
+    Column,
+    Expr,
+    Formula,
+    Literal_,
+    Plan,
+    Scenario,
+    Score,
+    Settings,
+    Treatment,
+    Type,
+)
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.functions.calling import Loaded
+from tripos_runtime.asking.functions.plugins import load_plugins
+from tripos_runtime.asking.functions.settings import NO_PROGRAMS, AllowedPrograms
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection, check_approved
+from tripos_runtime.drivers.requirements import (
     Kinship,
-    RoleBinding,
     TakesMedium,
     UnknownSight,
     Untaken,
-    check_embedding,
     check_sight,
-    embedding_roles,
     kin,
     reply_lengths,
     unknown_sight,
     untaken,
-    with_majority,
 )
-from tripos_runtime.scheduling import Budget, Limits, check_bounds, check_prices
+from tripos_runtime.models.base import Model
+from tripos_runtime.models.baselines import ANSWERS, CONSTANT, MAJORITY
+from tripos_runtime.program.binding import BindingError, RoleBinding, check_embedding, embedding_roles
+from tripos_runtime.scheduling.budget import Budget, check_bounds, check_prices
+from tripos_runtime.scheduling.limits import Limits
+
+COMPARING = ("same_number", "exact")
+"""Functions that say whether two values are the same answer."""
+EXACT = 1e15
+"""Below it a whole number is told by its digits alone."""
+LONGEST = 40
+"""Characters of an answer that a constant can give."""
+MOST_ANSWERS = 12
+"""The right answers to a question that `baseline/constant` stands for, the most frequent ones; of numbers the median
+too."""
+
+
+def with_majority(binding: RoleBinding, plan: Plan, source: CaseSource, selection: Selection) -> RoleBinding:
+    """Return the binding with constants in place of `baseline/majority` and `baseline/constant`, if these are among the
+    compared models.
+
+    Raises `BindingError` R0236 where nothing says which answers are right.
+    """
+    models = binding.of(binding.compared)
+    if MAJORITY not in models and ANSWERS not in models:
+        return binding
+    counted = list(_right_answers(plan, source, selection))
+    constants = {
+        MAJORITY: [answer for counts in counted for answer in _most_frequent(counts)],
+        ANSWERS: [answer for counts in counted for answer in _candidates(counts)],
+    }
+    filled: list[str] = []
+    for model in models:
+        if model not in constants:
+            filled.append(model)
+        elif constants[model]:
+            filled += [CONSTANT + answer for answer in constants[model]]
+        else:
+            message = f"`{model}` has no answer: no score compares a reply with a field"
+            raise BindingError("R0236", message, f"give a constant of your own: `{CONSTANT}TEXT`")
+    return replace(binding, models={**binding.models, binding.compared: tuple(dict.fromkeys(filled))})
+
+
+def _right_answers(plan: Plan, source: CaseSource, selection: Selection) -> Iterator[Counter[str]]:
+    """Yield for each question of the chosen scenarios how often each answer is right, over the whole data set."""
+    for scenario in selection.chosen(plan):
+        golds = [(treatment, gold) for treatment in scenario.treatments for gold in _golds(plan, scenario, treatment)]
+        if not golds:
+            continue
+        counts: dict[int, Counter[str]] = {}
+        places = {id(gold): place for place, gold in _numbered(scenario, golds)}
+        for case in source.of(scenario, Selection()):
+            for _, gold in golds:
+                answer = _answer(gold, case.names)
+                if answer is not None:
+                    counts.setdefault(places[id(gold)], Counter())[answer] += 1
+        yield from counts.values()
+
+
+def _most_frequent(counts: Counter[str]) -> Iterator[str]:
+    """Yield the answer that is right most often, all of them where several are equally often. Of answers that each
+    occur once none is."""
+    most = max(counts.values())
+    if most > 1:
+        yield from (answer for answer, count in counts.items() if count == most)
+
+
+def _candidates(counts: Counter[str]) -> Iterator[str]:
+    """Yield the answers that are right most often, and of numbers the median, which is nearest to all on average.
+
+    >>> list(dict.fromkeys(_candidates(Counter({"1": 1, "2": 3, "10": 2, "30": 1}))))
+    ['2', '10', '1', '30']
+    >>> list(_candidates(Counter(str(each) for each in range(101))))[-1]
+    '50'
+    """
+    yield from (answer for answer, _ in counts.most_common(MOST_ANSWERS))
+    try:
+        numbers = sorted(counts.elements(), key=float)
+    except ValueError:
+        return
+    yield numbers[(len(numbers) - 1) // 2]
+
+
+def _numbered(scenario: Scenario, golds: list[tuple[Treatment, Expr]]) -> Iterator[tuple[int, Expr]]:
+    """Yield the golds by their place among those of their treatment: the same question under several arms is one."""
+    for treatment in scenario.treatments:
+        yield from enumerate(gold for other, gold in golds if other is treatment)
+
+
+def _golds(plan: Plan, scenario: Scenario, treatment: Treatment) -> list[Expr]:
+    """Return what replies are compared with in a treatment: expressions of the row alone."""
+    asks = {step.name for step in treatment.steps if isinstance(step, Ask)}
+    called = {step.name for step in treatment.steps if step.step in ("ask", "verdict", "converse", "retrieve")}
+    columns = {step.name: step.value for step in treatment.steps if isinstance(step, Column)}
+    returns = {step.name: step.returns for step in treatment.steps if isinstance(step, Ask)}
+    pairs = [pair for step in treatment.steps if isinstance(step, Score) for pair in _compared(step.value, returns)]
+    for aggregate in _aggregates(plan, scenario):
+        if len(aggregate.values) == 2 and all(name in columns for name in aggregate.values):
+            pairs.append((columns[aggregate.values[0]], columns[aggregate.values[1]]))
+    found: dict[str, Expr] = {}
+    for pair in pairs:
+        for said, gold in (pair, pair[::-1]):
+            if names_in(said) & asks and not names_in(gold) & called:
+                found.setdefault(gold.model_dump_json(), gold)
+    return list(found.values())
+
+
+def _compared(expr: Expr, returns: Mapping[str, Type | None]) -> list[tuple[Expr, Expr]]:
+    """Return the two sides of a comparison. Of `(reply == A) == gold` the reply and what it has to be: A, or where the
+    gold is false the other of two answers."""
+    match expr:
+        case (
+            Binary(operator="==", left=Binary(operator="==") as inner, right=gold)
+            | Binary(operator="==", left=gold, right=Binary(operator="==") as inner)
+        ) if names_in(inner) & returns.keys():
+            sides = ((inner.left, inner.right), (inner.right, inner.left))
+            return [
+                (said, Call(function="choose", args=(gold, answer, Literal_(value=_other(answer, returns[name])))))
+                for said, answer in sides
+                for name in sorted(names_in(said) & returns.keys())
+            ]
+        case Binary(operator="==", left=left, right=right):
+            return [(left, right)]
+        case Call(function=function, args=(one, other)) if function in COMPARING:
+            return [(one, other)]
+    return []
+
+
+def _other(answer: Expr, type_: Type | None) -> str | None:
+    """Of a choice between two the one that is not this answer."""
+    if not isinstance(type_, ChoiceType) or not isinstance(answer, Literal_) or len(type_.values) != 2:
+        return None
+    rest = [value for value in type_.values if value != answer.value]
+    return rest[0] if len(rest) == 1 else None
+
+
+def _aggregates(plan: Plan, scenario: Scenario) -> Iterator[Aggregate]:
+    waiting: list[object] = [measure.figure for measure in plan.measures if measure.scenario in (None, scenario.name)]
+    while waiting:
+        figure = waiting.pop()
+        match figure:
+            case Aggregate():
+                yield figure
+                waiting.append(figure.of)
+            case Formula(values=values):
+                waiting += values
+
+
+def _answer(gold: Expr, names: Mapping[str, Any]) -> str | None:
+    try:
+        value = evaluate(gold, names)
+    except (Unavailable, LookupError):  # Python functions are not loaded yet
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float | int):
+        return str(int(value)) if value == int(value) and abs(value) < EXACT else repr(value)
+    short = isinstance(value, str) and 0 < len(value) <= LONGEST and "\n" not in value
+    return value if short else None
 
 
 class HeldLock(Protocol):

@@ -12,39 +12,22 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tripos_compiler.language import Unavailable
-from tripos_compiler.plan import (
-    Ask,
-    Column,
-    Converse,
-    Plan,
-    Retrieve,
-    SampleList,
-    Scenario,
-    Score,
-    Treatment,
-    Verdict,
-)
-from tripos_runtime.asking import AGAIN, NOT_APPLICABLE, Answer, CallCounters, Ledger, Row, answer_of, recorded_answer
-from tripos_runtime.datasets import Case, Sources
-from tripos_runtime.drivers.results import CONDITIONS, Keeping
-from tripos_runtime.program import (
-    BoundTreatment,
-    Got,
-    Names,
-    Nearness,
-    Need,
-    ProgramValue,
-    ReplyNeed,
-    Scored,
-    Shared,
-    Unasked,
-    Unit,
-    UnitProgram,
-    World,
-    drive,
-)
-from tripos_runtime.roles import RoleBinding
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.plan import Ask, Column, Converse, Plan, Retrieve, SampleList, Scenario, Score, Treatment, Verdict
+from tripos_compiler.plan.outcomes import NOT_APPLICABLE, RETRIED_NEXT_RUN
+from tripos_runtime.asking.ledger import Ledger, Row
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.questions import Answer, recorded_answer
+from tripos_runtime.asking.replies import answer_of
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.drivers.live import CONDITIONS, Keeping
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.needs import Got, Nearness, Need, ProgramValue, ReplyNeed, Scored, Unasked, World, drive
+from tripos_runtime.program.running import Shared
+from tripos_runtime.program.steps import UnitProgram
+from tripos_runtime.program.units import BoundTreatment, Unit
+from tripos_runtime.program.values import Names
 
 Told = Mapping[str, Any]
 """Facts of a reply, as columns of `samples`: `reply`, the text, and any of `model_served`, `finish_reason`,
@@ -130,7 +113,7 @@ class Recorder:
     def _kept(self, table: str, names: set[str]) -> dict[str, str]:
         ids = sorted(names)
         found = zip(ids, self._ledger.statuses(table, ids), strict=True)
-        return {name: status for name, status in found if status is not None and status not in AGAIN}
+        return {name: status for name, status in found if status is not None and status not in RETRIED_NEXT_RUN}
 
 
 @dataclass

@@ -6,21 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from tripos_compiler.language import Unavailable, opening_text
-from tripos_compiler.language.library import transcript
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.language.rendering import opening_text
+from tripos_compiler.library.functions.dialogues import transcript
 from tripos_compiler.plan import Ask, Compare, Converse, Grade, Judging, Plan
-from tripos_compiler.source import dataclass
-from tripos_runtime.asking import (
-    NO_REPLY,
-    SENT_ANEW,
-    Answer,
-    Draft,
-    compared_worth,
-    condition_id,
-    dumps,
-    number_and_name,
-)
-from tripos_runtime.program import Compared, Conversation, Pair, Scored, StepCall, Talked, Unit
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.judging import compared_worth, number_and_name
+from tripos_runtime.asking.ledger import condition_id
+from tripos_runtime.asking.questions import NO_REPLY, SENT_ANEW, Answer, Draft, dumps
+from tripos_runtime.program.needs import Compared, Scored, Talked
+from tripos_runtime.program.units import Conversation, Pair, StepCall, Unit
 
 Row = dict[str, Any]
 SUMMED = ("attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s")

@@ -1,5 +1,1 @@
 """The forecast: what a run would reuse, ask and cost, before anything is asked."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,9 +8,9 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from tripos_compiler.plan import Settings
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.forecast.sizes import NO_SIZE, Saying, Size
-from tripos_runtime.program import Pair, StepCall, Unit
+from tripos_runtime.program.units import Pair, StepCall, Unit
 
 
 class Where(NamedTuple):

@@ -24,12 +24,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
 from tripos_compiler.plan import Ask, Converse, Judging, Settings
-from tripos_runtime.asking import PreparedQuestion
+from tripos_runtime.asking.questions import PreparedQuestion
 from tripos_runtime.forecast.call_outcomes import Fate, Where
 from tripos_runtime.forecast.reasons import History, Place, Usage
 from tripos_runtime.forecast.sizes import CountedPrompts, Saying, Size
-from tripos_runtime.models import Price
-from tripos_runtime.models.catalog import audio_extra_usd, tokens_of, uncounted
+from tripos_runtime.models.base import Price
+from tripos_runtime.models.prices import audio_extra_usd, tokens_of, uncounted
 
 NARROW, WIDE = 1 / 4, 1 / 1.5
 """Tokens that a character is, of an alphabet and of Chinese, where no kept prompt tells."""

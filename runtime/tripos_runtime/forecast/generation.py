@@ -8,16 +8,22 @@ from dataclasses import field
 from datetime import UTC, datetime
 from typing import Any
 
-from tripos_compiler.language import TREES, Missing, ParsedTree, Unavailable
+from tripos_compiler.language.evaluation import TREES, Missing, Unavailable
+from tripos_compiler.library.functions.trees import ParsedTree
 from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
-from tripos_compiler.source import dataclass
-from tripos_runtime.asking import PENDING, CallCounters
-from tripos_runtime.datasets import Case, CaseSource, RowSlot, Selection, looked_into
+from tripos_compiler.plan.outcomes import PENDING
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.datasets.cases import Case, CaseSource
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.datasets.slots import RowSlot, looked_into
 from tripos_runtime.forecast.call_outcomes import Fate
 from tripos_runtime.forecast.sizes import NO_SIZE, Known, Saying, Size, SizedPlaceholders, is_waiting
-from tripos_runtime.generate import DataMaker, MadeCall, MadeReply, Maker, NotAsked, Unlisted, place_of
-from tripos_runtime.program import Adoption
-from tripos_runtime.roles import RoleBinding
+from tripos_runtime.generate.attempts import place_of
+from tripos_runtime.generate.author import MadeCall, MadeReply, NotAsked
+from tripos_runtime.generate.maker import DataMaker, Maker, Unlisted
+from tripos_runtime.program.adoption import Adoption
+from tripos_runtime.program.binding import RoleBinding
 
 TOLD_AGAIN = 600
 """Characters that are added to what is sent for a further attempt, at the most, beside the reply that was refused."""

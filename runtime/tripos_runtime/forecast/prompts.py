@@ -9,20 +9,23 @@ from typing import Any, cast
 
 import orjson
 
-from tripos_compiler.language import Unavailable, evaluate, expressions_of, paths_in, subexpressions
-from tripos_compiler.language.library import with_functions
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.references import expressions_of, paths_in, subexpressions
+from tripos_compiler.library.registry import with_functions
 from tripos_compiler.plan import Ask, Converse, Data, Dataset, Judging, Made, Plan, Scenario, Verdict
-from tripos_runtime.asking import PENDING, Ledger, PreparedQuestion
-from tripos_runtime.datasets import Case, CaseSource, Selection
-from tripos_runtime.drivers import Lookup, bound_treatments
+from tripos_compiler.plan.outcomes import PENDING
+from tripos_runtime.asking.ledger import Ledger
+from tripos_runtime.asking.questions import PreparedQuestion
+from tripos_runtime.datasets.cases import Case, CaseSource
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.drivers.lookup import Lookup, bound_treatments
 from tripos_runtime.forecast.call_outcomes import Fate
-from tripos_runtime.forecast.driver import Foresight
-from tripos_runtime.forecast.prior_results import NothingKept
-from tripos_runtime.forecast.run_forecast import not_called
-from tripos_runtime.forecast.tables import arms_of
-from tripos_runtime.models import Message
-from tripos_runtime.program import ReplyNeed, TurnPrompt, World
-from tripos_runtime.roles import RoleBinding
+from tripos_runtime.forecast.driver import Foresight, NothingKept
+from tripos_runtime.forecast.run_forecast import arms_of, not_called
+from tripos_runtime.models.base import Message
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.needs import ReplyNeed, World
+from tripos_runtime.program.steps import TurnPrompt
 
 STAND_INS = ("mock/first", "mock/second")
 EMBEDDED = "input"

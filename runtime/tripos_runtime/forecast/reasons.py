@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple
 
 from pydantic import ValidationError
 
-from tripos_compiler.language.changes import renamed_from, reply_changes
+from tripos_compiler.language.plan_diff import renamed_from, reply_changes
 from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
 from tripos_runtime.forecast.call_outcomes import Foreseen
-from tripos_runtime.program import StepCall
+from tripos_runtime.program.units import StepCall
 
 
 @dataclass(frozen=True)

@@ -1,71 +1,233 @@
 """The forecast of a run: reuse, calls, their reasons, and their cost.
 
 The cases are gone through once, in batches, as a run does; memory does not grow with them.
+
+A forecast as a table: the calls of every step, by scenario, arm, role and model.
+
+The calls of a forecast as the table of a plan shows them, and how many calls one of them stands for.
+
+What is foreseen of a sample hangs on its row, its models and the replies that are kept, and never on its number. So
+where no reply to any step of a treatment is kept, its samples are all alike: its first sample stands for all, and each
+of its calls for as many as differ in name.
+
+The batches of a forecast: which calls form a level, how many batches a level takes, and when the last can end.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from tripos_compiler.language import Unavailable
-from tripos_compiler.language.library import with_functions
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.library.registry import with_functions
 from tripos_compiler.plan import (
     Ask,
     Compare,
     Converse,
     Grade,
     Judging,
+    Made,
     Plan,
     Retrieve,
+    SampleList,
     Scenario,
     Settings,
+    Step,
 )
-from tripos_runtime.asking import (
-    FAILED,
-    NO_OTHERS,
-    NOT_APPLICABLE,
-    NOT_ASKED,
-    PENDING,
-    Ledger,
-    OtherReplies,
-    PreparedQuestion,
-    Row,
-)
-from tripos_runtime.datasets import Case, CaseSource, Selection
-from tripos_runtime.drivers import Lookup, bound_treatments
+from tripos_compiler.plan.outcomes import NOT_APPLICABLE, NOT_ASKED, PENDING, PROVIDER_ERROR
+from tripos_runtime.asking.ledger import NO_OTHERS, Ledger, OtherReplies, Row, TakenCounts
+from tripos_runtime.asking.questions import PreparedQuestion
+from tripos_runtime.datasets.cases import Case, CaseSource, Planned
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.drivers.lookup import MOST_UNITS, Lookup, bound_treatments
 from tripos_runtime.forecast.call_outcomes import OPEN, Fate, Foreseen, Where
-from tripos_runtime.forecast.driver import Foresight
-from tripos_runtime.forecast.estimates import estimates
+from tripos_runtime.forecast.driver import ForeseenVectors, Foresight, Kept, is_read
+from tripos_runtime.forecast.estimates import Estimate, EstimateSpan, Load, estimates
 from tripos_runtime.forecast.generation import foresee_making
-from tripos_runtime.forecast.lines import Forecast, ForecastLine
-from tripos_runtime.forecast.prior_results import Kept, is_read
-from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reasons
+from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reason, Reasons
 from tripos_runtime.forecast.sizes import NO_SIZE, Size, is_waiting
-from tripos_runtime.forecast.tables import alike, arms_of, times
-from tripos_runtime.forecast.vectors import ForeseenVectors
-from tripos_runtime.models import Price
-from tripos_runtime.program import (
-    Adoptable,
-    Adoption,
+from tripos_runtime.generate.attempts import place_of
+from tripos_runtime.models.base import Price
+from tripos_runtime.program.adoption import Adoptable, Adoption, Own
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.needs import World
+from tripos_runtime.program.units import (
     BoundTreatment,
-    Names,
-    Own,
     Pair,
     StepCall,
     Unit,
-    World,
     calls_of,
     lasting,
     most_turns,
     pairs_of,
     parts,
+    speaker_of,
     split,
 )
-from tripos_runtime.roles import RoleBinding
+from tripos_runtime.program.values import Names
+
+
+@dataclass
+class ForecastLine:
+    """The calls of one place: those `reused`, those that are `ruled_out`, and the `load` of those that are made or may
+    be. Of these `failed` counts those that failed before, by the code of the error."""
+
+    reused: int = 0
+    ruled_out: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    load: Load = field(default_factory=Load)
+
+    @property
+    def certain(self) -> int:
+        """The calls that are made for sure."""
+        return self.load.calls[Fate.CERTAIN]
+
+    @property
+    def perhaps(self) -> int:
+        """The calls that depend on replies, or rows, which are not there."""
+        return self.load.calls.total() - self.certain
+
+    @property
+    def most(self) -> int:
+        """The calls that are made at the most."""
+        return self.certain + self.perhaps
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The forecast of a run. `lines` are in the order of the plan; `scores` counts those that are taken anew from
+    replies that are kept. `estimates` says what calls take, `reasons` why they are made, the most frequent first."""
+
+    lines: Mapping[Where, ForecastLine]
+    estimates: Mapping[Where, Estimate]
+    reasons: tuple[Reason, ...]
+    items: Mapping[str, int]
+    scores: int
+    unpriced: tuple[str, ...]
+    """The models of calls whose price is not known."""
+    unmade: Mapping[str, int] = field(default_factory=dict)
+    """How many items of a scenario are yet to be made, at the most."""
+    taken: TakenCounts = field(default_factory=TakenCounts)
+    """Of the reused calls those whose reply is found in another store."""
+
+    @property
+    def reused(self) -> int:
+        """The calls that an earlier run made."""
+        return sum(line.reused for line in self.lines.values())
+
+    @property
+    def certain(self) -> int:
+        """The calls that are made for sure."""
+        return sum(line.certain for line in self.lines.values())
+
+    @property
+    def perhaps(self) -> int:
+        """The calls that depend on replies which are not there."""
+        return sum(line.perhaps for line in self.lines.values())
+
+    @property
+    def total(self) -> Estimate:
+        """Return what all calls take."""
+        return Estimate.of_all(self.estimates.values())
+
+
+def planned(found: Forecast, plan: Plan) -> list[Planned]:
+    """Return the calls of every step as a forecast has them, those that are kept included: what the table of a plan
+    shows where it is known who fills the roles, and what a store has."""
+    arms = {
+        (scenario.name, name, arms_in_words(each, scenario)): each
+        for scenario in plan.scenarios
+        for (name, _), each in treatments_sharing(scenario).items()
+    }
+    made = {title: each.name for each in plan.made for title in _titles(each)}
+    counted: dict[tuple[str, str, str, str], Planned] = {}
+    for where, line in found.lines.items():
+        place = made.get((where.scenario, where.step), where.scenario)
+        step = where.step.rpartition(".")[2] if place != where.scenario else where.step
+        before = counted.get(where[:4], Planned(place, step, where.role, (), 0, 0, 0))
+        least, likely = line.reused + line.certain, line.load.calls[Fate.LIKELY] + line.load.calls[Fate.PERHAPS]
+        counted[where[:4]] = replace(
+            before,
+            arms=tuple(arms.get((where.scenario, where.step, where.arm), ())) if where.arm else (),
+            least=before.least + least,
+            calls=before.calls + least + likely,
+            most=before.most + line.reused + line.most,
+        )
+    return list(counted.values())
+
+
+def _titles(made: Made) -> Iterator[tuple[str, str]]:
+    """Yield what the steps of a data set that is made are called in a forecast, with their place."""
+    own = made.name.rpartition(".")[2]
+    for step in (own, *(f"{own}.{ask.name}" for ask in made.asks)):
+        yield place_of(made), step
+
+
+def arms_of(scenario: Scenario) -> dict[tuple[str, str], str]:
+    """Return which treatments share a step, in words, by its name and fingerprint; empty for all of them."""
+    return {key: arms_in_words(arms, scenario) for key, arms in treatments_sharing(scenario).items()}
+
+
+def treatments_sharing(scenario: Scenario) -> dict[tuple[str, str], list[dict[str, str]]]:
+    """Return the treatments that share a step, by its name and fingerprint."""
+    found: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for treatment in scenario.treatments:
+        for step in treatment.steps:
+            found.setdefault((step.name, step.fingerprint), []).append(treatment.arms)
+    return found
+
+
+def arms_in_words(shared: Sequence[Mapping[str, str]], scenario: Scenario) -> str:
+    """Return the treatments that share a step, by the values of their arms; empty for all of them."""
+    if len(shared) == len(scenario.treatments):
+        return ""
+    told: list[str] = []
+    for arm in scenario.arms:
+        values = dict.fromkeys(one[arm] for one in shared)
+        if len(values) < len({treatment.arms[arm] for treatment in scenario.treatments}):
+            told.append(f"{arm} {', '.join(values)}")
+    return "; ".join(told)
+
+
+def times(bound: BoundTreatment, step: Step) -> int:
+    """Return how many calls of a step one call stands for, for a row and model: a sample of an ask that builds on a
+    conversation is another one where either is."""
+    steps = {each.name: each for each in bound.treatment.steps if isinstance(each, Ask | Converse)}
+    needs = step.judged if isinstance(step, Judging) else step.needs
+    counts = [steps[name].samples for name in needs if name in steps]
+    if isinstance(step, Ask | Converse):
+        counts.append(step.samples)
+    return min(bound.samples, math.lcm(*counts))
+
+
+def alike(treatments: Iterable[BoundTreatment], held: Collection[str]) -> set[BoundTreatment]:
+    """Return the treatments of a scenario whose samples are alike, where something of the fingerprints `held` is kept.
+    A treatment is none of them where it shares a step with one that is not, so that each call is counted in one way."""
+    every = {bound: _counts(bound) for bound in treatments}
+    counts: dict[str, set[int]] = {}
+    for one in every.values():
+        for print_, number in one.items():
+            counts.setdefault(print_, set()).add(number)
+    parted = {*held, *(print_ for print_, numbers in counts.items() if len(numbers) > 1)}
+    for bound, one in every.items():
+        listed = any(isinstance(step, SampleList) for step in bound.treatment.steps)
+        if bound.compares or listed or any(bound.retrieved.values()):  # each sample is compared, or found, by itself
+            parted |= one.keys()
+    while left := [bound for bound, one in every.items() if not parted.isdisjoint(one)]:
+        parted.update(*(every.pop(bound) for bound in left))
+    return {bound for bound in every if bound.samples > 1}
+
+
+def _counts(bound: BoundTreatment) -> dict[str, int]:
+    """Return how many results one stands for, by the fingerprint of the step, and of what its judges are asked."""
+    steps = bound.treatment.steps
+    prints = {print_: step for step in steps for print_ in (step.fingerprint, getattr(step, "judgement", "")) if print_}
+    return {print_: times(bound, step) for print_, step in prints.items()}
+
 
 TABLES = ("samples", "turns", "judgements", "scores", "comparisons", "conditions")
 
@@ -228,7 +390,7 @@ class _Watcher:
             rows |= self._rows("samples", {talk.name for talk in talks} & kept.keys())
             rows |= self._rows("turns", {name for talk in talks for name in talk.turns} & kept.keys())
             calls = {c.name: c for u in todo for c in u.calls} | {c.name: c for talk in talks for c in calls_of(talk)}
-            codes = self._codes({name: call for name, call in calls.items() if known.get(name) == FAILED})
+            codes = self._codes({name: call for name, call in calls.items() if known.get(name) == PROVIDER_ERROR})
             for (case, units, pairs), open_ in zip(found, left, strict=True):
                 if open_:
                     self._count(case, units, pairs, kept, rows, codes)
@@ -399,3 +561,174 @@ def not_called(name: str) -> Callable[..., Any]:
         raise Unavailable(f"the function `{name}`", PENDING)
 
     return function
+
+
+WINDOW_H = 24
+"""Providers answer a batch, or let it expire, within so many hours."""
+BYTES = 2
+"""Bytes of a token at the most, as the bound of a prompt counts tokens: one for 2 characters of an alphabet."""
+LINE = 700
+"""Bytes of a request beside its messages: its name, and its settings."""
+
+Limits = tuple[int, int]
+"""The most requests of a batch, and the most bytes."""
+
+
+@dataclass(frozen=True)
+class LevelBatches:
+    """The batches of one model at one level, with the calls in them, from the least to the most, and their cost."""
+
+    level: int
+    model: str
+    least: int
+    most: int
+    batches: int
+    cost_usd: EstimateSpan | None
+    live_usd: float | None
+    """The expected cost of the same calls, made live."""
+
+    @property
+    def provider(self) -> str:
+        """Return who answers."""
+        return self.model.partition("/")[0]
+
+
+@dataclass(frozen=True)
+class BatchForecast:
+    """The batches of a run, provider by provider, and then by level. `live` counts the calls that are made beside them,
+    at the most; `rounds` says how often the levels are gone through, as a run holds only so many units at once."""
+
+    batches: tuple[LevelBatches, ...]
+    live: int
+    rounds: int
+
+    @property
+    def levels(self) -> int:
+        """Return how many batches follow each other, if no request is asked again."""
+        return max((each.level for each in self.batches), default=0) * self.rounds
+
+    def to_json(self) -> dict[str, Any]:
+        """Return JSON values: the batches of each `level` and model, by provider, and `latest_hours` until the last has
+        ended, if no request is asked again."""
+        return {
+            "batches": [
+                {
+                    "provider": each.provider,
+                    "level": each.level,
+                    "model": each.model,
+                    "at_least": each.least,
+                    "at_most": each.most,
+                    "batches": each.batches,
+                    "cost_usd": None if each.cost_usd is None else each.cost_usd.to_json(6),
+                    "live_usd": None if each.live_usd is None else round(each.live_usd, 6),
+                }
+                for each in self.batches
+            ],
+            "levels": self.levels,
+            "latest_hours": self.latest_h,
+            "live_calls": self.live,
+        }
+
+    @property
+    def latest_h(self) -> int:
+        """Return after how many hours the last batch has ended at the latest, if no request is asked again."""
+        return self.levels * WINDOW_H
+
+
+def batch_forecast(
+    found: Forecast,
+    plan: Plan,
+    limits: Callable[[str], Limits | None],
+    factor: Callable[[str, float, float], float | None],
+) -> BatchForecast:
+    """Return the batches of a forecast. `limits` are those of a batch of a model, `None` where it is asked live.
+    `factor` is how many times as much a call of a model costs live, by its tokens in and out, if that is known."""
+    asked = {where: line for where, line in found.lines.items() if line.most}
+    batched = {where.role for where in asked if limits(where.model) is not None}
+    keys = dict.fromkeys((where.scenario, where.step) for where in asked if where.role in batched)
+    places = dict(_levels(plan, keys, batched))
+    parts: dict[tuple[int, str], list[tuple[int, int, Estimate]]] = {}
+    live = 0
+    for where, line in asked.items():
+        if limits(where.model) is None:
+            live += line.most
+            continue
+        levels = places.get((where.scenario, where.step, where.role)) or places[where.scenario, where.step, ""]
+        estimate = found.estimates.get(where, Estimate())
+        for share, level in enumerate(levels):
+            least, most = (_share(count, share, len(levels)) for count in (line.certain, line.most))
+            parts.setdefault((level, where.model), []).append((least, most, _part(estimate, len(levels))))
+    first = sum(most for (level, _), own in parts.items() if level == 1 for _, most, _ in own)
+    rounds = max(1, math.ceil(first / MOST_UNITS))
+    rows = []
+    for (level, model), own in parts.items():
+        total = Estimate.of_all([estimate for _, _, estimate in own])
+        least, most = sum(each[0] for each in own), sum(each[1] for each in own)
+        cost, live_usd = total.cost_usd, None
+        if cost is not None and (calls := total.calls.expected):
+            times = factor(model, total.tokens_in.expected / calls, total.tokens_out.expected / calls)
+            live_usd = None if times is None else cost.expected * times
+        room = limits(model)
+        assert room is not None
+        batches = max(rounds, _batches(most, total, room))
+        rows.append(LevelBatches(level, model, least, most, batches, cost, live_usd))
+    rows.sort(key=lambda each: (each.provider, each.level, each.model))
+    return BatchForecast(tuple(rows), live, rounds)
+
+
+def _levels(
+    plan: Plan, asked: Collection[tuple[str, str]], batched: Collection[str]
+) -> Iterator[tuple[tuple[str, str, str], tuple[int, ...]]]:
+    """Yield the levels of each step that is asked, by its place, its name, and the role where it is a conversation. A
+    step whose replies are kept, or that is asked live, takes no level. Those that make data sets come first, one after
+    another."""
+    steps = {(each.name, step.name) for each in plan.scenarios for way in each.treatments for step in way.steps}
+    made = [key for key in asked if key not in steps]
+    yield from (((*key, ""), (level,)) for level, key in enumerate(made, 1))
+    for scenario in plan.scenarios:
+        found: dict[tuple[str, str], tuple[int, ...]] = {}
+        for treatment in scenario.treatments:
+            depths: dict[str, int] = {}
+            for step in treatment.steps:
+                depth = max((depths.get(name, 0) for name in getattr(step, "needs", ())), default=0) or len(made)
+                if (scenario.name, step.name) in asked:
+                    for role, levels in _of_step(step, depth, batched):
+                        found[step.name, role] = max(found.get((step.name, role), ()), levels)
+                        depth = max(depth, *levels)
+                depths[step.name] = depth
+        yield from (((scenario.name, *key), levels) for key, levels in found.items())
+
+
+def _of_step(step: Any, depth: int, batched: Collection[str]) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the levels of a step after so many others; of a conversation those of each role that speaks in batches."""
+    if not isinstance(step, Converse):
+        yield "", (depth + 1,)
+        return
+    turns: dict[str, list[int]] = {}
+    for turn in range(1, step.limit + 1):
+        role = speaker_of(step, turn)
+        if role in batched:
+            depth += 1
+            turns.setdefault(role, []).append(depth)
+    yield from ((role, tuple(levels)) for role, levels in turns.items())
+
+
+def _share(count: int, part: int, of: int) -> int:
+    return count // of + (part < count % of)
+
+
+def _part(estimate: Estimate, of: int) -> Estimate:
+    if of == 1:
+        return estimate
+    cost = None if estimate.cost_usd is None else estimate.cost_usd.times(1 / of)
+    calls, tokens_in, tokens_out = (
+        span.times(1 / of) for span in (estimate.calls, estimate.tokens_in, estimate.tokens_out)
+    )
+    return Estimate(calls, tokens_in, tokens_out, cost)
+
+
+def _batches(calls: int, total: Estimate, limits: Limits) -> int:
+    """Return how many batches so many calls take: by their number, and by the bytes of their prompts."""
+    most_lines, most_bytes = limits
+    tokens = total.tokens_in.high if math.isfinite(total.tokens_in.high) else total.tokens_in.expected
+    return max(1, math.ceil(calls / most_lines), math.ceil((BYTES * tokens + LINE * calls) / most_bytes))

@@ -1,18 +1,55 @@
-"""One attempt at a row: the role that writes it, walks, computed fields, and those who look at it."""
+"""One attempt at a row: the role that writes it, walks, computed fields, and those who look at it.
+
+After which step of making a row each of its conditions can be told.
+
+Nobody is asked to verify a row that is rejected all the same, so a condition is looked at as soon as it can be.
+
+Descends a tree level by level: a role chooses among the branches of every node that is reached.
+
+Rows that are too near to others: to accepted rows in what must be `unique`, and to texts that they must be
+`distinct` from, which nobody who makes them is shown.
+
+Results of slots, as rows of tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any, assert_never
 
-from tripos_compiler.language import TREES, Placeholders, Unavailable, evaluate
-from tripos_compiler.language.library import unmarked
-from tripos_compiler.plan import Ask, Derived, Made, Verify, Walk, digest
-from tripos_compiler.source import dataclass
-from tripos_runtime.asking import AGAIN, OK, REFUSED, TRUNCATED, PreparedQuestion, Questions, messages
-from tripos_runtime.datasets import Reason, Rejection, RowSlot, Sources, looked_into, note, one_of_several
+from tripos_compiler.language.evaluation import TREES, Unavailable, evaluate
+from tripos_compiler.language.near_duplicates import NearTexts, letters_and_digits
+from tripos_compiler.language.references import paths_in, without_reveal
+from tripos_compiler.language.rendering import Placeholders
+from tripos_compiler.library.functions.trees import BETWEEN
+from tripos_compiler.library.media import unmarked
+from tripos_compiler.plan import (
+    Ask,
+    ChoiceType,
+    Data,
+    Derived,
+    Distinct,
+    Expr,
+    Made,
+    RecordType,
+    SetType,
+    Type,
+    Verify,
+    Walk,
+    digest,
+)
+from tripos_compiler.plan.outcomes import OK, PARSE_FAILURE, REFUSED, RETRIED_NEXT_RUN, TRUNCATED
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.ledger import Ledger
+from tripos_runtime.asking.plan_questions import Questions
+from tripos_runtime.asking.prompts import messages
+from tripos_runtime.asking.questions import PreparedQuestion, ReadOutcome, dumps
+from tripos_runtime.datasets.generated_rows import Origins, Reason, Rejection, note, one_of_several
+from tripos_runtime.datasets.slots import RowSlot, looked_into
+from tripos_runtime.datasets.sources import Sources
 from tripos_runtime.generate.author import (
     Asker,
     LedgerEntries,
@@ -22,12 +59,341 @@ from tripos_runtime.generate.author import (
     NotAsked,
     PlannedCalls,
 )
-from tripos_runtime.generate.check_schedule import Due
-from tripos_runtime.generate.duplicates import Others
-from tripos_runtime.generate.outcomes import place_of
-from tripos_runtime.generate.walks import Path, among, below, node_at, walk
-from tripos_runtime.models import Message
-from tripos_runtime.roles import RoleBinding, makers_of, making_binding
+from tripos_runtime.models.base import Message
+from tripos_runtime.program.binding import RoleBinding, makers_of, making_binding
+from tripos_runtime.reading.schema import schema_of
+
+
+@dataclass(frozen=True)
+class Due:
+    """By the number of the step after which it can be told, 0 before the first: what is `required`, with its number,
+    and the numbers of what a row is `compared` with for `distinct`."""
+
+    required: Mapping[int, tuple[tuple[int, Expr], ...]]
+    compared: Mapping[int, tuple[int, ...]]
+
+    @classmethod
+    def of(cls, made: Made) -> Due:
+        """Return what is due of the rows of a data set."""
+        required: dict[int, list[tuple[int, Expr]]] = {}
+        compared: dict[int, list[int]] = {}
+        for number, expr in enumerate(made.require, 1):
+            required.setdefault(_after(made, expr), []).append((number, expr))
+        for number, distinct in enumerate(made.distinct, 1):
+            compared.setdefault(_after(made, distinct.value), []).append(number)
+        return cls(
+            {step: tuple(exprs) for step, exprs in required.items()},
+            {step: tuple(numbers) for step, numbers in compared.items()},
+        )
+
+
+def _after(made: Made, expr: Expr) -> int:
+    """Return the number of the step after which all that an expression speaks of is there."""
+    own, late = made.name.rpartition(".")[2], _late(made)
+    after = [
+        len(made.steps) if len(path) == 1 else late.get(path[1], 0) for path in paths_in(expr) if path[0] == own
+    ]  # fmt: skip
+    return max(after, default=0)
+
+
+def _late(made: Made) -> Mapping[str, int]:
+    """Return the fields of the row by the number of the step that makes them."""
+    late: dict[str, int] = {}
+    for number, step in enumerate(made.steps, 1):
+        match step:
+            case Ask(returns=returns):
+                fields = returns.fields if returns is not None and returns.kind == "record" else ()
+                late |= dict.fromkeys(fields, number)
+            case Walk() | Derived():
+                late[step.name] = number
+    return late
+
+
+Path = tuple[str, ...]
+Choose = Callable[[Path, list[str]], MakingProgram]
+"""Asks which of the branches at a node fit: its result are the answer and the name of the reply."""
+MOST_NAMED = 200
+"""Of more branches than that the schema of a reply does not name each: providers bound how long one may be."""
+MARKS = re.compile(r"^(?:[-*•·]|\(?\d{1,3}[.)、:])\s*")
+"""The marks that a list puts before its points."""
+
+
+@dataclass(frozen=True)
+class Walked:
+    """The paths that were chosen down to a leaf, in the order of the tree, and the names of the replies. `unknown`:
+    what was wrong with one of them, if any was."""
+
+    paths: tuple[str, ...]
+    replies: tuple[str, ...]
+    unknown: str | None = None
+
+
+def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> MakingProgram:
+    """Go down a tree from the node `start`, which is one of its; a leaf there is chosen without asking. All nodes of
+    one level are asked about at once; where a reply is of no use, no further level is. Its result is what was
+    `Walked`."""
+    level: list[Path] = [start] if below(tree, start) else []
+    ends: set[Path] = set() if level else {start}
+    names: list[str] = []
+    while level:
+        answers = yield [choose(path, list(below(tree, path))) for path in level]
+        further: list[Path] = []
+        for path, (answer, name) in zip(level, answers, strict=True):
+            names.append(name)
+            if answer.value is None:
+                return Walked((), tuple(names), str(answer.columns["error"]))
+            for branch in answer.value:
+                (further.append if below(tree, (*path, branch)) else ends.add)((*path, branch))
+        level = further
+    return Walked(tuple(BETWEEN.join(path) for path in _in_order(tree, ends)), tuple(names))
+
+
+def among(question: PreparedQuestion, branches: Sequence[str], ask: Ask) -> PreparedQuestion:
+    """Return the question of a walk at one node: a provider that keeps to a schema can name no other branch, and a
+    reply that does is asked for once more, as one that cannot be read is. Where the reply is a record the branches are
+    the field of the name of the walk; its other fields are kept as they were read."""
+    record = ask.returns if isinstance(ask.returns, RecordType) else None
+
+    def reader(text: str) -> ReadOutcome:
+        outcome = question.reader(text)
+        if outcome.value is None:
+            return outcome
+        chosen = matched(outcome.value if record is None else outcome.value[ask.name], branches)
+        if isinstance(chosen, str):
+            return ReadOutcome(None, None, chosen, PARSE_FAILURE)
+        return ReadOutcome(chosen, chosen if record is None else {**outcome.parsed, ask.name: chosen})
+
+    schema = question.schema
+    if len(branches) <= MOST_NAMED:
+        type_: Type = SetType(of=ChoiceType(values=tuple(branches)))
+        if record is not None:
+            type_ = RecordType(fields={**record.fields, ask.name: type_})
+        schema = schema_of(type_)
+    return replace(question, schema=schema, reader=reader)
+
+
+def node_at(tree: Mapping[str, Any], path: str) -> Path:
+    """Return the names from the root to the node of that path. Raises `Unavailable` where the tree has no such node.
+
+    >>> node_at({"Algebra": {"Sets": {}}}, "Algebra / Sets")
+    ('Algebra', 'Sets')
+    """
+    names = tuple(path.split(BETWEEN)) if path else ()
+    try:
+        below(tree, names)
+    except KeyError:
+        raise Unavailable("below", "no_value", f"the tree has no branch `{path}`") from None
+    return names
+
+
+def matched(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str:
+    """Return the branches that a reply chose, in their order, or what in it is no branch. Case, the marks of a list and
+    the path above are passed over.
+
+    >>> matched(["- sets", "Algebra / Groups"], ["Groups", "Sets", "Rings"])
+    ['Groups', 'Sets']
+    >>> matched(["Logic"], ["Groups"]), matched(["pH"], ["pH", "PH"])
+    ('`Logic` is none of the branches', ['pH'])
+    """
+    own, known = set(branches), {_plain(branch): branch for branch in branches}
+    found: set[str] = set()
+    for said in sorted(chosen):
+        # Branches that differ in case alone are told apart by it.
+        branch = said if said in own else next((known[each] for each in _readings(said) if each in known), None)
+        if branch is None:
+            return f"`{said}` is none of the branches"
+        found.add(branch)
+    return [branch for branch in branches if branch in found]
+
+
+def _readings(said: str) -> Iterator[str]:
+    yield _plain(said)
+    bare = MARKS.sub("", said.strip())
+    yield _plain(bare)
+    yield _plain(bare.rpartition(BETWEEN)[2])
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.split()).casefold()
+
+
+def below(tree: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    """Return the node of a tree at a path: its branches with what lies below them."""
+    for name in path:
+        tree = tree[name]
+    return tree
+
+
+def _in_order(tree: Mapping[str, Any], ends: Collection[Path]) -> Iterator[Path]:
+    """Paths in the order of the tree. What lies beside them is not gone through: a tree may be large, and rows many."""
+    below: dict[str, list[Path]] = {}
+    for path in ends:
+        if path:
+            below.setdefault(path[0], []).append(path[1:])
+        else:
+            yield ()
+    for name in tree if below else ():
+        for rest in _in_order(tree[name], below[name]) if name in below else ():
+            yield (name, *rest)
+
+
+@dataclass
+class Others:
+    """The texts that rows of a data set must be distinct from, read when they are first compared with."""
+
+    made: Made
+    sources: Sources
+    _texts: dict[int, NearTexts[int]] = field(default_factory=dict)
+
+    def rejection(self, number: int, names: Mapping[str, Any]) -> Rejection | None:
+        """Return why a row is rejected by the `distinct` of that number, counted from 1, if it is. `names` is what
+        expressions see of it. Raises `Unavailable` where there is nothing to compare."""
+        distinct = self.made.distinct[number - 1]
+        near = self._near(number).find(evaluate(distinct.value, names))
+        if near is None:
+            return None
+        place, similarity = near
+        told = {"number": number, **self._named(distinct, place), "similarity": round(similarity, 3)}
+        return Rejection("too_near", told)
+
+    def _near(self, number: int) -> NearTexts[int]:
+        if number not in self._texts:
+            distinct = self.made.distinct[number - 1]
+            texts = self._texts[number] = NearTexts(distinct.above)
+            for place, text in enumerate(evaluate(distinct.others, self.sources.names)):
+                if isinstance(text, str):
+                    texts.add(place, text)
+        return self._texts[number]
+
+    def _named(self, distinct: Distinct, place: int) -> Mapping[str, Any]:
+        """Return the item that a text is of, where it is a column's."""
+        others = without_reveal(distinct.others)
+        return {"of": self.sources.rows[others.dataset][place].item_id} if isinstance(others, Data) else {}
+
+
+NEAR = 0.8
+"""From this overlap on (`near_duplicates.overlap`) texts are near-duplicates."""
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A repetition of a value: the place of the slot of the other one, and how similar the two are, 1 where equal."""
+
+    place: int
+    similarity: float
+
+
+@dataclass
+class AcceptedValues:
+    """The accepted values of one `unique` in one cell of the context.
+
+    >>> pool = AcceptedValues()
+    >>> pool.add(0, "What is the capital of France, and why is it so?")
+    >>> pool.repeats("what is the capital of France - and why is it so")
+    Repeat(place=0, similarity=1.0)
+    >>> pool.repeats("What is the capital of France, and why was it so?").place
+    0
+    >>> pool.repeats("Name the capital of Italy.") is None
+    True
+    """
+
+    exact: dict[str, int] = field(default_factory=dict)
+    texts: NearTexts[int] = field(default_factory=lambda: NearTexts(NEAR, few=0))
+
+    def repeats(self, value: Any) -> Repeat | None:
+        """Return the accepted value that this one repeats, the most similar, and of equally similar ones the first."""
+        place = self.exact.get(_name(value))
+        if place is not None:
+            return Repeat(place, 1.0)
+        near = self.texts.find(value) if isinstance(value, str) else None
+        return Repeat(*near) if near is not None else None
+
+    def add(self, place: int, value: Any) -> None:
+        """Take an accepted value."""
+        self.exact[_name(value)] = place
+        if isinstance(value, str):
+            self.texts.add(place, value)
+
+
+def _name(value: Any) -> str:
+    """Return what equal values have in common: of a text what counts in it, where anything does."""
+    return digest(["text", letters_and_digits(value) or value] if isinstance(value, str) else ["value", value])
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a slot: the item, or `None` where it was given up."""
+
+    slot: RowSlot
+    language: str
+    item_id: str | None
+    origins: Origins
+
+
+def origin_columns(origins: Origins | None) -> dict[str, Any]:
+    """Return the columns of `items` that say how an item was made.
+
+    >>> origin_columns(None)["attempts"] is None
+    True
+    >>> origin_columns(Origins("mock/author", 2, ({"reason": "verify"},)))["rejections"]
+    '[{"reason":"verify"}]'
+    """
+    if origins is None:
+        return {"written_by": None, "attempts": None, "rejections": None}
+    return {
+        "written_by": origins.written_by,
+        "attempts": origins.attempts,
+        "rejections": dumps(list(origins.rejections)),
+    }
+
+
+def place_of(made: Made) -> str:
+    """Return the scenario that a data set is in, or else the data set."""
+    return made.scenario or made.name
+
+
+def keep(
+    ledger: Ledger, made: Made, models: Sequence[str], outcomes: Iterable[Outcome], row: Mapping[str, Any]
+) -> list[str]:
+    """Keep what the ledger has not, and return the names of all. `models` are those that made the rows, `row` has the
+    columns that are common. What became of a slot is in the name, since that may be another in another run: a slot that
+    only one of them has may hold the row that this one would repeat."""
+    rows: dict[str, dict[str, Any]] = {}
+    for each in outcomes:
+        slot = each.slot
+        became = {
+            "status": "given_up" if each.item_id is None else "made",
+            "item_id": each.item_id,
+            **origin_columns(each.origins),
+        }
+        name = digest(["slot", made.fingerprint, slot.name, *models, became])
+        rows[name] = {
+            **row,
+            "slot_id": name,
+            "scenario": place_of(made),
+            "dataset": made.name,
+            "fingerprint": made.fingerprint,
+            "context": {**_carried(made, slot), "language": each.language, **slot.cell},
+            "number": slot.number,
+            **became,
+        }
+    kept = ledger.rows("slots", rows.keys()) if rows else {}
+    new = [each for name, each in rows.items() if name not in kept]
+    if new:
+        ledger.keep({"slots": new})
+    return list(rows)
+
+
+def _carried(made: Made, slot: RowSlot) -> dict[str, str]:
+    """Return the axes that the source's row says."""
+    source = slot.source if isinstance(slot.source, Mapping) else {}
+    return {name: str(source[name]) for name in carried_axes(made) if source.get(name) is not None}
+
+
+def carried_axes(made: Made) -> tuple[str, ...]:
+    """Return the axes whose values the rows of a data set have from those of its source."""
+    fields = (each.name for each in made.fields if each.type.kind == "choice" and each.type.axis == each.name)
+    return tuple(name for name in fields if name not in made.axes)
 
 
 @dataclass(frozen=True)
@@ -124,7 +490,7 @@ class Attempts:
 
     def names_of(self, slot: RowSlot, number: int, before: Before | None) -> list[str]:
         """Return the names of the replies that an attempt builds on, as far as they are known before it."""
-        upstream = _after(before)
+        upstream = _attempts_after(before)
         names: list[str] = []
         for step in self.made.steps:
             if isinstance(step, Walk):
@@ -210,7 +576,7 @@ class _Trial:
         except _NoReply:
             return Attempt(names=self.replies, asked=self.asked + 1)
         except Unavailable as reason:
-            if reason.status in AGAIN:
+            if reason.status in RETRIED_NEXT_RUN:
                 return Attempt(names=self.replies, asked=self.asked)
             rejection = Rejection("no_value", {"error": str(reason)})
         if rejection is not None:
@@ -297,7 +663,7 @@ class _Trial:
         before was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none,
         and `Unasked` where it is pending."""
         attempts = self.attempts
-        call = attempts.call(ask, self.slot, item, self.number, (*_after(self.before), *self.replies))
+        call = attempts.call(ask, self.slot, item, self.number, (*_attempts_after(self.before), *self.replies))
         own = attempts.questions.of(ask, call.language, names)
         sent = attempts.messages(ask, self.slot, names)
         if tell and self.before is not None:
@@ -305,7 +671,7 @@ class _Trial:
         answer = yield MadeReply(call, sent, question or own, node)
         if isinstance(answer, Unavailable):
             raise NotAsked
-        if answer.status in AGAIN:
+        if answer.status in RETRIED_NEXT_RUN:
             raise _NoReply
         return (answer if answer.status in (OK, TRUNCATED) else replace(answer, value=None)), call.name
 
@@ -334,7 +700,7 @@ class _NoReply(Exception):
     """A call failed."""
 
 
-def _after(before: Before | None) -> tuple[str, ...]:
+def _attempts_after(before: Before | None) -> tuple[str, ...]:
     """Return what the first call of an attempt builds on: why the one before was rejected, and the reply that it is
     shown."""
     return () if before is None else (before.rejection.known_as, *before.names)

@@ -8,38 +8,39 @@ from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tripos_compiler.language import Unavailable
+from tripos_compiler.language.evaluation import Unavailable
 from tripos_compiler.plan import Ask, Plan
-from tripos_compiler.source import dataclass
-from tripos_runtime.asking import (
-    AGAIN,
+from tripos_compiler.plan.outcomes import RETRIED_NEXT_RUN
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.ledger import Ledger, Listing, Row, sample_id
+from tripos_runtime.asking.plan_questions import Questions
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.asking.questions import (
     SENT_ANEW,
     Adopted,
     Answer,
-    CallCounters,
     Draft,
-    First,
-    Ledger,
-    Listing,
     PreparedQuestion,
-    Questions,
-    Row,
+    answer_given,
+    as_one_text,
+    reread,
+)
+from tripos_runtime.asking.replies import (
+    First,
     SentRequest,
     adopted,
-    answer_given,
     answer_of,
-    as_one_text,
     draft_of,
     first_replies,
-    reread,
     run_reply,
-    sample_id,
     settled,
 )
-from tripos_runtime.datasets import Sources
-from tripos_runtime.models import Message
-from tripos_runtime.program import NOWHERE, Adoption, Namesakes, Wanted, pending, together
-from tripos_runtime.scheduling import Caller
+from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.models.base import Message
+from tripos_runtime.program.adoption import NOWHERE, Adoption, Namesakes, Wanted
+from tripos_runtime.program.needs import pending
+from tripos_runtime.program.running import together
+from tripos_runtime.scheduling.calling import Caller
 
 
 @dataclass(frozen=True)
@@ -214,7 +215,7 @@ class Asker:
         self.ledger.keep({"samples": [{**row, **answer.columns}]})
         self.tally.count(call.lane, call.model, answer)
         self.tally.samples[answer.status] += 1
-        if answer.status in AGAIN:
+        if answer.status in RETRIED_NEXT_RUN:
             self.whole = False
         else:
             self.work.add([name])
@@ -304,7 +305,7 @@ def find(ledger: Ledger, names: Iterable[str]) -> LedgerEntries:
     """Return what a ledger has of these replies, without those that are to be asked for again."""
     ids = list(dict.fromkeys(names))
     statuses = zip(ids, ledger.statuses("samples", ids), strict=True)
-    kept = {name for name, status in statuses if status is not None and status not in AGAIN}
+    kept = {name for name, status in statuses if status is not None and status not in RETRIED_NEXT_RUN}
     rows = ledger.rows("samples", kept) if kept else {}
     absent = {name for name in ids if name not in kept}
     drafts = ledger.drafts(absent) if absent and hasattr(ledger, "drafts") else {}

@@ -1,4 +1,13 @@
-"""Makes data sets: one after those that it is made from, its cells side by side, each attempt in the order of slots."""
+"""Makes data sets: one after those that it is made from, its cells side by side, each attempt in the order of slots.
+
+One cell of a data set that is made: its slots, the rows that wait for their turn, and those that were accepted.
+
+Slots are decided in their order, each to its end: whether a row repeats another is asked of the rows of earlier slots
+alone. So a row follows from the replies, and from which slots of its cell the run has, in whatever order replies come
+and whatever was made before. A run that adds slots after the others changes nothing of those.
+
+Makes the data sets that a run needs, each after those that it is made from.
+"""
 
 from __future__ import annotations
 
@@ -8,19 +17,157 @@ import itertools
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import field
+from datetime import datetime
 from typing import Any
 
-from tripos_compiler.language import item_id
-from tripos_compiler.language.library import with_functions
-from tripos_compiler.plan import Made, digest
-from tripos_compiler.source import dataclass
-from tripos_runtime.datasets import MadeRow, Origins, Rejection, RowFile, RowSlot, SlotSource
-from tripos_runtime.generate.attempts import Attempt, Attempts, Before
-from tripos_runtime.generate.author import Asker, LedgerEntries, NotAsked, find
-from tripos_runtime.generate.cells import Candidate, Cell, State
-from tripos_runtime.generate.outcomes import Outcome, keep, place_of
-from tripos_runtime.program import together
-from tripos_runtime.scheduling import Sleep
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.rows import item_id
+from tripos_compiler.library.registry import with_functions
+from tripos_compiler.plan import Expr, Made, Plan, digest
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.ledger import Ledger, Listing
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.generated_rows import MadeRow, Origins, Rejection, RowFile
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.datasets.slots import Choice, RowSlot, SlotSource
+from tripos_runtime.generate.attempts import AcceptedValues, Attempt, Attempts, Before, Outcome, keep, place_of
+from tripos_runtime.generate.author import Asker, LedgerEntries, MadeCall, MadeReply, NotAsked, find
+from tripos_runtime.program.adoption import Adoption, Namesakes, PackedNames
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.running import at_once, together
+from tripos_runtime.scheduling.calling import Caller
+from tripos_runtime.scheduling.endpoint import Sleep
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A row that breaks no condition of its own, with what is compared of it: its name, and what must be unique."""
+
+    row: Mapping[str, Any]
+    name: str
+    values: tuple[Any, ...]
+
+
+@dataclass(slots=True)
+class State:
+    """The state of a slot. `before` is the attempt before, and `waits` the row that waits for its turn."""
+
+    slot: RowSlot
+    before: Before | None = None
+    reply: str | None = None
+    names: tuple[str, ...] = ()
+    """The author's reply to the last attempt, and the names of all replies of it."""
+    rejections: list[Rejection] = field(default_factory=list)
+    repeats: dict[int, Candidate] = field(default_factory=dict)
+    """The rows that repeated another one before their turn had come, by the number of the attempt."""
+    attempts: int = 0
+    waits: Candidate | None = None
+    ended: bool = False
+    is_open: bool = False
+    """Nobody can tell what becomes of it, because a call failed or nobody was asked."""
+    unsettled: bool = False
+    """It may come to something else once an earlier slot is filled; of an open slot, an attempt before may."""
+
+
+@dataclass
+class Cell:
+    """The slots of one cell, in order; `turn` is the first of which it is not known what becomes of it."""
+
+    attempts: Attempts
+    states: list[State]
+    turn: int = 0
+    behind_open: bool = False
+    """True if a slot before `turn` is open, so that what is decided now may be decided otherwise later."""
+
+    def __post_init__(self) -> None:
+        self._unique: tuple[Expr, ...] = self.attempts.made.unique
+        self._pools = [AcceptedValues() for _ in self._unique]
+        self._rows: set[str] = set()
+        self._names: dict[int, str] = {}
+        self._waiting: dict[int, State] = {}
+        self._to_compare: list[State] = []
+        self._compared = 0
+        """With how many accepted rows those that wait were compared, or are about to be."""
+
+    def candidate(self, slot: RowSlot, row: dict[str, Any]) -> Candidate | Rejection:
+        """Return a row as it is compared, or why it cannot be. Raises `Unasked` where a function is needed that is not
+        there."""
+        try:
+            seen = self.attempts.names_at(slot, row)
+            values = tuple(evaluate(expr, seen) for expr in self._unique)
+        except Unavailable as reason:
+            return Rejection("no_value", {"error": str(reason)})
+        return Candidate(row, item_id(row), values)
+
+    def repeat(self, candidate: Candidate) -> Rejection | None:
+        """Return why a row is rejected, if it repeats an accepted one. As rows are accepted, one that repeats another
+        goes on to do so."""
+        if candidate.name in self._rows:
+            return Rejection("duplicate", {"of": candidate.name})
+        for number, (value, pool) in enumerate(zip(candidate.values, self._pools, strict=True), 1):
+            found = pool.repeats(value)
+            if found is not None:
+                told = {"number": number, "of": self._names[found.place]}
+                if found.similarity < 1:
+                    return Rejection("near_duplicate", {**told, "similarity": round(found.similarity, 3)})
+                return Rejection("duplicate", told)
+        return None
+
+    def next_due(self) -> State | None:
+        """Return the slot whose turn it is, if its last attempt was made or a row of it waits."""
+        if self.turn == len(self.states):
+            return None
+        state = self.states[self.turn]
+        return state if state.ended or state.waits is not None else None
+
+    def accept(self, state: State) -> Candidate:
+        """Take the row that waits, whose turn it is."""
+        candidate = self.leave(state)
+        self._rows.add(candidate.name)
+        self._names[state.slot.place] = candidate.name
+        for pool, value in zip(self._pools, candidate.values, strict=True):
+            pool.add(state.slot.place, value)
+        return candidate
+
+    def pass_on(self, state: State) -> None:
+        """Return the turn to the next slot. Of rows that were rejected before theirs had come it is said what they
+        repeat of all earlier slots."""
+        for number, candidate in state.repeats.items():
+            state.rejections[number] = self.repeat(candidate) or state.rejections[number]
+        state.repeats.clear()
+        state.ended = True
+        if state.is_open:
+            self.behind_open = True
+        elif self.behind_open:
+            state.unsettled = True
+        self.turn += 1
+
+    def wait(self, state: State, candidate: Candidate) -> None:
+        """Have a row wait for the turn of its slot."""
+        state.waits, self._waiting[state.slot.place] = candidate, state
+        self._to_compare.append(state)
+
+    def leave(self, state: State) -> Candidate:
+        """Take away the row that waits."""
+        candidate, state.waits = state.waits, None
+        assert candidate is not None
+        del self._waiting[state.slot.place]
+        return candidate
+
+    def next_refused(self) -> tuple[State, Rejection] | None:
+        """Return a slot whose row waits and repeats an accepted one, so that it need not wait for its turn. What it
+        repeats is looked up again when that has come."""
+        if len(self._rows) > self._compared:
+            self._compared, self._to_compare = len(self._rows), list(self._waiting.values())
+        while self._to_compare:
+            state = self._to_compare.pop()
+            rejection = None if state.waits is None else self.repeat(state.waits)
+            if state.waits is not None and rejection is not None:
+                state.repeats[state.attempts - 1] = state.waits
+                return state, rejection
+        return None
+
 
 BLOCK = 64
 """The number of slots, of whole cells, that are looked up and claimed at once."""
@@ -282,3 +429,136 @@ def _blocks(groups: Iterable[list[RowSlot]]) -> Iterator[list[list[RowSlot]]]:
             block = []
     if block:
         yield block
+
+
+class Unlisted:
+    """Lists no result, for whoever goes through what is kept."""
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Take further names, and forget them."""
+
+
+@dataclass
+class DataMaker:
+    """Makes what a run over `selection` needs, and puts it where `source` finds it. Without `callers` nobody is asked:
+    what is kept is gone through, and the rest is left open."""
+
+    plan: Plan
+    binding: RoleBinding
+    source: CaseSource
+    selection: Selection
+    callers: Mapping[str, Caller] | None
+    ledger: Ledger
+    tally: CallCounters
+    work: Listing
+    run_id: str
+    now: Callable[[], datetime]
+    workers: int
+    functions: Mapping[str, Callable[..., Any]] | None
+    sleep: Sleep
+    stop: Callable[[], None]
+    makers: dict[str, Maker] = field(default_factory=dict)
+    reused: Callable[[MadeCall], None] | None = None
+    unasked: Callable[[MadeReply], None] | None = None
+    """The observers of a reply that is kept, and of one that nobody was asked for."""
+    adoption: Adoption | None = None
+    """The adoption of replies that the ledger has under other names."""
+    on_made: Callable[[Attempts], None] | None = None
+    """Told of a data set whose rows are there, before anything is made of them."""
+    on_attempt: Callable[[str, int, int], None] | None = None
+    """Told of every attempt at a row, as an `Asker` tells it."""
+    choice: Choice | None = None
+    """Which slots were needed."""
+    _asker: Asker | None = None
+    _places: dict[str, frozenset[int] | None] = field(default_factory=dict)
+    """The places of the slots of the data sets whose making has begun."""
+    _whole: set[str] = field(default_factory=set)
+    """The data sets whose making has ended."""
+    _kept: dict[str, PackedNames] = field(default_factory=dict)
+    """By data set the names of the replies that its rows are made of, as far as the ledger has them."""
+
+    async def make(self) -> None:
+        """Make all of it. Raises what callers and the ledger raise."""
+        slots = self.source.slots
+        sources = self.source.sources
+        choice = self.choice = Choice(slots, self.selection)
+        asker = self._asker = Asker(
+            self.plan, sources, self.callers, self.ledger, self.tally, self.work, self.run_id, self.now
+        )
+        asker.adoption, asker.on_attempt = self.adoption, self.on_attempt
+        asker.on_reused, asker.on_unasked = self.reused, self.unasked
+        if self.adoption is not None:
+            self.adoption.own.making = self
+        for name in choice.order:
+            if name in sources.made.frozen:
+                continue
+            self._places[name] = choice.places(name)
+            attempts = Attempts(slots.by_name[name], asker, sources, self.binding)
+            maker = self.makers[name] = self._maker(attempts, self.workers)
+            sources.made.rows[name] = maker.rows
+            await maker.make(self._places[name])
+            self._whole.add(name)
+            if self.on_made is not None:
+                self.on_made(attempts)
+            if self.callers is None and maker.open:
+                choice.unsure.add(name)
+        for scenario in self.selection.chosen(self.plan):
+            if scenario.rows is not None and scenario.rows.dataset in self.makers.keys() | sources.made.frozen:
+                chosen = choice.chosen(scenario)
+                if chosen is not None:
+                    sources.made.chosen[scenario.name] = chosen
+
+    def _maker(self, attempts: Attempts, workers: int) -> Maker:
+        return Maker(
+            attempts.made,
+            self.source.slots,
+            attempts,
+            attempts.asker,
+            workers,
+            self.functions,
+            self.sleep,
+            self.stop,
+        )
+
+    @property
+    def pending(self) -> frozenset[str]:
+        """Return the data sets whose rows are not all made yet."""
+        order = () if self.choice is None else self.choice.order
+        return frozenset(order) - self._whole - self.source.sources.made.frozen
+
+    def has(self, dataset: str, name: str) -> bool:
+        """Return true if a reply is one of those that the rows of a data set are made of, or if that is not known
+        yet: of one that comes later."""
+        if dataset not in self._places:
+            return dataset in self.pending
+        if dataset not in self._kept:
+            self._kept[dataset] = PackedNames(self._named(dataset))
+        return name in self._kept[dataset]
+
+    def forget(self) -> None:
+        """Look again at what is kept, since there is more."""
+        self._kept.clear()
+
+    def _named(self, dataset: str) -> Iterable[str]:
+        """Return the names of the replies that the rows of a data set are made of, and of those that are asked for
+        next: what is kept under these names is gone through, and nobody is asked."""
+        asker = Asker(
+            self.plan, self.source.sources, None, self.ledger, CallCounters(), Unlisted(), self.run_id, self.now
+        )
+        asker.adoption = None if self.adoption is None else Namesakes(self.adoption.others)
+        names: list[str] = []
+        asker.on_reused = lambda call: names.append(call.name)
+        asker.on_unasked = lambda need: names.append(need.call.name)
+        attempts = Attempts(self.source.slots.by_name[dataset], asker, self.source.sources, self.binding)
+        at_once(self._maker(attempts, 1).make(self._places[dataset]))
+        return names
+
+    def go_through(self) -> None:
+        """Go through what is kept, where nobody is asked."""
+        assert self.callers is None, "whoever asks has to wait"
+        at_once(self.make())
+
+    @property
+    def whole(self) -> bool:
+        """True if nothing failed that a later run would try again."""
+        return self._asker is None or self._asker.whole

@@ -5,7 +5,3 @@
 knows, such as `openai/gpt-4o`. A library is imported only when a model that needs it is opened, and litellm only for
 those whose path (`routes.path_of`) is not the direct one.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

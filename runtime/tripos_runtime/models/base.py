@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import field, replace
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
-from tripos_compiler.language.library import Medium
+from tripos_compiler.library.media import Medium
 from tripos_compiler.plan import LEFT, Settings
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 
 
 class CodedError(Exception):

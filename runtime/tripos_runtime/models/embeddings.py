@@ -23,20 +23,10 @@ from typing import Any
 import numpy as np
 import orjson
 
-from tripos_compiler.language.library import grams_of
+from tripos_compiler.library.functions.similarity import grams_of
 from tripos_compiler.plan import Settings
-from tripos_compiler.source import dataclass
-from tripos_runtime.models.base import (
-    FREE,
-    Endpoint,
-    Message,
-    Model,
-    ModelError,
-    Price,
-    Reply,
-    Request,
-    check_alone,
-)
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.models.base import FREE, Endpoint, Message, Model, ModelError, Price, Reply, Request, check_alone
 from tripos_runtime.models.vectors import TEXTS_AT_ONCE, from_text, replies_of
 
 MOCK, LOCAL = "mock/embedding", "local/use-multilingual"
@@ -93,7 +83,7 @@ def open_embedding(
     if name == LOCAL:
         return ComparingEmbedding(LocalEmbedding())
     from tripos_runtime.models.catalog import endpoint_of
-    from tripos_runtime.models.over_litellm import LitellmEmbedding
+    from tripos_runtime.models.litellm_models import LitellmEmbedding
 
     check_alone(name, endpoint_of(name, endpoints))
     served = LitellmEmbedding(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)

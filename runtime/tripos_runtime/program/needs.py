@@ -4,33 +4,34 @@ A program is a generator that neither asks, waits nor reads a store. It yields a
 side by side, and is sent an `Answer`, or `Unavailable` with the status that says why there is none: `PENDING` where
 there may be one later. What it comes to, it appends to `out`, from where whoever drives it takes it before every need
 and at the end. It counts nothing: what a driver counts follows from needs and results.
+
+The prompts of the steps of a unit, made on demand: a kept answer needs none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from functools import cache
-from typing import Any, NamedTuple, Protocol
+from dataclasses import field
+from functools import cache, cached_property
+from typing import Any, ClassVar, NamedTuple, Protocol
 
-from tripos_compiler.language import PLACE, Missing, Unavailable, elements, evaluate
-from tripos_compiler.language.library import Dialogue
-from tripos_compiler.plan import (
-    Ask,
-    Column,
-    Converse,
-    Grade,
-    Judging,
-    Loop,
-    Retrieve,
-    Score,
-)
-from tripos_compiler.source import dataclass
-from tripos_runtime.asking import NOT_APPLICABLE, PENDING, PreparedQuestion, PromptPlaceholders, Said
-from tripos_runtime.asking.functions import ExternalScorer, ScorerRequest
-from tripos_runtime.models import Message
-from tripos_runtime.program.calls import Conversation, Places, StepCall
-from tripos_runtime.program.names import Names, RuledOut, can_be
-from tripos_runtime.program.units import Unit
+from tripos_compiler.language.evaluation import PLACE, Missing, Unavailable, elements, evaluate
+from tripos_compiler.library.types import Dialogue
+from tripos_compiler.plan import Ask, Column, Converse, Grade, Judging, Loop, Plan, Retrieve, Score
+from tripos_compiler.plan.outcomes import NOT_APPLICABLE, PENDING
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.functions.external import ExternalScorer
+from tripos_runtime.asking.functions.protocol import ScorerRequest
+from tripos_runtime.asking.judging import Said
+from tripos_runtime.asking.plan_questions import Questions
+from tripos_runtime.asking.prompts import PromptPlaceholders, ask_messages, grade_messages, shorter
+from tripos_runtime.asking.questions import PreparedQuestion
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.models.base import Message
+from tripos_runtime.program.retrieval import Chooser
+from tripos_runtime.program.units import Conversation, Places, StepCall, Unit
+from tripos_runtime.program.values import Names, RuledOut, can_be, has_namesakes
 
 Sent = tuple[Message, ...]
 
@@ -256,3 +257,105 @@ def drive(program: Program, meet: Callable[[Need], Got], take: Callable[[], None
     except StopIteration as end:
         take()
         return end.value
+
+
+@dataclass
+class World:
+    """The inputs of the programs of a plan: the plan, its data, and the indexes of what is looked through."""
+
+    plan: Plan
+    sources: Sources
+    chooser: Chooser = field(default_factory=Chooser)
+
+    @cached_property
+    def questions(self) -> Questions:
+        """Return what the steps ask."""
+        return Questions(self.plan, tuple(self.sources.axes.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class AskPrompt:
+    """The prompt of an ask. `names` are those that its expressions see."""
+
+    world: World
+    step: Ask
+    question: PreparedQuestion
+    case: Case
+    names: Mapping[str, Any]
+    earlier: AskPrompt | None = None
+    """The prompt of the ask that is continued."""
+    left_out: ClassVar[int] = 0
+
+    def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
+        """As `Prompt.messages`."""
+        before = None if self.earlier is None else self.earlier.messages(placeholders)
+        return ask_messages(
+            self.step,
+            self.question,
+            self.case,
+            self.names,
+            self.world.sources,
+            placeholders=placeholders,
+            earlier=before,
+        )
+
+    def shorter(self, left_out: int) -> tuple[int, Sent] | None:
+        """As `Prompt.shorter`; None where no conversation is continued: of an ask's chat nothing is left out."""
+        if self.step.continues is None or self.earlier is not None:
+            return None
+        return shorter(self.step, self.question, self.case, self.names, self.world.sources, left_out)
+
+
+def prompt_of(world: World, step: Ask, asks: Mapping[str, Ask], case: Case, names: Mapping[str, Any]) -> AskPrompt:
+    """Return the prompt of one of the `asks` of a treatment, after that of the ask that it continues."""
+    question, before = world.questions.of(step, case.language, names), asks.get(step.continues or "")
+    earlier = None if before is None else prompt_of(world, before, asks, case, names)
+    return AskPrompt(world, step, question, case, names, earlier)
+
+
+@dataclass(slots=True)
+class JudgePrompt:
+    """The prompt of those who judge, made once for all of them."""
+
+    world: World
+    step: Judging
+    question: PreparedQuestion
+    case: Case
+    names: Mapping[str, Any]
+    left_out: ClassVar[int] = 0
+    _made: Sent | Unavailable | None = None
+
+    def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
+        """As `Prompt.messages`."""
+        if placeholders is not None:
+            return self._messages(placeholders)
+        if self._made is None:
+            try:
+                self._made = self._messages()
+            except Unavailable as reason:
+                self._made = reason
+        if isinstance(self._made, Unavailable):
+            raise self._made
+        return self._made
+
+    def _messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
+        metrics = self.world.questions.metrics(self.step)
+        return grade_messages(
+            self.step, self.question, self.case, self.names, self.world.sources, metrics, placeholders
+        )
+
+    def because_of_item(self, against: Unavailable | None) -> Unavailable | None:
+        """Return why nothing is judged, `against` as far as is known. Where a reply is why a condition has no value,
+        and the item alone is why a judge could not be asked, it is the item, as of a score that is computed."""
+        if against is None or is_pending(against) or against.status == NOT_APPLICABLE or has_namesakes(self.step):
+            return against
+        try:
+            self.messages()
+        except Unavailable as reason:
+            if reason.status == NOT_APPLICABLE:
+                return RuledOut(self.step.name, NOT_APPLICABLE, reason.reason)
+        return against
+
+    def shorter(self, left_out: int) -> tuple[int, Sent] | None:
+        """None: a judge is shown all of it."""
+        return None

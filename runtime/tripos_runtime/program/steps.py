@@ -1,59 +1,441 @@
-"""The programs of a unit and of a pair: their steps, from the first question to the last score."""
+"""The programs of a unit and of a pair: their steps, from the first question to the last score.
+
+Programs that get one answer or several: of judges, of programs that score, and of the tools that a reply calls.
+
+A call that names no tool, or whose arguments do not fit, is answered with what is wrong with it, as is one whose
+function raises an error. So a model may mend its call, and nothing of the state has changed by then.
+
+What scores and columns come to: one value, or one of each element of a list, in one row.
+
+The program of a conversation: turn by turn, each answered before the next is needed.
+
+A turn is named by its conversation and its number, and a conversation by what determines it: so one that was cut short
+goes on after its last turn, and one that several treatments or models have in common is held once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from dataclasses import field
 from functools import partial
 from typing import Any, NamedTuple
 
-from tripos_compiler.language import Missing, Unavailable, names_in
+import orjson
+
+from tripos_compiler.language.evaluation import Missing, Unavailable, evaluate
+from tripos_compiler.language.references import names_in
+from tripos_compiler.language.rendering import count_left_out, opening_text, render, seen_by
+from tripos_compiler.library.functions.dialogues import transcript
+from tripos_compiler.library.signature import in_bounds
+from tripos_compiler.library.types import Dialogue, Turn, type_notation
 from tripos_compiler.plan import (
+    LIMIT,
+    REPLIED,
     Ask,
+    Call,
     Column,
     Converse,
     Grade,
     Judging,
+    RecordType,
+    Ref,
     Retrieve,
     SampleList,
     Score,
     Scorer,
     Step,
+    Tool,
+    ToolCall,
     Verdict,
+    arguments_fitting,
+    said_calls,
+    tool_function_name,
+    write_calls,
 )
-from tripos_runtime.asking import (
-    NOT_APPLICABLE,
-    PENDING,
-    Answer,
-    PreparedQuestion,
-    confidence,
-    repeated,
-    score_rows,
-)
-from tripos_runtime.program.answers import acted, answered, by_judge, replies, side_by_side
-from tripos_runtime.program.calls import StepCall
-from tripos_runtime.program.conversing import Systems, talk_program
-from tripos_runtime.program.names import Names, RuledOut, said
+from tripos_compiler.plan.outcomes import NOT_APPLICABLE, OK, PENDING, RETRIED_NEXT_RUN, SCORED
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.functions.external import Suspended, suspending
+from tripos_runtime.asking.judging import confidence, repeated, score_rows, worth_of
+from tripos_runtime.asking.prompts import PromptPlaceholders
+from tripos_runtime.asking.questions import Answer, PreparedQuestion
+from tripos_runtime.asking.replies import CONTEXT_EXCEEDED
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.models.base import TOOL, Message
 from tripos_runtime.program.needs import (
     Compared,
     HeldConversation,
+    JudgePrompt,
     ListElement,
     Nearness,
     Program,
+    ProgramValue,
+    Prompt,
     ReplyNeed,
     Result,
     Scored,
+    Sent,
+    Talked,
     Unasked,
     Unfound,
     Unheld,
+    World,
     elements_in,
     holds,
     is_pending,
+    pending,
+    prompt_of,
 )
-from tripos_runtime.program.pairs import Pair
-from tripos_runtime.program.prompts import JudgePrompt, World, prompt_of
-from tripos_runtime.program.scoring import Raters, score_of
-from tripos_runtime.program.units import Unit
+from tripos_runtime.program.units import LIMIT as UNITS_LIMIT, SAID, Conversation, Pair, StepCall, Unit, calls_of, ends
+from tripos_runtime.program.values import ElementValue, Names, RuledOut, said
+
+
+def with_programs(evaluated: Callable[[], Any]) -> Program:
+    """Return what an expression comes to, evaluated once more for each value of a program that it needs."""
+    told: dict[str, Any] = {}
+    while True:
+        try:
+            with suspending(told):
+                return evaluated()
+        except Suspended as call:
+            told[call.key] = yield ProgramValue(call.scorer, call.request)
+
+
+def by_judge(calls: Iterable[StepCall]) -> list[list[StepCall]]:
+    """Return the calls of each judge."""
+    found: dict[str, list[StepCall]] = {}
+    for call in calls:
+        found.setdefault(call.model, []).append(call)
+    return list(found.values())
+
+
+def side_by_side(programs: list[Program]) -> Program:
+    """Return the results of programs that go on side by side."""
+    if len(programs) == 1:
+        return [(yield from programs[0])]
+    found = (yield programs) if programs else []
+    return found
+
+
+def replies(calls: Sequence[StepCall], prompt: JudgePrompt, question: PreparedQuestion, certain: bool) -> Program:
+    """Return every reply of one judge to the same, or why there is one less."""
+    needs = [answered(ReplyNeed(call, prompt, question, call.number, certain)) for call in calls]
+    answers = yield from side_by_side(needs)
+    against = [each for each in answers if isinstance(each, Unavailable)]
+    return next((each for each in against if is_pending(each)), against[0]) if against else answers
+
+
+def answered(need: ReplyNeed) -> Program:
+    """The answer to one need, as a program beside others."""
+    got = yield need
+    return got
+
+
+def heard(sent: Sequence[Message]) -> str:
+    """Return what the user said last, before a reply; nothing where results came after it."""
+    chat = [each for each in sent if each.role != TOOL]
+    return chat[-1].content if chat and chat[-1].role == "user" else ""
+
+
+USER = "user"
+"""Who has said what is asked, where it is no role."""
+
+
+def acted(step: Ask, reply: str, prompt: Prompt, names: Names) -> Program:
+    """Make the calls of a reply, and put what comes of them among the names, with what the turns before came to. A
+    forecast, which makes no call, finds that nothing has come of them yet."""
+    own, (text, calls) = names.values[step.name], said_calls(reply)
+    try:
+        said_before = heard(prompt.messages())
+        earlier = evaluate(Ref(path=(str(step.continues), "so_far")), names.values) if step.takes_results else None
+        state = evaluate(step.acts[0].args[0], names.values)  # type: ignore[union-attr]
+        results: list[dict[str, Any]] = []
+        for call in calls:
+            state, result, failed = yield from _made(step, call, state)
+            results.append({"name": call.name, "text": result, "failed": failed})
+    except Unavailable as reason:
+        names.failed(step, reason)
+        return
+    spoken = (_user(step), said_before), (step.role, text)
+    so_far: dict[str, Any] = {
+        "state": state,
+        "results": results,
+        "calls": own["calls"],
+        "replies": [] if calls else [text],
+        "turns": [{"speaker": who, "text": said} for who, said in spoken if said],
+        **{tool.name: own[tool.name] for tool in step.tools},
+    }
+    if earlier is not None:
+        so_far = {key: value if key == "state" else [*earlier[key], *value] for key, value in so_far.items()}
+    so_far |= {"text": text, "ended": LIMIT if calls else REPLIED}
+    names.acted(step, so_far, (write_calls(text, calls), [each["text"] for each in results]))
+
+
+def _user(step: Ask) -> str:
+    """Return who is the user of a loop: the role that answers, where it is one."""
+    return step.user or USER
+
+
+def _made(step: Ask, call: ToolCall, state: Any) -> Program:
+    """Return the state after a call, its result, and whether that says what was wrong."""
+    tool = next((each for each in step.tools if each.name == call.name), None)
+    if tool is None:
+        return state, f"Error: there is no tool `{call.name}`", True
+    wrong = misfit(tool, call)
+    if wrong is not None:
+        return state, f"Error: {wrong}", True
+    done = yield from with_programs(partial(_called, tool, state, call))
+    return done.state, done.text, done.failed
+
+
+def _called(tool: Tool, state: Any, call: ToolCall) -> Any:
+    fitted: Mapping[str, Any] = arguments_fitting(tool.arguments, call.arguments) or {}
+    given = {name: value for name, value in fitted.items() if value is not None}
+    names = {"state": state, "arguments": given}
+    function = tool_function_name(tool.name)
+    return evaluate(Call(function=function, args=(Ref(path=("state",)), Ref(path=("arguments",)))), names)
+
+
+def misfit(tool: Tool, call: ToolCall) -> str | None:
+    """Return what is wrong with a call of a tool, in words for the model; None where it fits.
+
+    >>> from tripos_compiler.plan import IntegerType, ToolParameter
+    >>> ping = Tool(name="ping", about={}, parameters=(ToolParameter(name="n", type=IntegerType()),))
+    >>> misfit(ping, ToolCall("ping", {"m": 1})), misfit(ping, ToolCall("ping", {"n": 1}))
+    ('`ping` has no parameter `m`', None)
+    >>> misfit(ping, ToolCall("ping", {"n": "x"}))
+    '`n` of `ping` must be `integer`'
+    """
+    if not isinstance(call.arguments, Mapping):
+        return f"the arguments are no JSON object: {call.arguments}"
+    for name in call.arguments:
+        if name not in tool.arguments.fields:
+            return f"`{tool.name}` has no parameter `{name}`"
+    for name, type_ in tool.arguments.fields.items():
+        if name not in call.arguments and type_.kind != "optional":
+            return f"`{tool.name}` needs `{name}`"
+        if arguments_fitting(RecordType(fields={name: type_}), {name: call.arguments.get(name)}) is None:
+            return f"`{name}` of `{tool.name}` must be `{type_notation(type_)}`"
+    return None
+
+
+class Raters(NamedTuple):
+    """The judges each of whom gives a score of an element, and the name of their verdict."""
+
+    verdict: str
+    judges: tuple[str, ...]
+
+
+def score_of(names: Names, step: Score | Column, raters: Raters | None = None) -> Program:
+    """Return what a step comes to: a `Scored`."""
+    if step.element is not None:
+        return (yield from _scored_elements(names, step, raters))
+    found, against = yield from with_programs(partial(names.value_of, step))
+    value, given = None, None
+    if against is None:
+        value, given = _score_value(step, found) if isinstance(step, Score) else kept_value(found)
+    status, reason = (SCORED, None) if against is None else (against.status, against.reason)
+    return Scored(step, None, None, {step.name: (value, status)}, given, reason)
+
+
+def _score_value(step: Score, value: Any) -> tuple[float | None, str | None]:
+    """Return a score as a number, and as JSON text where it is a name; such a name may stand for a number."""
+    if step.gives is None:
+        return float(value), None
+    return worth_of(step.gives, value), orjson.dumps(str(value)).decode()
+
+
+def _scored_elements(names: Names, step: Score | Column, raters: Raters | None) -> Program:
+    judges: tuple[str | None, ...] = (None,) if raters is None else raters.judges
+    kept: list[KeptElement] = []
+    lacking: list[Unavailable] = []
+    for judge in judges:
+        seen = names if judge is None or raters is None else names.as_said_by(raters.verdict, judge)
+        found = yield from with_programs(partial(seen.element_values, step))
+        against = found if isinstance(found, Unavailable) else worst(found)
+        lacking += [] if against is None else [against]
+        if not isinstance(found, Unavailable):
+            kept += [_kept_element(step, each, judge) for each in found]
+        elif judge is not None:
+            kept.append(KeptElement({"evaluator": judge}, _kept_reason(found)))
+    listed = orjson.dumps([each.element for each in kept], default=str).decode() if kept else None
+    given = orjson.dumps([each.value for each in kept]).decode() if kept else None
+    against = next((each for each in lacking if each.status in RETRIED_NEXT_RUN), lacking[0] if lacking else None)
+    status, reason = (SCORED, None) if against is None else (against.status, against.reason)
+    return Scored(step, None, None, {step.name: (None, status)}, given, reason, listed)
+
+
+class KeptElement(NamedTuple):
+    """An element and its value, as the row of a score keeps them."""
+
+    element: dict[str, Any]
+    value: dict[str, Any]
+
+
+def _kept_element(step: Score | Column, found: ElementValue, judge: str | None) -> KeptElement:
+    element = {"place": str(found.place), "element": _plain(found.element)}
+    if judge is not None:
+        element["evaluator"] = judge
+    if found.against is not None:
+        return KeptElement(element, _kept_reason(found.against))
+    chosen = isinstance(step, Score) and step.gives is not None
+    number, text = _score_value(step, found.value) if chosen else kept_value(found.value)  # type: ignore[arg-type]
+    return KeptElement(element, {"value": number, "status": SCORED} | ({} if text is None else {"given": text}))
+
+
+def _kept_reason(against: Unavailable) -> dict[str, Any]:
+    return {"value": None, "status": against.status, "error": against.reason}
+
+
+def worst(found: Sequence[ElementValue]) -> Unavailable | None:
+    """Return why not every element has a score, where a reply is why: first what another run would ask for again. None
+    where all have one that may have one."""
+    lacking = [each.against for each in found if each.against is not None and each.against.status != NOT_APPLICABLE]
+    return next((each for each in lacking if each.status in RETRIED_NEXT_RUN), lacking[0] if lacking else None)
+
+
+def kept_value(value: Any) -> tuple[float | None, str | None]:
+    """Return a number, and JSON text for what is none. True and false are 1 and 0; a set is a list in order; what is
+    not there is neither.
+
+    >>> kept_value(True), kept_value("B"), kept_value({"b", "a"}), kept_value(None)
+    ((1.0, None), (None, '"B"'), (None, '["a","b"]'), (None, None))
+    """
+    if value is None:
+        return None, None
+    if isinstance(value, bool | int | float):
+        number = float(value)
+        return (number, None) if in_bounds(number) else (None, None)
+    return None, orjson.dumps(_plain(value), default=str).decode()
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case str():
+            return str(value)
+        case AbstractSet():
+            return sorted((_plain(each) for each in value), key=repr)
+        case list() | tuple():
+            return [_plain(each) for each in value]
+        case Mapping():
+            return {name: _plain(each) for name, each in value.items() if not isinstance(each, Missing)}
+    return value
+
+
+@dataclass(slots=True)
+class Systems:
+    """The system messages of a conversation's speakers, made once."""
+
+    world: World
+    step: Converse
+    case: Case
+    names: Mapping[str, Any]
+    _made: dict[str, str] | None = None
+
+    def __call__(self) -> dict[str, str]:
+        """The system message of each role that is told something. Raises `Unavailable` where one needs what an earlier
+        step did not yield."""
+        if self._made is None:
+            self._made = self._rendered("", None)
+        return self._made
+
+    def question(self, role: str) -> PreparedQuestion:
+        """Return what a role is asked with each of its turns."""
+        return self.world.questions.turn(self.step, role, self.case.language, self.names)
+
+    def told(self, role: str, placeholders: PromptPlaceholders | None) -> dict[str, str]:
+        """As called, for a turn of `role`: `placeholders` stand for what is pending."""
+        try:
+            return self()
+        except Unavailable:
+            if placeholders is None:
+                raise
+            return self._rendered(role, placeholders)
+
+    def _rendered(self, role: str, placeholders: PromptPlaceholders | None) -> dict[str, str]:
+        found = {}
+        for speaker in self.step.speakers:
+            own = placeholders if placeholders is None or speaker.role == role else placeholders.aside()
+            self.question(speaker.role).settle(own)
+            if speaker.system is not None:
+                template, language = speaker.system[self.case.language], self.case.language
+                text = render(template, self.names, language, self.world.sources.axes, placeholders=own)
+                if text:
+                    found[speaker.role] = text
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class TurnPrompt:
+    """The prompt of turn `number` of a conversation, of which `turns` are there and the others pending."""
+
+    talk: Conversation
+    number: int
+    turns: Dialogue
+    systems: Systems
+    left_out: int = 0
+
+    @property
+    def role(self) -> str:
+        """The role that says the turn."""
+        return self.talk.speaker(self.number)
+
+    def messages(self, placeholders: PromptPlaceholders | None = None) -> Sent:
+        """Return the messages. Raises `Unavailable` where a system message has no value, or a turn is pending that no
+        placeholder stands for."""
+        step, turns = self.talk.step, self.turns
+        later = range(len(turns) + 1, self.number)
+        if later and placeholders is None:
+            raise Unavailable(step.name, PENDING)
+        if placeholders is not None:
+            said_by = self.talk.speaker
+            turns = [*turns, *(Turn(speaker=said_by(each), text=placeholders.turn(step, each)) for each in later)]
+        return self._seen(turns, self.left_out, placeholders)
+
+    def shorter(self, left_out: int) -> tuple[int, Sent] | None:
+        """As `Prompt.shorter`."""
+        more = count_left_out(len(self.turns), left_out)
+        return None if more is None else (more, self._seen(self.turns, more))
+
+    def _seen(self, turns: Dialogue, left_out: int, placeholders: PromptPlaceholders | None = None) -> Sent:
+        role = self.role
+        told = self.systems.told(role, placeholders)
+        begun = opening_text(self.systems.case.language) if role == self.talk.step.opens else None
+        system = [Message("system", told[role])] if role in told else []
+        return (*system, *(Message(*each) for each in seen_by(role, turns, begun, left_out)))
+
+
+def talk_program(world: World, talk: Conversation, told: Systems, certain: bool, out: list[Result]) -> Program:
+    """Hold a conversation: its result is the `Answer` whose value are the turns, or why there is none."""
+    step = talk.step
+    turns: Dialogue = []
+    taken: list[Mapping[str, Any]] = []
+    left_out: dict[str, int] = {}
+    status, ended, error, waits = OK, UNITS_LIMIT, None, False
+    for number, call in enumerate(calls_of(talk), 1):
+        left = left_out.get(call.role, 0)
+        prompt = TurnPrompt(talk, number, turns, told, left)
+        got = yield ReplyNeed(call, prompt, told.question(call.role), talk.number, certain and not waits, talk)
+        if isinstance(got, Unavailable):
+            if not is_pending(got):
+                return got
+            waits = True
+            continue
+        taken.append(got.columns)
+        left_out[call.role] = got.columns["left_out"]
+        if got.text is None:
+            passed = str(got.columns["error"]).startswith(CONTEXT_EXCEEDED)
+            status, error = got.status, got.columns["error"]
+            ended = "context_exceeded" if passed else status
+            break
+        turns.append({"speaker": call.role, "text": got.text})
+        if ends(step, call.role, got.text):
+            ended = SAID
+            break
+    if waits:
+        return pending(step.name)
+    out.append(Talked(talk, told, turns, taken, status, ended, error))
+    return Answer(status, transcript(turns) if turns else None, turns, "", {})
+
 
 Found = dict[tuple[str, ...], Any]
 """The results of the retrieving steps of a case, by their fingerprint and what they build on."""

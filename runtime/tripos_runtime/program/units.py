@@ -1,11 +1,21 @@
-"""A unit: one case answered by one model in one treatment, with everything that its steps need and yield."""
+"""A unit: one case answered by one model in one treatment, with everything that its steps need and yield.
+
+Model calls of a program, with name and caller, and the conversations that some of them are turns of.
+
+A pair: the replies of two compared models to one case, side by side, for a judge to say which is better.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
 from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
 
-from tripos_compiler.language import PEOPLE
+from tripos_compiler.language.aggregates import PEOPLE
+from tripos_compiler.language.evaluation import PLACE, Unavailable, elements
+from tripos_compiler.language.references import names_in
+from tripos_compiler.language.rendering import ends_conversation
 from tripos_compiler.plan import (
     Ask,
     Column,
@@ -13,6 +23,7 @@ from tripos_compiler.plan import (
     Converse,
     Grade,
     Judging,
+    Loop,
     Plan,
     Retrieve,
     SampleList,
@@ -22,12 +33,147 @@ from tripos_compiler.plan import (
     Treatment,
     Verdict,
 )
-from tripos_compiler.source import dataclass
-from tripos_runtime.asking import conversation_id, judgement_id, sample_id, score_id
-from tripos_runtime.datasets import Case
-from tripos_runtime.models import encoder_id
-from tripos_runtime.program.calls import Conversation, StepCall, element_name, kept_results, last_asked, places_of
-from tripos_runtime.roles import RoleBinding, made_by
+from tripos_compiler.plan.outcomes import RETRIED_NEXT_RUN
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.ledger import (
+    Row,
+    comparison_id,
+    condition_id,
+    conversation_id,
+    judgement_id,
+    sample_id,
+    score_id,
+    turn_id,
+)
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.models.embeddings import encoder_id
+from tripos_runtime.program.binding import RoleBinding, made_by
+from tripos_runtime.program.values import Names
+
+Places = tuple[int, ...]
+"""The place of an element in its list, after those of the elements that the list is of."""
+
+
+class StepCall(NamedTuple):
+    """One model call of a unit or of a pair: the table that keeps it, its name there, and who makes it. A turn is
+    `part_of` a conversation."""
+
+    table: str
+    name: str
+    role: str
+    model: str
+    step: Ask | Converse | Judging
+    part_of: str = ""
+    number: int = 0
+    """Which of the replies of a judge that is asked several times it is, from 0."""
+    element: Places | None = None
+    """About which element of a list a judge is asked: its place, after those of the lists that it stands in."""
+
+    @property
+    def element_name(self) -> str | None:
+        """Return the places of the element as rows have them: `4`, or `0.2` of a list in a list."""
+        return None if self.element is None else element_name(self.element)
+
+    @property
+    def results(self) -> Iterator[tuple[str, str]]:
+        """The table and the name of what is kept of it."""
+        return kept_results(self.table, self.name, self.step)
+
+
+def kept_results(table: str, name: str, step: Ask | Converse | Judging) -> Iterator[tuple[str, str]]:
+    """Yield the table and the name of what is kept of a result: its row, and that the condition of its step held."""
+    yield table, name
+    if step.condition:
+        yield "conditions", condition_id(name, step.condition)
+
+
+def element_name(places: Places) -> str:
+    """Return the places of an element as rows have them.
+
+    >>> element_name((4,)), element_name((0, 2))
+    ('4', '0.2')
+    """
+    return ".".join(map(str, places))
+
+
+def places_of(step: Verdict, names: Mapping[str, Any], yielded: AbstractSet[str]) -> list[Places]:
+    """Return where there may be elements: in a list that stands in a row where it has some, and in one that a reply
+    says, whose names are `yielded`, as far as its loop goes. A unit of no item has none."""
+    return [()] if not names else list(_places(step.loops, names, yielded))
+
+
+def _places(loops: Sequence[Loop], names: Mapping[str, Any], yielded: AbstractSet[str]) -> Iterator[Places]:
+    if not loops:
+        yield ()
+        return
+    loop, rest = loops[0], loops[1:]
+    if not names_in(loop.of).isdisjoint(yielded):
+        for place in range(loop.most or 0):
+            yield from ((place, *inner) for inner in _places(rest, names, {*yielded, loop.alias}))
+        return
+    try:
+        for inside in elements(loop, names):
+            place = inside[PLACE + loop.alias]
+            yield from ((place, *inner) for inner in _places(rest, inside, yielded))
+    except Unavailable:
+        return
+
+
+def last_asked(name: str, asks: Mapping[str, Ask], unasked: Container[str]) -> str:
+    """Return a step, or where it was not asked the last one before it of the chat that it continues, or of those for
+    the elements of a list."""
+    while name in unasked and (earlier := asks[name].before) in asks:
+        name = str(earlier)
+    return name
+
+
+SAID, LIMIT = "said", "limit"
+"""The ends of a conversation that nothing went wrong with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Conversation:
+    """The `number`-th conversation of a step about a row, counted from 0. `models` are by role."""
+
+    step: Converse
+    name: str
+    number: int
+    models: Mapping[str, str]
+
+    @cached_property
+    def turns(self) -> tuple[str, ...]:
+        """The names of all turns that there may be."""
+        return tuple(turn_id(self.name, number) for number in range(1, self.step.limit + 1))
+
+    def speaker(self, number: int) -> str:
+        """Return the role that says turn `number`, counted from 1."""
+        return speaker_of(self.step, number)
+
+
+def speaker_of(step: Converse, number: int) -> str:
+    """Return the role that says turn `number`, counted from 1."""
+    first, second = step.speakers[0].role, step.speakers[1].role
+    other = second if step.opens == first else first
+    return step.opens if number % 2 else other
+
+
+def calls_of(talk: Conversation) -> Iterator[StepCall]:
+    """A call for every turn that there may be."""
+    for number, name in enumerate(talk.turns, 1):
+        role = talk.speaker(number)
+        yield StepCall("turns", name, role, talk.models[role], talk.step, talk.name)
+
+
+def most_turns(step: Converse) -> Iterator[tuple[str, int]]:
+    """Each role with the turns that it has at most."""
+    yield speaker_of(step, 1), (step.limit + 1) // 2
+    yield speaker_of(step, 2), step.limit // 2
+
+
+def ends(step: Converse, role: str, text: str) -> bool:
+    """Return true if a turn of `role` ends the conversation."""
+    return any(until.role == role and ends_conversation(text, until.text) for until in step.until)
+
 
 AND, THEN = " + ", " then "
 """What stands between the names of models in that of a cascade."""
@@ -409,3 +555,182 @@ class Unit:
     def judged(self, call: StepCall) -> str:
         """Return the name of the judge's reply that a call of another item's unit stands for."""
         return self.judgement(call.step, call.model, call.number)  # type: ignore[arg-type]
+
+
+FindRows = Callable[[str, Collection[str]], Mapping[str, Row]]
+"""Gives the rows of a table that a ledger has, by name."""
+
+
+class Pair:
+    """The replies of `first` and `second`, in this order, as one step compares them. Both are of one case and
+    treatment, and the n-th of one meets the n-th of the other. Names are made once, when it is."""
+
+    __slots__ = ("bound", "calls", "case", "comparisons", "first", "number", "second", "step")
+
+    talks: ClassVar[Mapping[str, Conversation]] = {}
+    """It holds no conversation: its sides did."""
+
+    def __init__(self, step: Compare, first: Unit, second: Unit) -> None:
+        self.case, self.bound, self.number = first.case, first.bound, first.number
+        self.step, self.first, self.second = step, first, second
+        role = self.bound.role_of(step)
+        judges = self.bound.binding.of(role)
+        samples, judged = self._built_on(), self._judged_on()
+        by = self.bound.binding.identity_of
+        self.calls = [
+            StepCall(
+                "judgements",
+                judgement_id(step.judgement, judged, by(judge), number),
+                role,
+                judge,
+                step,
+                number=number,
+            )
+            for judge in judges
+            for number in self.bound.repeats(step, judge)
+        ]
+        """The calls of every judge."""
+        self.comparisons = {judge: comparison_id(step.fingerprint, samples, by(judge)) for judge in judges}
+        """The names of the outcomes, by judge."""
+
+    def _built_on(self) -> list[str]:
+        """Return what names the outcomes: the replies of both sides, and who made what the step looks into."""
+        samples = [name for side in (self.first, self.second) for name in side.upstream(self.step.needs)]
+        return [*samples, *self.bound.makers[self.step.fingerprint]]
+
+    def _judged_on(self) -> list[str]:
+        """Return what names the reply of a judge: of the above what its arguments build on."""
+        samples = [name for side in (self.first, self.second) for name in side.upstream(self.step.judged)]
+        return [*samples, *self.bound.judged_makers[self.step.fingerprint]]
+
+    @property
+    def sides(self) -> tuple[Unit, Unit]:
+        """Both units, in this order."""
+        return self.first, self.second
+
+    @property
+    def given_binding(self) -> str:
+        """The binding of what is said outside the run in the place of the step's judge, whoever says it."""
+        return judgement_id(self.step.judgement, self.pattern._judged_on(), "")
+
+    @property
+    def pattern(self) -> Pair:
+        """The pair of no item, whose names are the bindings of what this one yields."""
+        return Pair(self.step, self.first.pattern, self.second.pattern)
+
+    def judged(self, call: StepCall) -> str:
+        """Return the name of the judge's reply that a call of another item's pair stands for."""
+        return next(each.name for each in self.calls if (each.model, each.number) == (call.model, call.number))
+
+    @property
+    def results(self) -> Iterator[tuple[str, str]]:
+        """The table and the name of everything that it yields."""
+        for call in self.calls:
+            yield from call.results
+        for name in self.comparisons.values():
+            yield "comparisons", name
+
+    def names(self, first: Names, second: Names) -> Names:
+        """Return the names that expressions see: those of each side below `first` and `second`. What both have in
+        common stands there as it does in the case."""
+        names = Names(first.values)
+        names.gave("first", first.values)
+        names.gave("second", second.values)
+        return names
+
+
+class Split(NamedTuple):
+    """The remaining and the kept part of a case. A unit is to be gone through where a pair with it is, for the judge is
+    shown its reply."""
+
+    todo: list[Unit]
+    complete: list[Unit]
+    pairs: list[Pair]
+    paired: list[Pair]
+
+    @property
+    def open(self) -> list[Unit | Pair]:
+        """All that is to be gone through."""
+        return parts(self.todo, self.pairs)
+
+
+def parts(units: Sequence[Unit], pairs: Sequence[Pair]) -> list[Unit | Pair]:
+    """Return units and pairs in one list."""
+    return [*units, *pairs]
+
+
+def pairs_of(units: Sequence[Unit]) -> list[Pair]:
+    """Return every pair of the units of a case, in both orders."""
+    sides: dict[tuple[int, int], list[Unit]] = {}
+    for unit in units:
+        if unit.bound.compares:
+            sides.setdefault((id(unit.bound), unit.number), []).append(unit)
+    return [
+        Pair(step, first, second)
+        for alike in sides.values()
+        for step in alike[0].bound.compares
+        for first, second in itertools.permutations(alike, 2)
+    ]
+
+
+def split(units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str]) -> Split:
+    """Return the units and pairs of a case, those of which `kept` has every result apart from the others."""
+    open_ = [pair for pair in pairs if not is_kept(pair, kept)]
+    shown = {side for pair in open_ for side in (pair.first, pair.second)}
+    todo = [unit for unit in units if unit in shown or not is_kept(unit, kept)]
+    left = set(todo)
+    return Split(
+        todo,
+        [unit for unit in units if unit not in left],
+        open_,
+        [pair for pair in pairs if is_kept(pair, kept)],
+    )
+
+
+def lasting(every: Iterable[Unit | Pair], statuses: Mapping[str, str], rows: FindRows) -> dict[str, str]:
+    """Return the statuses of the results that need not be done again, by name: without those that a later run tries
+    again. What builds on a reply that broke off, and that an earlier version took for an answer, is done again too."""
+    kept = {name: status for name, status in statuses.items() if status not in RETRIED_NEXT_RUN}
+    again = statuses.keys() - kept.keys()
+    if not again:
+        return kept
+    every = [*every]
+    if kept.keys().isdisjoint(_built_on(every, again)):
+        return kept
+    found = [each for table in ("samples", "judgements", "turns") for each in rows(table, again).items()]
+    broken = {name for name, row in found if row["status"] not in RETRIED_NEXT_RUN}
+    lost = _built_on(every, broken)
+    return {name: status for name, status in kept.items() if name not in lost}
+
+
+def _built_on(every: Iterable[Unit | Pair], replies: Collection[str]) -> set[str]:
+    """Return the names of the results of units and pairs that build on some replies."""
+    found: set[str] = set()
+    for part in every:
+        if isinstance(part, Pair):
+            if not (found | set(replies)).isdisjoint(part._built_on()):
+                found.update(name for _, name in part.results)
+            continue
+        for talk in part.talks.values():
+            place = next((place for place, name in enumerate(talk.turns) if name in replies), None)
+            found.update(() if place is None else (talk.name, *talk.turns[place + 1 :]))
+        for step in part.bound.treatment.steps:
+            if isinstance(step, Retrieve | SampleList | Compare):
+                continue
+            if (found | set(replies)).isdisjoint(part.upstream(step.needs)):
+                continue
+            match step:
+                case Ask():
+                    found.add(part.samples[step.name])
+                case Converse():
+                    found.update((part.talks[step.name].name, *part.talks[step.name].turns))
+                case Grade() | Verdict():
+                    found.update((*part.verdicts.get(step.name, ()), *(c.name for c in part.calls if c.step is step)))
+            scores = (names for (own, _), names in part.scores.items() if own == step.fingerprint)
+            found.update(name for names in scores for name in names.values())
+    return found
+
+
+def is_kept(part: Unit | Pair, kept: Mapping[str, str]) -> bool:
+    """Return true if `kept` has every result of it."""
+    return all(name in kept for _, name in part.results)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from tripos_compiler.language.replies.locales import DEFAULT, ODD, convention_of
-from tripos_compiler.language.replies.names import fold, read_name
-from tripos_compiler.language.replies.number_text import number_text
-from tripos_compiler.language.replies.numbers import NumberReading, odd_reason, read_listed, read_number
-from tripos_compiler.language.replies.text import nfkc
+from tripos_compiler.replies.names import fold, read_name
+from tripos_compiler.replies.number_tokens import DEFAULT, ODD, convention_of, number_text
+from tripos_compiler.replies.numbers import NumberReading, odd_reason, read_listed, read_number
+from tripos_compiler.replies.text import nfkc
 
 BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 BRACKET = re.compile(r"[\[\]{}]")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tripos_compiler.language.library import without_optional
+from tripos_compiler.library.types import without_optional
 from tripos_compiler.plan import (
     AudioType,
     BoolType,

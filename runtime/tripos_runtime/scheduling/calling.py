@@ -8,15 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import datetime
 
-from tripos_compiler.source import dataclass
-from tripos_runtime.models import Model, ModelError, Reply, Request
-from tripos_runtime.models.over_http import MB, REPLY_SHARE, ReplyMemory, ReplyShare
-from tripos_runtime.scheduling.budget import Budget, Cost, OutOfBudget
-from tripos_runtime.scheduling.endpoint_state import Snapshot
-from tripos_runtime.scheduling.errors import Halted, Stopped
-from tripos_runtime.scheduling.gates import TIMED_OUT, UNREACHABLE, Gate, Shares
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.models.base import Model, ModelError, Reply, Request
+from tripos_runtime.models.http import MB, REPLY_SHARE, ReplyMemory, ReplyShare
+from tripos_runtime.scheduling.budget import Budget, Cost, Halted, OutOfBudget, Stopped
+from tripos_runtime.scheduling.endpoint import TIMED_OUT, UNREACHABLE, Gate, Shares, Sleep, Snapshot, Times
 from tripos_runtime.scheduling.limits import Limits, TokensPerMinute, most_at_once, shares_of
-from tripos_runtime.scheduling.times import Sleep, Times
 
 __all__ = [
     "Called",

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Protocol
 
-from tripos_compiler.source import dataclass
-from tripos_runtime.models import Model
-from tripos_runtime.models.over_http import USUAL_MB
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.models.base import Model
+from tripos_runtime.models.http import USUAL_MB
 
 ANY = "*"
 SMOOTH_S = 0.1

@@ -29,8 +29,8 @@ import exact_match  # noqa: E402
 import peers  # noqa: E402
 from processes import more_files, server_option, serving  # noqa: E402
 
+from tripos_warehouse.maintenance.compaction import compact  # noqa: E402
 from tripos_warehouse.store.store import Store  # noqa: E402
-from tripos_warehouse.upkeep.compaction import compact  # noqa: E402
 
 LOAD = """
 import json, statistics, sys, time

@@ -14,7 +14,6 @@ from scipy import stats
 
 from tests.each import each
 from tests.lengths import sized
-from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.agreement import (
     cohen_kappa,
     intraclass,
@@ -26,6 +25,7 @@ from tripos_warehouse.statistics.agreement import (
     percent_agreement,
     spearman_rho,
 )
+from tripos_warehouse.statistics.result import StatisticResult
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 FORMS = ("1,1", "2,1", "3,1", "1,k", "2,k", "3,k")

@@ -10,7 +10,7 @@ import pytest
 import scipy.stats
 from hypothesis import given, strategies as st
 
-from tripos_warehouse.statistics.intervals.cells import mean_of_cells
+from tripos_warehouse.statistics.intervals import mean_of_cells
 
 numbers = st.floats(-100, 100, allow_nan=False).map(lambda value: round(value, 3))
 

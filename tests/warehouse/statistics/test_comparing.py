@@ -10,7 +10,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from tests.lengths import sized
-from tripos_warehouse.statistics.comparing import (
+from tripos_warehouse.statistics.multiple_tests import (
     Test,
     benjamini_hochberg,
     compare_paired,
@@ -20,7 +20,7 @@ from tripos_warehouse.statistics.comparing import (
     rank_by,
     rank_groups,
 )
-from tripos_warehouse.statistics.found import StatisticResult
+from tripos_warehouse.statistics.result import StatisticResult
 
 PAIRS = np.random.default_rng(8).normal(0.4, 1, (2, 25))
 FIRST, SECOND = (dict(enumerate(values.tolist())) for values in PAIRS)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tripos_warehouse.statistics.design import (
+from tripos_warehouse.statistics.variance import (
     DifferenceComponents,
     Unknown,
     difference_components,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from tests.each import each
-from tripos_warehouse.query.list_statistics import PARTED, statistic
+from tripos_warehouse.query.aggregates import PARTED, statistic
 from tripos_warehouse.statistics.agreement import kendall_w, tau_by_item, w_without
 
 

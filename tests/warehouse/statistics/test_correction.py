@@ -10,7 +10,7 @@ import pytest
 from tests.bench.real_labels import JUDGES, held as held_of_people, tutors_of
 from tests.bench.validity import FEWEST, WORLDS, World, held
 from tests.conftest import SHARED_DATA
-from tripos_warehouse.statistics.validity import Pulled, corrected_mean, expected_reach
+from tripos_warehouse.statistics.prediction_powered import Pulled, corrected_mean, expected_reach
 
 REPETITIONS = 150
 MRBENCH = SHARED_DATA / "mrbench/MRBench_V1.json"

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from tests.bench.designs import COST, SETTINGS, outcome
-from tripos_warehouse.statistics.design import (
-    DifferenceComponents,
+from tripos_warehouse.statistics.power import (
     LabelComponents,
     Prices,
     Space,
@@ -22,6 +21,7 @@ from tripos_warehouse.statistics.design import (
     power_with,
     sharpest,
 )
+from tripos_warehouse.statistics.variance import DifferenceComponents
 
 PARTS = DifferenceComponents(items=0.04, samples=0.2, judges=0.02, gradings=0.3, repeats=0.1)
 PRICES = Prices(replies=0.004, judgements=(0.01, 0.002, 0.003), batch=0.5)

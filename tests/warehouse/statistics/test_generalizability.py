@@ -9,12 +9,7 @@ import pytest
 
 from tests.lengths import sized
 from tripos_warehouse.statistics.agreement import intraclass
-from tripos_warehouse.statistics.design import (
-    VarianceComponents,
-    generalizability,
-    panel_study,
-    variance_components,
-)
+from tripos_warehouse.statistics.variance import VarianceComponents, generalizability, panel_study, variance_components
 
 PANEL = [[9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]]
 """Six targets and four judges of Shrout and Fleiss (1979), table 2."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.lengths import sized
-from tripos_warehouse.query.raters import find_statistic, find_values
+from tripos_warehouse.query.aggregates import find_statistic, find_values
 from tripos_warehouse.statistics.agreement import Weights, cohen_kappa, gwet_ac, krippendorff_alpha
 
 GAPS = [

@@ -15,7 +15,6 @@ import pytest
 from scipy import stats
 
 from tests.lengths import sized
-from tripos_warehouse.statistics import StatisticResult
 from tripos_warehouse.statistics.agreement import (
     cohen_kappa,
     intraclass,
@@ -24,8 +23,9 @@ from tripos_warehouse.statistics.agreement import (
     percent_agreement,
     spearman_rho,
 )
-from tripos_warehouse.statistics.comparing import compare_paired
 from tripos_warehouse.statistics.intervals import bootstrap_mean, clopper_pearson, jackknife, mean, wilson
+from tripos_warehouse.statistics.metrics import mean_pass_at_k
+from tripos_warehouse.statistics.multiple_tests import compare_paired
 from tripos_warehouse.statistics.preferences import (
     Preference,
     bradley_terry,
@@ -35,7 +35,7 @@ from tripos_warehouse.statistics.preferences import (
     self_preference,
     win_rate,
 )
-from tripos_warehouse.statistics.sampling import mean_pass_at_k
+from tripos_warehouse.statistics.result import StatisticResult
 
 REPETITIONS = sized(100, 200)
 Random = np.random.Generator

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, strategies
 from scipy.stats import binom
 
-from tripos_warehouse.statistics.design import least_shown_mean, least_shown_share
 from tripos_warehouse.statistics.intervals import clopper_pearson
+from tripos_warehouse.statistics.power import least_shown_mean, least_shown_share
 
 
 @given(

@@ -11,9 +11,8 @@ from hypothesis import given, settings, strategies as st
 from scipy import stats
 
 from tests.lengths import sized
-from tripos_warehouse.statistics.found import StatisticResult
-from tripos_warehouse.statistics.intervals import mean_of_cells
-from tripos_warehouse.statistics.intervals.one_sided import negated, p_of_above, upper_bound
+from tripos_warehouse.statistics.intervals import mean_of_cells, negated, p_of_above, upper_bound
+from tripos_warehouse.statistics.result import StatisticResult
 
 FIGURES = st.builds(
     StatisticResult,

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-from tripos_warehouse.statistics import StatisticResult
+from tripos_warehouse.statistics.result import StatisticResult
 
 PAGE = (Path(__file__).parents[3] / "docs/statistics.md").read_text("utf-8")
 FACES = [
@@ -96,7 +96,7 @@ def test_shares_means_and_power_do_without_the_heavy_part_of_scipy() -> None:
 import sys
 from tripos_warehouse.statistics.agreement import cohen_kappa, intraclass, kendall_w, krippendorff_alpha
 from tripos_warehouse.statistics.intervals import clopper_pearson, mean, wilson
-from tripos_warehouse.statistics.design import detectable_difference
+from tripos_warehouse.statistics.variance import detectable_difference
 rows = [[1, 2, 3, 4], [1, 2, 4, 3]]
 wilson(1, 3), clopper_pearson(1, 3), mean([1, 2, 3]), detectable_difference(9, 1), kendall_w(rows)
 krippendorff_alpha(rows, "ordinal"), intraclass(rows), cohen_kappa(*rows)

@@ -12,8 +12,10 @@ from scipy.optimize import linprog, minimize
 
 from tests.lengths import sized
 from tripos_warehouse.statistics.preferences import (
+    Counts,
     GivenGrade,
     Preference,
+    _fit,
     bradley_terry,
     flip_rate,
     judge_severity,
@@ -22,8 +24,6 @@ from tripos_warehouse.statistics.preferences import (
     self_preference_in_grades,
     win_rate,
 )
-from tripos_warehouse.statistics.preferences.strengths import _fit
-from tripos_warehouse.statistics.preferences.verdicts import Counts
 
 CITATIONS = {
     ("Biometrika", "Comm Statist"): (730, 33),

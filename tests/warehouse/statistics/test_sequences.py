@@ -11,8 +11,7 @@ from scipy.optimize import minimize_scalar
 
 from tests.bench.settled import BOUNDED, ITEMS, LEVEL, errors, left, replay, simulated
 from tests.bench.stopped import holds, root, simulated as stopped_runs
-from tripos_warehouse.statistics.design import AsymptoticSequence, BettingSequence, mean_sequence
-from tripos_warehouse.statistics.design.sequences import rho_squared
+from tripos_warehouse.statistics.sequences import AsymptoticSequence, BettingSequence, mean_sequence, rho_squared
 
 VALUES = [((7 * i * i + 3 * i) % 11) / 10 for i in range(30)]
 # `diversified_betting_mart` of confseq 0.0.11 with bets over the standard deviation of the values before, cut at 0.9 of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy.stats import kendalltau
 
-from tripos_warehouse.statistics.agreement.item_rankings import tau_by_item
+from tripos_warehouse.statistics.agreement import tau_by_item
 
 MARKS = st.integers(1, 4)
 

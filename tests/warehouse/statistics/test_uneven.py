@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import t as student
 
-from tripos_warehouse.statistics.design import MeanDesign, least_difference, mean_design
+from tripos_warehouse.statistics.power import MeanDesign, least_difference, mean_design
 
 Floats = NDArray[np.float64]
 REPETITIONS = 4000

@@ -20,8 +20,6 @@ from tripos_warehouse.statistics.agreement import (
     percent_agreement,
     spearman_rho,
 )
-from tripos_warehouse.statistics.comparing import compare_paired, rank_groups
-from tripos_warehouse.statistics.found import StatisticResult
 from tripos_warehouse.statistics.intervals import (
     bootstrap,
     bootstrap_mean,
@@ -31,6 +29,9 @@ from tripos_warehouse.statistics.intervals import (
     mean_of_cells,
     wilson,
 )
+from tripos_warehouse.statistics.metrics import mean_pass_at_k, mean_pass_hat_k
+from tripos_warehouse.statistics.multiple_tests import compare_paired, rank_groups
+from tripos_warehouse.statistics.prediction_powered import corrected_mean
 from tripos_warehouse.statistics.preferences import (
     GivenGrade,
     Preference,
@@ -42,11 +43,10 @@ from tripos_warehouse.statistics.preferences import (
     self_preference_in_grades,
     win_rate,
 )
-from tripos_warehouse.statistics.sampling import mean_pass_at_k, mean_pass_hat_k
+from tripos_warehouse.statistics.result import StatisticResult
 from tripos_warehouse.statistics.validity import (
     RepeatedVerdict,
     calibrate,
-    corrected_mean,
     corrected_prevalence,
     judge_drift,
     judge_noise,

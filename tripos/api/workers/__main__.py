@@ -1,6 +1,6 @@
 """The process of a worker, which `WorkerPool` starts."""
 
-from tripos.api.workers import main
+from tripos.api.workers.worker import main
 
 if __name__ == "__main__":
     main()

@@ -8,15 +8,16 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import Any
 
-from tripos.api.compilation import CompiledSpec
-from tripos.api.selection import Choices
-from tripos.releases import RunOrigin
-from tripos.settings import Config
-from tripos_compiler.source import dataclass
-from tripos_runtime.asking import CallCounters
-from tripos_runtime.drivers import ItemScore
-from tripos_runtime.models import Price, Reply
-from tripos_runtime.scheduling import Cost, Snapshot
+from tripos.releases.opening import RunOrigin
+from tripos.runs.compilation import CompiledSpec
+from tripos.runs.selection import Choices
+from tripos.settings.config import Config
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.drivers.sequential_stopping import ItemScore
+from tripos_runtime.models.base import Price, Reply
+from tripos_runtime.scheduling.budget import Cost
+from tripos_runtime.scheduling.endpoint import Snapshot
 
 LENGTH = 4
 """The bytes before each message that say how long it is."""

@@ -9,10 +9,7 @@ import signal
 import sys
 from dataclasses import field, replace
 
-from tripos.api.compilation import CompiledSpec
 from tripos.api.job import Job, RunEnding
-from tripos.api.selection import Choices
-from tripos.api.workers.budgets import BudgetDesk
 from tripos.api.workers.messages import (
     CallWanted,
     CaseRead,
@@ -28,15 +25,19 @@ from tripos.api.workers.messages import (
     pack,
     read,
 )
-from tripos.api.workers.reading import ReadingDesk
-from tripos.runs import TO_WORKER
-from tripos.settings import Config, check_divisible
-from tripos.ui import SOME_FAILED, Failure
-from tripos_compiler.source import dataclass
-from tripos_runtime.asking import CallCounters
-from tripos_runtime.drivers import part_size
+from tripos.api.workers.worker import BudgetDesk, ReadingDesk
+from tripos.errors import SOME_FAILED, Failure
+from tripos.runs.compilation import CompiledSpec
+from tripos.runs.interrupts import TO_WORKER
+from tripos.runs.selection import Choices
+from tripos.settings.config import Config
+from tripos.settings.runtime import check_divisible
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.drivers.engine import part_size
 from tripos_runtime.models.catalog import given_variables
-from tripos_runtime.scheduling import Limits, Snapshot
+from tripos_runtime.scheduling.endpoint import Snapshot
+from tripos_runtime.scheduling.limits import Limits
 
 IN_VAIN = 3
 """After so many deaths of workers in a row, between which no call was answered, there is no further one."""

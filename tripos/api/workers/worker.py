@@ -1,27 +1,36 @@
-"""A worker: the process that makes a share of a run's calls, and tells the run how it goes."""
+"""A worker: the process that makes a share of a run's calls, and tells the run how it goes.
+
+A budget that several processes share: the run has it, and its workers ask the run before each call.
+
+The cases of a run that stops when it is settled, where workers share it: they go through them, and the run reads.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import field, replace
 from threading import Thread
+from typing import Any
 
 from tripos.api.job import Job
-from tripos.api.preparation import damage_note, prepare
-from tripos.api.workers.budgets import WorkerBudget
 from tripos.api.workers.messages import (
     STOPS_S,
+    CallWanted,
+    CaseRead,
     DataMade,
     Debited,
     Idle,
     LookAgain,
     Over,
+    Settle,
     StillAsked,
     Stop,
     WorkerAssignment,
@@ -30,17 +39,187 @@ from tripos.api.workers.messages import (
     pack,
     read,
 )
-from tripos.api.workers.reading import RemoteReader
-from tripos.runs import TO_WORKER, end_evaluations_on, open_others
-from tripos.settings import divided
-from tripos.ui import Failure
-from tripos_runtime.asking import CallCounters
-from tripos_runtime.asking.functions import PluginError
-from tripos_runtime.drivers import Share
-from tripos_runtime.models import ModelError
+from tripos.errors import Failure
+from tripos.runs.interrupts import TO_WORKER, end_evaluations_on
+from tripos.runs.preparation import damage_note, prepare
+from tripos.runs.records import open_others
+from tripos.settings.runtime import divided
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.functions.plugins import PluginError
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.datasets.cases import Case, SubsetTags
+from tripos_runtime.drivers.engine import Share, membership_row
+from tripos_runtime.drivers.sequential_stopping import ItemScore, OrderedCases, Settler
+from tripos_runtime.models.base import ModelError, Price, Reply
 from tripos_runtime.models.catalog import give_variables
+from tripos_runtime.scheduling.budget import Budget, Cost, Debit, Halted, OutOfBudget
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
+
+Send = Callable[[object], None]
+
+
+class WorkerBudget(Budget):
+    """The budget as a worker sees it."""
+
+    def __init__(self, usd: float | None, tokens: int | None, calls: int | None, send: Send) -> None:
+        super().__init__(usd, tokens, calls)
+        self._send = send
+        self._numbers = itertools.count()
+        self._answers: dict[int, asyncio.Future[None]] = {}
+        self._open: dict[Debit, int] = {}
+
+    async def debit(self, cost: Cost, name: str) -> Debit:
+        """Wait until the run reserves the cost of a call. Raises `OutOfBudget`."""
+        number = next(self._numbers)
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        self._send(CallWanted(number, cost, name))
+        try:
+            await answer
+        except asyncio.CancelledError:
+            self._send(Settle(number, None))
+            raise
+        finally:
+            del self._answers[number]
+        debit = Debit(cost, name, (0, 0, 0))
+        self._open[debit] = number
+        return debit
+
+    def answer(self, answer: Debited) -> None:
+        """Take what the run said."""
+        future = self._answers.get(answer.number)
+        if future is None or future.done():
+            return
+        if answer.refusal is None:
+            future.set_result(None)
+        else:
+            future.set_exception(OutOfBudget(*answer.refusal))
+
+    def abandon(self) -> None:
+        """Refuse every call that waits for an answer: the run is gone."""
+        for future in self._answers.values():
+            if not future.done():
+                future.set_exception(Halted())
+
+    def settle(self, debit: Debit, reply: Reply, price: Price | None) -> None:
+        """Tell the run what a reply used."""
+        bare = replace(reply, text="", others=tuple(replace(each, text="") for each in reply.others))
+        self._send(Settle(self._open.pop(debit), bare, price))
+
+    def give_back(self, debit: Debit) -> None:
+        """Tell the run that a call gave no reply."""
+        self._send(Settle(self._open.pop(debit), None))
+
+
+@dataclass
+class BudgetDesk:
+    """The other end, in the run: reserves for the calls of one worker."""
+
+    budget: Budget
+    send: Send
+    _waiting: dict[int, asyncio.Task[None]] = field(default_factory=dict)
+    _debits: dict[int, Debit] = field(default_factory=dict)
+
+    def reserve(self, wanted: CallWanted) -> None:
+        """Reserve what a call may cost, and say so when it is done."""
+        self._waiting[wanted.number] = asyncio.create_task(self._reserve(wanted))
+
+    async def _reserve(self, wanted: CallWanted) -> None:
+        refusal = None
+        try:
+            self._debits[wanted.number] = await self.budget.debit(wanted.cost, wanted.model)
+        except OutOfBudget as error:
+            refusal = (error.code, error.message, error.hint or "")
+        finally:
+            self._waiting.pop(wanted.number, None)
+        self.send(Debited(wanted.number, refusal))
+
+    def settle(self, settled: Settle) -> None:
+        """Put what a reply used in place of what was reserved."""
+        if (waiting := self._waiting.pop(settled.number, None)) is not None:
+            waiting.cancel()
+        debit = self._debits.pop(settled.number, None)
+        if debit is None:
+            return
+        if settled.reply is None:
+            self.budget.give_back(debit)
+        else:
+            self.budget.settle(debit, settled.reply, settled.price)
+
+    async def close(self) -> None:
+        """Give back what is reserved for a worker that is gone: nobody knows of a reply to these calls."""
+        waiting = list(self._waiting.values())
+        for task in waiting:
+            task.cancel()
+        for task in waiting:
+            with suppress(asyncio.CancelledError):
+                await task
+        for debit in self._debits.values():
+            self.budget.give_back(debit)
+        self._debits.clear()
+
+
+@dataclass
+class RemoteReader:
+    """Tells the run of the cases that a worker went through, and knows how far the run has read."""
+
+    send: Callable[[object], None]
+    asked: Collection[str]
+    """The compared models that are still asked."""
+    read: int = 0
+    """The cases that were read."""
+    patience_s: float = 1.0
+
+    @property
+    def settled(self) -> bool:
+        """True if nobody is asked any more."""
+        return not self.asked
+
+    def take(self, place: int, case: Case, scores: Sequence[ItemScore]) -> None:
+        """Send the scores of a case."""
+        self.send(CaseRead(place, tuple(each._replace(arms=dict(each.arms)) for each in scores)))
+
+    def hear(self, told: StillAsked) -> None:
+        """Take what the run has read."""
+        self.read, self.asked = told.read, told.models
+
+
+class ReadingDesk:
+    """Reads the cases that workers went through in the order of the run, and lists them as its cases."""
+
+    def __init__(self, job: Job, settler: Settler) -> None:
+        self._job = job
+        self._coming = job.source.cases(job.selection)
+        self._cases: list[Case | None] = []
+        self._marks = SubsetTags(job.source, job.source.drawn())
+        self._rows: list[dict[str, Any]] = []
+        models = frozenset(job.binding.of(job.binding.compared))
+        self._ordered = OrderedCases(settler, models, self._list)
+
+    @property
+    def state(self) -> StillAsked:
+        """How far the run has read, and whom it still asks."""
+        return StillAsked(self._ordered.read, tuple(self._ordered.asked))
+
+    def take(self, told: CaseRead) -> bool:
+        """Take a case; true if something was read."""
+        while len(self._cases) <= told.place:
+            self._cases.append(next(self._coming))
+        case, before = self._cases[told.place], self._ordered.read
+        if case is not None:
+            self._cases[told.place] = None
+            self._ordered.take(told.place, case, list(told.scores))
+        return self._ordered.read > before
+
+    def commit(self) -> None:
+        """Commit the list of the cases that were read. Raises `StoreError`."""
+        rows, self._rows = self._rows, []
+        if rows:
+            self._job.store.append({"run_items": rows})
+
+    def _list(self, case: Case, models: Collection[str] | None) -> None:
+        self._rows.append(membership_row(self._job.run_id, case, self._marks, models))
+
 
 TELL_S = 0.25
 """The time between two messages about how things stand."""

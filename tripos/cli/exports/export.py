@@ -1,15 +1,24 @@
-"""`tripos export`: training data, tables, and results in the forms of other tools."""
+"""`tripos export`: training data, tables, and results in the forms of other tools.
+
+`tripos emit`: a spec in the form of another tool, and what that form cannot say.
+"""
 
 from __future__ import annotations
 
 from argparse import Namespace
+from pathlib import Path
 
-from tripos.cli.inputs import open_store
-from tripos.ui import GOOD, Failure
-from tripos_compiler.diagnostics import nearest
+from tripos.cli.context import open_store
+from tripos.cli.exports.training_data import compiled_pairs
+from tripos.errors import GOOD, SOME_FAILED, Failure
+from tripos.terminal import print_json, show_message, show_text
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.text_format import counted
 from tripos_compiler.plan import Export, Pairing, Plan
+from tripos_compiler.source.inputs import DataError
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.views import connect_run, get_selected
+from tripos_warehouse.views.connect import connect_run
+from tripos_warehouse.views.runs import get_selected
 
 TRAINING = ("distillation", "preferences")
 TABLES = ("csv", "parquet", "xlsx")
@@ -46,7 +55,7 @@ def main(options: Namespace) -> int:
     """Write an export of a run, or of a spec's data, and say what is in it."""
     if options.spec is not None:
         _check_output(options)
-        from tripos.cli.exports.spec_data import export_pairs
+        from tripos.cli.exports.training_data import export_pairs
 
         return export_pairs(options)
     store = open_store(options)
@@ -62,23 +71,23 @@ def main(options: Namespace) -> int:
 
                 export_training(connection, plan, run, options, kind)
             elif kind == "eee":
-                from tripos.cli.exports.tables import export_eee
+                from tripos.cli.exports.results import export_eee
 
                 export_eee(connection, plan, run, options)
             elif kind == "otel":
-                from tripos.cli.exports.interchange import export_telemetry
+                from tripos.cli.exports.results import export_telemetry
 
                 export_telemetry(connection, plan, run, options)
             elif kind == "hub":
-                from tripos.cli.exports.interchange import export_hub
+                from tripos.cli.exports.results import export_hub
 
                 export_hub(connection, plan, run, options)
             elif kind in ("inspect", "lm-eval"):
-                from tripos.cli.exports.interchange import export_for_tool
+                from tripos.cli.exports.results import export_for_tool
 
                 export_for_tool(connection, plan, run, options, kind)
             else:
-                from tripos.cli.exports.tables import export_tables
+                from tripos.cli.exports.results import export_tables
 
                 export_tables(connection, plan, run, options)
     except StoreError as error:
@@ -115,3 +124,35 @@ def _check_output(options: Namespace) -> None:
     if options.output is None:
         verb, option = "tripos export", "-o/--output"
         raise Failure("R0202", f"`{verb}` needs {option}", f"`{verb} --help` shows how it is written")
+
+
+def emit_main(options: Namespace) -> int:
+    """Write the files of a form, and list what is lost. Return 1 where anything is."""
+    from tripos.cli.exports.forms import emit
+
+    plan, source = compiled_pairs(options, options.path)
+    folder = Path(options.output)
+    if folder.exists() and not folder.is_dir():
+        raise Failure("S0604", f"`{folder}` is a file, and several are to be written", "name a folder")
+    try:
+        found = emit(options.form, plan, source, folder)
+    except DataError as error:
+        raise Failure("E0307", error.message, error.help) from error
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        losses = [{"place": each.place, "why": each.why} for each in found.losses]
+        files = [str(each) for each in found.files]
+        print_json({"form": options.form, "files": files, "questions": found.questions, "lost": losses})
+        return SOME_FAILED if losses else GOOD
+    for path in found.files:
+        show_text(str(path))
+    if options.form != "jsonschema":
+        show_message(f"{counted(found.questions, 'question')}")
+    if not found.losses:
+        show_message("nothing is lost")
+        return GOOD
+    show_message("lost:")
+    for each in found.losses:
+        show_text(f"  {each.place}: {each.why}")
+    return SOME_FAILED

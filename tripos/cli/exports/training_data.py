@@ -1,38 +1,39 @@
-"""`tripos export distillation` and `preferences`: what is wanted, the files, and what is said of them."""
+"""`tripos export distillation` and `preferences`: what is wanted, the files, and what is said of them.
+
+`tripos export NAME --spec PATH`: pairs and examples that a spec makes of its data, without a run.
+"""
 
 from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from tripos.api import chosen_cases
-from tripos.cli.inputs import open_store
-from tripos.ui import Failure, print_json, show_message, table_width
-from tripos_compiler.diagnostics import nearest
-from tripos_compiler.language import Unavailable, evaluate
-from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Plan, Ref, Unary
+from tripos.cli.context import compile_given, open_store
+from tripos.errors import GOOD, Failure
+from tripos.runs.selection import chosen_cases
+from tripos.settings.load import load_config
+from tripos.settings.trust import trust_of
+from tripos.terminal import print_json, show_json, show_message, show_text, table_width
+from tripos.training.examples import find_examples, write_examples
+from tripos.training.reward_pairs import write_pairs
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Pairing, Plan, Ref, Unary
+from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports import (
-    Keep,
-    Replied,
-    ReplyQuery,
-    Training,
-    asked_steps,
-    beside,
-    counts,
-    distil,
-    pairs,
-    provenance,
-    score_names,
-    write_lines,
-)
-from tripos_warehouse.formats import TextColumn, decimals_of, grid
-from tripos_warehouse.query import Connection
-from tripos_warehouse.report import PROVING
-from tripos_warehouse.views import RunRecord, connect_run, dimension_label, get_plan
+from tripos_warehouse.exports.replies import Keep, ReplyQuery, asked_steps
+from tripos_warehouse.exports.training import Replied, Training, counts, distil, pairs, provenance, score_names
+from tripos_warehouse.files import beside, write_lines
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.report.run_report import PROVING
+from tripos_warehouse.tables.text import TextColumn, decimals_of, grid
+from tripos_warehouse.views.connect import connect_run
+from tripos_warehouse.views.dimensions import dimension_label
+from tripos_warehouse.views.runs import RunRecord, get_plan
 
 
 def chosen_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[Keep, tuple[str, ...]]:
@@ -251,3 +252,74 @@ def _mend(wanted: ReplyQuery, made: Training) -> str:
 
 def _names(given: list[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))
+
+
+LEFT_OUT = {**REASONS, "alone": "rows without another beside them"}
+"""The reasons why rows give no example, in words."""
+
+
+def export_pairs(options: Namespace) -> int:
+    """Write the pairs and their provenance, and say how many there are. Raises `Failure` and `StoreError`."""
+    options.deny = getattr(options, "deny", [])
+    plan, source = compiled_pairs(options, options.spec)
+    path = Path(options.output)
+    named = list(dict.fromkeys(name.strip() for name in options.what.split(",") if name.strip()))
+    if (examples := find_examples(plan, named)) is not None:
+        return _export_examples(options, plan, source, examples, path)
+    said = write_pairs(plan, found_pairings(plan, named), source, path)
+    if options.json:
+        show_json(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
+        return GOOD
+    topics = {group for line in said["lines"] for group in line["groups"]}
+    grouped = f" of {len(topics):,} topic{'' if len(topics) == 1 else 's'}" if topics else ""
+    show_message(f"{said['examples']:,} pair{'' if said['examples'] == 1 else 's'}{grouped}, written to {path}")
+    wrote = Counter(name for line in said["lines"] for name in set(line["by"]) if name)
+    for name, count in wrote.most_common():
+        show_message(f"  with a reply of {name}: {count:,}")
+    for reason, count in said["left_out"].items():
+        show_message(f"  left out, {REASONS.get(reason, reason)}: {count:,}")
+    show_message(f"where it comes from: {beside(path)}")
+    return GOOD
+
+
+def _export_examples(options: Namespace, plan: Plan, source: CaseSource, exports: Sequence[Pairing], path: Path) -> int:
+    said = write_examples(plan, exports, source, path)
+    if options.json:
+        show_json(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
+        return GOOD
+    count = said["examples"]
+    show_message(f"{count:,} {'example' if count == 1 else 'examples'}, written to {path}")
+    if len(exports) > 1:
+        for name, lines in Counter(line["export"] for line in said["lines"]).items():
+            show_text(f"  {name}: {lines:,}")
+    for reason, count in said["left_out"].items():
+        show_message(f"  left out, {LEFT_OUT.get(reason, reason)}: {count:,}")
+    show_message(f"where it comes from: {beside(path)}")
+    return GOOD
+
+
+def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
+    """Return the plan of a spec, and where its rows come from. Raises `Failure` S0821 where it has mistakes."""
+
+    spec = Namespace(**{**vars(options), "path": path})
+    compilation, folders = compile_given(spec, load_config(Path.cwd(), trust=trust_of(options)))
+    if compilation.plan is None:
+        raise Failure("S0821", f"`{path}` has mistakes, so nothing is made of it", "mend those above")
+    return compilation.plan, CaseSource(compilation.plan, folders, tuple(each.path for each in compilation.sources))
+
+
+def pairings_of(plan: Plan) -> list[Pairing]:
+    """Return the exports that make pairs of data."""
+    return [each for each in plan.exports if isinstance(each, Pairing) and each.kind == "paired"]
+
+
+def found_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
+    """Return the exports of these names. Raises `Failure` S0601 for another."""
+    known = {each.name: each for each in pairings_of(plan)}
+    for name in names:
+        if name not in known:
+            close = nearest(name, known)
+            some = ", ".join(f"`{each}`" for each in known) or "none"
+            hint = f"did you mean `{close}`?" if close else f"there is {some}"
+            raise Failure("S0601", f"the spec makes no pairs called `{name}`", hint)
+    return [known[name] for name in names]

@@ -8,8 +8,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from tripos.importing.logs.reducers import MEAN, is_reducer, reduced_measure
-from tripos_compiler.language.library import FUNCTIONS
+from tripos.importing.logs.inspect import MEAN, is_reducer, reduced_measure
+from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import Ask, Grade, Plan
 
 NO_NAMES = {"main", "temp", "system", "information_schema", "pg_catalog", "and", "or", "not", "in"}

@@ -11,8 +11,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from tripos.importing.tasks.shapes import CODE, SEVERAL, kind, shaped
-from tripos.importing.tasks.spec_text import (
+from tripos.errors import Failure
+from tripos.files import MOST_DATA_BYTES, SourceFile, SourceFolder, read_exact_json
+from tripos.importing.spec_text import (
     Code,
     ImportedTask,
     Note,
@@ -23,8 +24,7 @@ from tripos.importing.tasks.spec_text import (
     template,
     title,
 )
-from tripos.settings import MOST_DATA_BYTES, SourceFile, SourceFolder, read_exact_json
-from tripos.ui import Failure
+from tripos.importing.tasks.shapes import CODE, SEVERAL, kind, shaped
 
 ROWS = "tests.jsonl"
 HOLE = re.compile(r"{{\s*(\w+)\s*}}")

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from pydantic import BeforeValidator, TypeAdapter, ValidationError
 
-from tripos.ui import Failure
+from tripos.errors import Failure
 
 CODE = "R0246"
 T = TypeVar("T")

@@ -1,5 +1,1 @@
 """Exports: what a run came to, in the forms that other programs read."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,13 +9,13 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.language.contamination import ALIKE, NearTexts, runs_of
+from tripos_compiler.language.near_duplicates import ALIKE, NearTexts, runs_of
 from tripos_compiler.plan import Plan
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.exports.replies import Replies, ReplyQuery
-from tripos_warehouse.query import Connection
-from tripos_warehouse.views import RunRecord, SubsetCount, find_run, known_in_store
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.views.runs import RunRecord, SubsetCount, find_run, known_in_store
 
 SHORTEST = 24
 """Runs of characters that a field has at least to be compared alone: below, it is a word or two, which items share."""

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.language import count_left_out, seen_by
-from tripos_compiler.language.library import Turn
-from tripos_compiler.language.replies.text import ReplyText
-from tripos_compiler.source import dataclass
-from tripos_warehouse.query import Connection
-from tripos_warehouse.store import FAILED, REQUEST, Row
-from tripos_warehouse.views import RunRecord
+from tripos_compiler.language.rendering import count_left_out, seen_by
+from tripos_compiler.library.types import Turn
+from tripos_compiler.replies.text import ReplyText
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.store.index import FAILED
+from tripos_warehouse.store.parts import Row
+from tripos_warehouse.store.schemas import REQUEST
+from tripos_warehouse.views.runs import RunRecord
 
 if TYPE_CHECKING:
     import sqlite3

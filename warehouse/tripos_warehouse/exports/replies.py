@@ -9,11 +9,13 @@ from typing import Any, Literal
 import orjson
 
 from tripos_compiler.plan import Ask, Ending, Grade, Plan, Score, ending_of
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query import Connection
-from tripos_warehouse.views import LANGUAGE, RunRecord, arm_columns, axis_columns, dimension_place, last_turns
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.views.benchmark_views import axis_columns
+from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns, dimension_place, last_turns
+from tripos_warehouse.views.runs import RunRecord
 
 Message = Mapping[str, str]
 Keep = Callable[[Mapping[str, str | None]], bool]

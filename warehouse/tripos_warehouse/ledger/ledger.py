@@ -2,56 +2,209 @@
 
 `keep` writes rows to a journal before it returns; `flush` makes them a commit. Between the two they outlive the
 process: whoever opens the store next commits them, under the name that the flush would have given.
+
+Batches: rows that were kept and are on their way to one commit.
+
+Works: the names of all results that a finished piece of work consists of, so that doing it again takes a look only.
+
+A file has a header of one block, a line of JSON filled up with blanks, then 16 bytes a name (`keys.pack`), and at the
+end, as JSON, what whoever finished the work said of it. The header has the SHA-256 of what follows. The file is written
+beside its place while the work goes on, and moved there when all of it is done.
+
+The records of batches in a store: each is committed before the batch goes on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import hashlib
+import os
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import field
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import numpy as np
+import orjson
+
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError, is_full, unwritable
-from tripos_warehouse.ledger.batch import RowBatch
-from tripos_warehouse.ledger.draws import Draws, rows_of
-from tripos_warehouse.ledger.lookup import RowLookup
-from tripos_warehouse.ledger.run_cache import WorkList
-from tripos_warehouse.store import (
-    DRAFTS,
-    FAILED,
-    JOURNAL,
-    JUDGEMENTS,
-    RELEASE,
-    RESULTS,
-    RUN_ITEMS,
-    SAMPLES,
-    SEGMENT,
-    TABLES,
-    WORKS,
-    Claims,
-    Commit,
-    JournalSegment,
-    Leases,
-    Locks,
-    Peers,
-    Reserve,
-    Row,
-    RowIndex,
-    Store,
-    TableSchema,
-    Ticks,
-    check_columns,
-    check_part,
-    count_rows,
-    get_table,
-    has_all,
-    new_name,
-    pack,
-    place_of,
-    to_arrow,
-    to_line,
-)
+from tripos_warehouse.ledger.replies import Draws, RowLookup, rows_of
+from tripos_warehouse.store.bucket.leases import Leases
+from tripos_warehouse.store.commits import Commit, check_name, new_name, sync
+from tripos_warehouse.store.index import FAILED, RESULTS, SIZE, RowIndex, has_all, pack
+from tripos_warehouse.store.journal import JOURNAL, JournalSegment, Reserve, to_line
+from tripos_warehouse.store.locks import LIST, SEGMENT, Claims, Locks, Peers, Ticks, place_of
+from tripos_warehouse.store.parts import Row, check_columns, check_part, count_rows, get_table, reading, to_arrow
+from tripos_warehouse.store.paths import open_plain
+from tripos_warehouse.store.schemas import BATCHES, DRAFTS, JUDGEMENTS, RELEASE, RUN_ITEMS, SAMPLES, TABLES, TableSchema
+from tripos_warehouse.store.store import WORKS, Store
+
+FLUSH_ROWS = 5000
+FLUSH_BYTES = 32 * 2**20
+"""With so much waiting, a batch is committed unasked."""
+
+
+@dataclass
+class RowBatch:
+    """Rows on their way to one commit. `tried`: its commit may be there already; `unwritten` lines of them are in no
+    journal, since the disk refused them."""
+
+    segment: JournalSegment | None = None
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    count: int = 0
+    size: int = 0
+    tried: bool = False
+    unwritten: int = 0
+
+    def add(self, rows: Mapping[str, Sequence[Row]], size: int) -> None:
+        """Take rows, by table, of so many bytes in all."""
+        for table, some in rows.items():
+            self.rows.setdefault(table, []).extend(some)
+            self.count += len(some)
+        self.size += size
+
+    @property
+    def is_full(self) -> bool:
+        """Return true if the batch is to be committed now."""
+        return self.count >= FLUSH_ROWS or self.size >= FLUSH_BYTES
+
+
+WORK_FORMAT = "tripos.work/2"
+RUN_CACHE_SUFFIX = ".ids"
+HEADER_BYTES = 512
+_WAITING = 4096
+_CHUNK = 2**18
+"""So many names are compared at once: 4 MiB of them."""
+
+IsKept = Callable[[bytes], bool]
+"""Whether a store has every one of some packed names, with a status that needs no further try."""
+
+
+class WorkList:
+    """The list of one piece of work; `name` is a digest of what the work is."""
+
+    def __init__(self, root: Path, name: str, locks: Locks, is_kept: IsKept) -> None:
+        self._root = root
+        self._path = root / WORKS / f"{check_name(name)}{RUN_CACHE_SUFFIX}"
+        self._locks = locks
+        self._is_kept = is_kept
+        self._new: Path | None = None
+        self._place = 0
+        self._waiting: list[str] = []
+        self._count = 0
+        self._hash = hashlib.sha256()
+
+    def finished(self) -> Mapping[str, Any] | None:
+        """Return what was said of this work when it was finished, if the store has every result of it and none
+        failed."""
+        return said_of(self._path, self._is_kept)
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Take further names. Raises `StoreError` S0102 where the disk refuses."""
+        rest = iter(ids)
+        while batch := list(islice(rest, _WAITING)):
+            self._waiting.extend(batch)
+            if len(self._waiting) >= _WAITING:
+                self._write()
+
+    def finish(self, said: Mapping[str, Any]) -> None:
+        """Say that every name is kept, and `said`, which is JSON. Raises `StoreError` S0102 where the disk refuses."""
+        self._write()
+        new = self._new
+        assert new is not None
+        last = orjson.dumps(said)
+        self._hash.update(last)
+        told = {
+            "format": WORK_FORMAT,
+            "count": self._count,
+            "said": len(last),
+            "sha256": self._hash.hexdigest(),
+        }
+        try:
+            with new.open("r+b") as file:
+                file.write(_header(told))
+                file.seek(HEADER_BYTES + SIZE * self._count)
+                file.write(last)
+                file.truncate()
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(self._path)
+            sync(self._path.parent)
+        except OSError as error:
+            raise unwritable(self._root, error) from error
+        self._new = None
+        self._locks.free(self._place)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._count = 0
+        self._hash = hashlib.sha256()
+
+    def abandon(self) -> None:
+        """Forget the names of work that is not finished."""
+        self._waiting.clear()
+        self._forget()
+        if self._new is not None:
+            self._new.unlink(missing_ok=True)
+            self._new = None
+            self._locks.free(self._place)
+
+    def _write(self) -> None:
+        packed = pack(self._waiting)
+        try:
+            if self._new is None:
+                new = self._path.with_suffix(f".{uuid.uuid4().hex[:12]}.tmp")
+                new.parent.mkdir(exist_ok=True)
+                self._place = place_of(LIST, new.name)
+                self._locks.hold(self._place)
+                new.write_bytes(_header({}))
+                self._new = new
+            with self._new.open("r+b") as file:
+                # Not at the end: what an earlier try left half written is written over.
+                file.seek(HEADER_BYTES + SIZE * self._count)
+                file.write(packed)
+        except OSError as error:
+            raise unwritable(self._root, error) from error
+        self._hash.update(packed)
+        self._count += len(self._waiting)
+        self._waiting.clear()
+
+
+def said_of(path: Path, is_kept: IsKept) -> Mapping[str, Any] | None:
+    """Return what a list says at its end; `None` where there is no whole list, or where something of it is not kept.
+
+    >>> said_of(Path("nowhere.ids"), lambda packed: True) is None
+    True
+    """
+    try:
+        with open_plain(path) as file:
+            told = orjson.loads(file.read(HEADER_BYTES))
+            if told.get("format") != WORK_FORMAT:
+                return None
+            left = SIZE * told["count"]
+            if path.stat().st_size != HEADER_BYTES + left + told["said"]:
+                return None
+            found = hashlib.sha256()
+            while chunk := file.read(min(left, SIZE * _CHUNK)):
+                left -= len(chunk)
+                found.update(chunk)
+                # In order, the searches in the index go from its beginning to its end and not all over it.
+                if not is_kept(np.sort(np.frombuffer(chunk, dtype=f"V{SIZE}").view(f"S{SIZE}")).tobytes()):
+                    return None
+            last = file.read()
+            found.update(last)
+            said = orjson.loads(last)
+            return said if isinstance(said, dict) and found.hexdigest() == told["sha256"] else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _header(told: dict[str, object]) -> bytes:
+    return orjson.dumps(told).ljust(HEADER_BYTES - 1) + b"\n"
 
 
 class RunLedger:
@@ -421,3 +574,39 @@ def remember(fresh: dict[str, dict[str, Row]], table: str, rows: Sequence[Row]) 
         name = row[key[0]]
         if row.get("status") != FAILED or into.get(name, row).get("status") == FAILED:
             into[name] = row
+
+
+class StoredBatches:
+    """The rows of `batches`. What other processes wrote is seen with the next `rows`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._read: set[str] = set()
+        self._ticks: Ticks | None = None
+
+    def add(self, row: Row) -> None:
+        """Commit a row. Raises `StoreError` S0102 where the store cannot be written."""
+        self._store.append({BATCHES.name: [row]})
+
+    def ticks(self) -> int:
+        """Return how often there was something new in the store, as far as this machine has seen it. Raises
+        `StoreError` S0102."""
+        if self._ticks is None:
+            try:
+                self._ticks = Ticks(self._store.root)
+            except OSError as error:
+                raise unwritable(self._store.root, error) from error
+        return self._ticks.count()
+
+    def new_rows(self) -> list[dict[str, Any]]:
+        """Return the rows that were committed since this was called last, in the order in which they were. Raises
+        `StoreError` S0103 where the store cannot be read."""
+        if self._store.bucket is not None:
+            self._store.bucket.sync()
+        found: list[dict[str, Any]] = []
+        for path in self._store.parts(BATCHES.name):
+            if path.name not in self._read:
+                with reading(path) as file:
+                    found += file.read().to_pylist()
+                self._read.add(path.name)
+        return sorted(found, key=lambda row: row["created_at"])

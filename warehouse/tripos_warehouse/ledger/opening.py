@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from tripos_warehouse.ledger.bucket_ledger import BucketLedger
 from tripos_warehouse.ledger.ledger import RunLedger
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 
 def open_ledger(store: Store, fingerprints: Collection[str], release: str | None = None) -> RunLedger:

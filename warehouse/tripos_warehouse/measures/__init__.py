@@ -1,5 +1,1 @@
 """Measures: figures of a plan, compiled to SQL, evaluated with intervals."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,14 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tripos_compiler.diagnostics import localized
-from tripos_compiler.language.figures import ScoredStep, scored_by, scored_values_of
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.language.scored_values import ScoredStep, scored_by, scored_values_of
 from tripos_compiler.plan import Aggregate, Plan
-from tripos_compiler.source import dataclass
-from tripos_warehouse.formats import TextColumn, grid, wrapped
-from tripos_warehouse.measures.figure_walk import aggregates
-from tripos_warehouse.measures.sql import pairs_sql
-from tripos_warehouse.query import Connection, run_query
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.measures.figure_sql import pairs_sql
+from tripos_warehouse.measures.figures import aggregates
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.query.results import run_query
+from tripos_warehouse.tables.text import TextColumn, grid, wrapped
 
 OF_CLASSES = frozenset(("accuracy", "precision", "recall", "f1", "mcc", "cohen_kappa", "quadratic_kappa", "gwet_ac1"))
 OF_CHANCES = frozenset(("brier", "log_loss", "ece"))
@@ -135,7 +136,7 @@ def _class(key: str, kind: str) -> str:
 
 
 def _reliability(name: str, model: str, rows: Sequence[dict[str, Any]]) -> ReliabilityTable:
-    from tripos_warehouse.statistics.validity import bin_of
+    from tripos_warehouse.statistics.metrics import bin_of
 
     known = [row for row in rows if row["value"] is not None and row["gold value"] is not None]
     chances = np.array([row["value"] for row in known], dtype=np.float64)

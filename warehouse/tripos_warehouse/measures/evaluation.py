@@ -1,35 +1,47 @@
-"""The values of measures: what their SQL finds, with an interval and a coverage on every value."""
+"""The values of measures: what their SQL finds, with an interval and a coverage on every value.
+
+Figures of judges that people correct, from three figures of a query and the pulls of items on them.
+
+Cells that several measures share: agreements of raters, which take longest, are computed once.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from tripos_compiler.language import RowClusters
-from tripos_compiler.language.figures import figure_range, scored_by, scored_values_of
-from tripos_compiler.language.library import PAST, in_bounds
+import numpy as np
+
+from tripos_compiler.language.contexts import RowClusters
+from tripos_compiler.language.intervals import figure_range
+from tripos_compiler.language.scored_values import scored_by, scored_values_of
+from tripos_compiler.library.signature import PAST, in_bounds
 from tripos_compiler.plan import Aggregate, Measure, Measured, Plan
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures.corrected import corrected_rows
-from tripos_warehouse.measures.figure_walk import (
+from tripos_warehouse.measures.figure_sql import graders_of, sql_of
+from tripos_warehouse.measures.figures import (
     Curve,
     aggregates,
     curve_of,
     cut_of,
     is_moved_median,
     of_formula,
+    why_missing,
 )
-from tripos_warehouse.measures.gaps import why_missing
+from tripos_warehouse.measures.influences import JACKKNIFED
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable
 from tripos_warehouse.measures.products import log_of_product, product_of, product_rows, rows_of_cells, unnamed
+from tripos_warehouse.measures.query import Query, has_apart, query_in
 from tripos_warehouse.measures.random_facets import generalized_rows
-from tripos_warehouse.measures.sql import JACKKNIFED, graders_of, has_apart, sql_of
-from tripos_warehouse.query import Connection, query_rows
-from tripos_warehouse.statistics import CONFIDENCE, StatisticResult, t_quantile, two_sided
+from tripos_warehouse.query.connection import Connection, StoreConnection, duckdb
+from tripos_warehouse.query.results import query_rows, run_query
 from tripos_warehouse.statistics.intervals import (
     ONE_CLUSTER,
     ONE_CLUSTER_IN_A_CELL,
@@ -41,7 +53,138 @@ from tripos_warehouse.statistics.intervals import (
     of_classes,
     of_shares,
 )
-from tripos_warehouse.views import dimension_place, sums_with
+from tripos_warehouse.statistics.prediction_powered import FEWEST_GRADED, Pulled, corrected_figure, expected_reach
+from tripos_warehouse.statistics.result import CONFIDENCE, Floats, StatisticResult, t_quantile, two_sided
+from tripos_warehouse.views.derived import sums_with
+from tripos_warehouse.views.dimensions import dimension_place
+
+
+@dataclass(frozen=True)
+class ThreeFigures:
+    """A cell of a corrected measure: the figures of the judge on all, of the judge on what people graded, and of
+    people, with the pulls of the same items on each, which `names` are the names of."""
+
+    judge: Pulled
+    on_graded: Pulled
+    people: Pulled
+    graded: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    names: tuple[str, ...]
+    n: int
+    df: float
+    units: float
+    """How many graded items that weigh alike would say as much."""
+
+    @property
+    def graded_items(self) -> frozenset[str]:
+        """Return the items of which people graded something."""
+        return frozenset(name for name, known in zip(self.names, self.graded, strict=True) if known)
+
+    @property
+    def items(self) -> int:
+        """Return how many items people graded."""
+        return int(self.graded.sum())
+
+    def corrected(self, ends: tuple[float, float] | None, null: float | None = None) -> tuple[StatisticResult, float]:
+        """Return the corrected figure and λ (`corrected_figure`)."""
+        base = StatisticResult(self.people.value, n=self.n, clusters=round(self.units))
+        df = min(self.df, self.items - 1) - 1
+        raised = (df + 1) / df if df > 0 else 1.0  # the pulls are raised already by what a mean takes of freedom
+        return corrected_figure(
+            base, self.people, self.on_graded, self.judge, self.graded, df=df, raised=raised, ends=ends, null=null
+        )
+
+    def reach(self, items: int) -> float | None:
+        """Return how far the interval reaches with so many graded items, about (`expected_reach`)."""
+        return expected_reach(self.people, self.on_graded, self.judge, self.graded, items)
+
+
+def find_corrected(connection: Connection, plan: Plan, measure: Measure) -> dict[str, ThreeFigures]:
+    """Return the three figures of each model of a measure that people correct and that goes by nothing; of models that
+    they cannot correct yet none. Raises `StoreError` where the SQL fails."""
+    found: dict[str, ThreeFigures] = {}
+    for each in run_query(connection, sql_of(plan, measure)).to_pylist():
+        three, _ = three_figures(each)
+        if three is not None:
+            found[str(each["model"])] = three
+    return found
+
+
+def corrected_rows(
+    measure: Measure, found: Sequence[Mapping[str, Any]], judged: Sequence[MeasureRow]
+) -> Iterator[MeasureRow]:
+    """Yield a row for each of the judge's: the figure of people in its place, and the judge's own beside it. Where
+    people graded too little, or not at random, there is no value, and a reason. `found` is what the SQL gives."""
+    by_cell = {(str(each["model"]), tuple(each[name] for name in measure.by)): each for each in found}
+    for own in judged:
+        each = by_cell.get((own.model, own.by))
+        bare = replace(
+            own,
+            value=None,
+            standard_error=None,
+            interval_low=None,
+            interval_high=None,
+            half_width=None,
+            method=None,
+            items=0,
+            n=0,
+            total=0,
+            coverage=None,
+            judged=own,
+        )
+        if each is None:
+            yield replace(bare, reason="nothing has a value")
+            continue
+        three, why = three_figures(each)
+        if three is None:
+            yield replace(bare, reason=why)
+            continue
+        result, power = three.corrected(_ends(measure))
+        reach = None if result.low is None or result.high is None else (result.low, result.high)
+        yield replace(
+            bare,
+            value=result.value,
+            standard_error=result.standard_error,
+            interval_low=result.low,
+            interval_high=result.high,
+            half_width=None
+            if reach is None or result.value is None
+            else max(result.value - reach[0], reach[1] - result.value),
+            method=None if reach is None else "corrected",
+            reason=None if reach is not None else result.reason or "nothing shows the error",
+            items=three.items,
+            n=three.n,
+            total=three.n,
+            power=power,
+        )
+
+
+def three_figures(found: Mapping[str, Any]) -> tuple[ThreeFigures | None, str]:
+    """Return the three figures of a row of the SQL of a corrected measure; none where one is missing, and why."""
+    values = [found[name] for name in ("of judge", "on graded", "of people")]
+    if any(value is None for value in values):
+        return None, str(found["reason"] or "people graded nothing of it")
+    pulls = found["all pulls"] or []
+    of_judge, on_graded, of_people = (_pulls(pulls, name) for name in ("of_judge", "of_graded", "of_people"))
+    graded = np.array([each["of_people"] is not None for each in pulls], dtype=bool)
+    if not found["are known"] or int(graded.sum()) < FEWEST_GRADED:
+        many = max(int(graded.sum()), 1)
+        told = f"people graded replies to {many} of the items: it takes {FEWEST_GRADED}"
+        return None, told if many < FEWEST_GRADED else "some of its cells have one item that people graded"
+    names = tuple(each["cluster_id"] for each in pulls)
+    judge, labelled, people = (
+        Pulled(value, each) for value, each in zip(values, (of_judge, on_graded, of_people), strict=True)
+    )
+    units = float(found["effective items"] or graded.sum())
+    return ThreeFigures(judge, labelled, people, graded, names, int(found["n"]), float(found["df"]), units), ""
+
+
+def _pulls(found: Sequence[Mapping[str, Any]], name: str) -> Floats:
+    return np.array([each[name] or 0.0 for each in found], dtype=float)
+
+
+def _ends(measure: Measure) -> tuple[float, float] | None:
+    return None if measure.low is None or measure.high is None else (measure.low, measure.high)
+
 
 NO_MORE_THAN_ROUNDING = 1e-12
 """What rounding leaves of a value of 0 between bounds that are about 1 apart."""
@@ -213,7 +356,7 @@ def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:
     """Return a row of what the SQL found. `still`: draws that are all alike bound the value, as a median's do."""
     value, error = _exact(measure, _bounded(found["value"])), _bounded(found["standard_error"])
     items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
-    ends = _ends(measure, found, value)
+    ends = _evaluation_ends(measure, found, value)
     method, low, high = (None, None, None)
     if value is not None:
         method, low, high = _interval(measure, found, value, error, ends, still)
@@ -251,7 +394,7 @@ def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:
     )
 
 
-def _ends(measure: Measure, found: Mapping[str, Any], value: float | None) -> Ends:
+def _evaluation_ends(measure: Measure, found: Mapping[str, Any], value: float | None) -> Ends:
     """Return between which ends a value lies: of a sum of leaf cells those that their scales come to, which are the
     same however it is written, and else those that the compiler knows of."""
     below, above = found.get("below"), found.get("above")
@@ -378,3 +521,81 @@ def _exact(measure: Measure, value: float | None) -> float | None:
 
 def _bounded(value: Any) -> float | None:
     return float(value) if value is not None and in_bounds(value) else None
+
+
+STATISTIC = "tripos_statistic("
+"""What a part that takes long calls, for each of its cells."""
+MODELS = "models"
+"""The part that says whose replies are there: it looks through the same rows."""
+EVERY = '"every model"'
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The part of a query that others may have too, with the query of that part alone."""
+
+    name: str
+    models: str | None
+    text: str
+
+
+@contextmanager
+def shared_cells(connection: Connection, plan: Plan) -> Iterator[Mapping[str, str]]:
+    """Yield the queries of the plan's measures that have cells in common, by the text of `sql_of`, as they are with
+    these in memory. What the database refuses is not shared: the measures themselves tell of it."""
+    if not isinstance(connection, StoreConnection):
+        yield {}
+        return
+    having: dict[_Cells, dict[str, Query]] = {}
+    for text in (sql_of(plan, measure) for measure in plan.measures):
+        query = query_in(text)
+        cells = None if query is None else _cells_of(query)
+        if query is not None and cells is not None:
+            having.setdefault(cells, {})[text] = query
+    found: dict[str, str] = {}
+    tables: list[str] = []
+    with connection.views.first(f"cells of {plan.benchmark.name}") as first:
+        try:
+            for cells, queries in having.items() if first else ():
+                table = f"main.{sql.name(f'{plan.benchmark.name} cells {len(tables) + 1} in memory')}"
+                if len(queries) > 1 and _kept(connection, table, cells):
+                    tables.append(table)
+                    found |= {text: _rewritten(query, cells, table) for text, query in queries.items()}
+            yield found
+        finally:
+            with suppress(duckdb.ConnectionException):  # what was closed has no tables any more
+                for table in tables:
+                    connection.execute(f"drop table {table}")
+
+
+def _cells_of(query: Query) -> _Cells | None:
+    """Return the cells that take longest; none where the rest of the query looks through their rows again."""
+    name = next((name for name, body in query.parts.items() if STATISTIC in body), None)
+    if name is None:
+        return None
+    models = next((each for each in query.parts if each.rstrip("0123456789") == MODELS), None)
+    taken = [name] if models is None else [name, models]
+    needed = query.needed(*taken)
+    if query.without(*taken).parts.keys() & needed.keys():
+        return None
+    every = f"*, (select list(distinct model) from {models}) as {EVERY}" if models is not None else "*"
+    return _Cells(name, models, Query(needed, f"select {every} from {name}").text)
+
+
+def _kept(connection: StoreConnection, table: str, cells: _Cells) -> bool:
+    try:
+        connection.execute(f"create or replace table {table} as {cells.text}")
+    except duckdb.Error:
+        return False
+    return True
+
+
+def _rewritten(query: Query, cells: _Cells, table: str) -> str:
+    told = {cells.name: f"select * from {table}"}
+    if cells.models is not None:
+        told = {
+            cells.name: f"select * exclude ({EVERY}) from {table}",
+            cells.models: f"select distinct unnest({EVERY}) as model from {table}",
+        }
+    rest = query.without(*told)
+    return Query({**told, **rest.parts}, rest.answer).text

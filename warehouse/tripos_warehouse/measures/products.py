@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from tripos_compiler.language.figures import curve, figure_range, scored_by, scored_values_of
-from tripos_compiler.language.library import in_bounds
+from tripos_compiler.language.intervals import curve, figure_range
+from tripos_compiler.language.scored_values import scored_by, scored_values_of
+from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.measures.measure_rows import MeasureRow
 from tripos_warehouse.statistics.intervals import Factor, product_interval
 

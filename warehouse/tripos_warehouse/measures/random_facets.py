@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from tripos_compiler.plan import Aggregate, Measure, Measured, Plan, named
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.measures.figure_sql import keys_of_scores, scores_sql
 from tripos_warehouse.measures.measure_rows import MeasureRow
-from tripos_warehouse.measures.sql import keys_of_scores, scores_sql
-from tripos_warehouse.query import Connection, query_rows
-from tripos_warehouse.statistics import Floats, Ints, StatisticResult
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.query.results import query_rows
 from tripos_warehouse.statistics.intervals import ONE_IN_A_CELL, ROUNDING, generalized, mean_of_cells
+from tripos_warehouse.statistics.result import Floats, Ints, StatisticResult
 
 Cell = tuple[Any, ...]
 Key = tuple[Any, ...]

@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from tripos_compiler.language.figures import CURVES, aggregates_of, scored_by, scored_values_of
-from tripos_compiler.language.library import in_bounds
+from tripos_compiler.language.intervals import CURVES
+from tripos_compiler.language.scored_values import aggregates_of, scored_by, scored_values_of
+from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
+from tripos_warehouse.measures.figure_sql import sql_of
 from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, UnreadScores
-from tripos_warehouse.measures.sql import COMPARED, End, sql_of, worst_value
-from tripos_warehouse.query import Connection, query_rows
+from tripos_warehouse.measures.query import COMPARED, End, worst_value
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.query.results import query_rows
 
 RISING = frozenset(("mean", "median", "sum", "min", "max"))
 """Aggregates of cells that fall with none of these."""

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query.connection import Connection
-from tripos_warehouse.query.sandbox import duckdb
+from tripos_warehouse.query.connection import Connection, duckdb
 
 # DuckDB calls a statement that pivots MULTI, and so a `copy (pivot …) to …`, and an `explain` runs what it
 # explains: in both the first word decides.

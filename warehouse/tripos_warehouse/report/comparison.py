@@ -1,34 +1,43 @@
-"""Comparing two runs, or two models of one: paired by item, over each measure, metric and scenario."""
+"""Comparing two runs, or two models of one: paired by item, over each measure, metric and scenario.
+
+A comparison in words and as text for a terminal, with what changed between its two runs.
+
+Runs whose scores mean different things are not compared.
+
+The rows of a comparison, and what they say together.
+
+All differences of the tables of a comparison are one family: the risk of a single false "better" is at most 5 %, and so
+is that of a single false "more than x is ruled out" and of a single false "equivalent" or "not worse". A figure that
+several tables show is one hypothesis.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tripos_compiler.language import Clustering
-from tripos_compiler.language.figures import element_scores, ranges_of, score_spans
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.language.contexts import Clustering
+from tripos_compiler.language.intervals import ranges_of, score_spans
+from tripos_compiler.language.plan_diff import are_comparable, find_changes
+from tripos_compiler.language.scored_values import element_scores
 from tripos_compiler.plan import Aggregate, BoolType, Grade, IntegerType, Measure, NumberType, Plan, Score, Type
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports import metric_weights
-from tripos_warehouse.measures import (
-    INTERRUPTED,
-    OF_TWO_RUNS,
-    TOO_FAR_APART,
-    UNFOLLOWED,
+from tripos_warehouse.exports.training import metric_weights
+from tripos_warehouse.measures.differences import (
     Half,
     SumOfMeans,
-    aggregates,
-    evaluate_or_tell,
     fields_of_pairs,
-    followed_difference,
     items_beside_numbers,
     mean_of,
     paired_cells_of,
@@ -37,21 +46,246 @@ from tripos_warehouse.measures import (
     remeasure,
     with_fields,
 )
-from tripos_warehouse.query import Connection
-from tripos_warehouse.report.compared_rows import NO_MARGINS, ComparedRow, Margins, Section, corrected
-from tripos_warehouse.statistics import StatisticResult
-from tripos_warehouse.statistics.intervals import ONE_CLUSTER, ONE_ITEM, mean_of_cells
-from tripos_warehouse.views import (
-    LANGUAGE,
-    RunRecord,
-    are_counted,
-    arm_columns,
-    axis_columns,
-    clusterings_of,
-    dimension_label,
-    dimension_place,
-    people_apart,
+from tripos_warehouse.measures.evaluation import evaluate_or_tell
+from tripos_warehouse.measures.figures import aggregates
+from tripos_warehouse.measures.measure_rows import (
+    INTERRUPTED,
+    OF_TWO_RUNS,
+    TOO_FAR_APART,
+    UNFOLLOWED,
+    followed_difference,
 )
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.statistics.intervals import (
+    ALIKE,
+    ONE_CLUSTER,
+    ONE_ITEM,
+    ROUNDING,
+    mean_of_cells,
+    negated,
+    p_of_above,
+    upper_bound,
+)
+from tripos_warehouse.statistics.multiple_tests import benjamini_hochberg, fixed_sequence
+from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.tables.text import NOTHING, TextColumn, decimals_of, grid
+from tripos_warehouse.views.benchmark_views import are_counted, axis_columns, clusterings_of, people_apart
+from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns, dimension_label, dimension_place
+from tripos_warehouse.views.runs import RunRecord
+
+LEVEL = 0.05
+"""A corrected p-value below this settles which side is better."""
+HEADLINE_SHARE = 0.8
+"""The part of the level that tests the headline while there are other figures. With all of it nothing else could be
+told apart if the headline shows no difference, however small its p-value is."""
+
+Figure = tuple[Hashable, StatisticResult]
+"""A hypothesis: what a row is computed from, and its difference. Rows with one figure are one hypothesis."""
+Margins = Mapping[str | None, float]
+"""By the name of a row, within what margin two sides are alike; by None that of all other rows."""
+NO_MARGINS: Margins = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Equivalence:
+    """Two one-sided tests that two sides are alike within a `margin`, in the unit of their figure (Schuirmann 1987).
+
+    `low` and `high` are the 90 % interval of the difference, for this figure alone. `p_equivalent` is the p-value of
+    sides that are the margin apart or more, and `p_not_worse` that of a second side that is worse by it or more; both
+    are corrected for all figures that have a margin. If nobody knows which direction is good, there is no
+    `p_not_worse`.
+    """
+
+    margin: float
+    low: float | None
+    high: float | None
+    p_equivalent: float | None
+    p_not_worse: float | None
+    verdict: Literal["equivalent", "not worse", "different", "undecided"]
+
+    @property
+    def holds(self) -> bool:
+        """True if the second side is shown to be as good as the first, within the margin."""
+        return self.verdict in ("equivalent", "not worse")
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """One row: the mean of each side over the shared pairs, and how they differ (`b` less `a`).
+
+    `name` and `of` say what is compared, such as a scenario and a scorer. `p` is that of the difference, corrected for
+    all figures of the comparison; `q` is the false discovery rate at which it counts among them. `graded`: a higher
+    value is a better one, or a lower one if `lower_is_better`; else it is a higher one and no more. `span` is how far
+    apart two values can be, if the scale has bounds.
+    """
+
+    name: str
+    of: str
+    a: float
+    b: float
+    difference: StatisticResult
+    p: float | None
+    graded: bool
+    span: float | None = None
+    lower_is_better: bool = False
+    q: float | None = None
+    figure: Hashable = None
+    """Equal for rows that are computed from the same scores in the same way; None of a row that is like no other."""
+    farthest: float | None = None
+    """The largest difference, in either direction, of a pair or of a group of items."""
+    ruled_out: float | None = None
+    """A difference beyond this, in either direction, is ruled out, for all figures at once."""
+    equivalence: Equivalence | None = None
+    by_sequence: bool = False
+    """True if the difference, its interval and its p-value are those of a confidence sequence that a run followed."""
+
+    @property
+    def is_apart(self) -> bool:
+        """True if the sides are shown to differ."""
+        return self.p is not None and self.p < LEVEL
+
+    @property
+    def is_second_ahead(self) -> bool:
+        """True if the second side has the better value, or the higher one if nobody knows which is better."""
+        return ((self.difference.value or 0.0) > 0) != self.lower_is_better
+
+    @property
+    def second_is_better(self) -> bool:
+        """True if the second side is shown to be better."""
+        return self.graded and self.is_apart and self.is_second_ahead
+
+    @property
+    def first_is_better(self) -> bool:
+        """True if the first side is shown to be better."""
+        return self.graded and self.is_apart and not self.is_second_ahead
+
+
+@dataclass(frozen=True)
+class Section:
+    """The rows of one kind: `measure`, `metric` or `scenario`."""
+
+    kind: str
+    rows: tuple[ComparedRow, ...]
+
+
+@dataclass(frozen=True)
+class Family:
+    """The tables after correction. `tests` counts the figures that were tested, and `of_headline` those of the
+    headline."""
+
+    sections: tuple[Section, ...]
+    tests: int
+    of_headline: int
+
+
+def corrected(sections: Sequence[Section], headline: Sequence[str] = (), margins: Margins = NO_MARGINS) -> Family:
+    """Return tables whose p-values are corrected for all of their figures: the measures of the `headline` in their
+    order, the others after Holm (`fixed_sequence`). What is ruled out holds for all figures at once (Bonferroni).
+
+    Raises `StoreError` S0616 for a margin that fits no row.
+    """
+    rows = [row for section in sections for row in section.rows]
+    _check_margins(rows, margins)
+    figures = [(place if row.figure is None else row.figure, row.difference) for place, row in enumerate(rows)]
+    named = list(zip((section.kind for section in sections for _ in section.rows), rows, figures, strict=True))
+    first = [figure for name in headline for kind, row, figure in named if kind == "measure" and row.name == name]
+    given = dict(zip(figures, (row.difference.p for row in rows), strict=True))
+    p_values = _corrected(given, first)
+    rates = dict(zip(given, benjamini_hochberg(list(given.values())), strict=True))
+    bounded = len({figure for _, row, figure in named if _beyond(row, LEVEL) is not None})
+    rows = [
+        replace(row, p=p_values[figure], q=rates[figure], ruled_out=_beyond(row, LEVEL / bounded) if bounded else None)
+        for row, figure in zip(rows, figures, strict=True)
+    ]
+    if margins:
+        rows = _with_equivalence(rows, figures, first, margins)
+    told = iter(rows)
+    tested = {figure for figure, p in given.items() if p is not None}
+    return Family(
+        tuple(Section(section.kind, tuple(next(told) for _ in section.rows)) for section in sections),
+        len(tested),
+        len(tested & set(first)),
+    )
+
+
+Hypothesis = TypeVar("Hypothesis", bound=Hashable)
+
+
+def _corrected(given: Mapping[Hypothesis, float | None], first: Iterable[Hypothesis]) -> dict[Hypothesis, float | None]:
+    """Return the p-values of hypotheses, corrected for all of them; those that are `first` are tested before others."""
+    places = {hypothesis: place for place, hypothesis in enumerate(given)}
+    order = [places[hypothesis] for hypothesis in first if hypothesis in places]
+    return dict(zip(given, fixed_sequence(list(given.values()), order, HEADLINE_SHARE), strict=True))
+
+
+def _with_equivalence(
+    rows: Sequence[ComparedRow], figures: Sequence[Figure], first: Sequence[Figure], margins: Margins
+) -> list[ComparedRow]:
+    """Return rows with what they say of their margins. Claims of either kind, "equivalent" and "not worse", are a
+    family of their own."""
+    asked = [(row, figure, margins.get(row.name, margins.get(None))) for row, figure in zip(rows, figures, strict=True)]
+    alike: dict[tuple[Figure, float], float | None] = {}
+    not_worse: dict[tuple[Figure, float, bool], float | None] = {}
+    for row, figure, margin in asked:
+        if margin is not None:
+            above, below = (_p_of_beyond(row, each, margin) for each in (row.difference, negated(row.difference)))
+            alike[figure, margin] = None if above is None or below is None else max(above, below)
+            if row.graded:
+                not_worse[figure, margin, row.lower_is_better] = above if row.lower_is_better else below
+    alike = _corrected(alike, [each for figure in first for each in alike if each[0] == figure])
+    not_worse = _corrected(not_worse, [each for figure in first for each in not_worse if each[0] == figure])
+    found = []
+    for row, figure, margin in asked:
+        if margin is None:
+            found.append(row)
+        else:
+            worse = not_worse[figure, margin, row.lower_is_better] if row.graded else None
+            found.append(replace(row, equivalence=_equivalence(row, margin, alike[figure, margin], worse)))
+    return found
+
+
+def _equivalence(row: ComparedRow, margin: float, alike: float | None, not_worse: float | None) -> Equivalence:
+    """Return what a row says of its margin. A second side that is shown to be better is not worse, whatever its bound
+    is: a single test has less to show than the bound has."""
+    high, low = (_bound(row, each, LEVEL) for each in (row.difference, negated(row.difference)))
+    verdict: Literal["equivalent", "not worse", "different", "undecided"] = "undecided"
+    if alike is not None and alike < LEVEL:
+        verdict = "equivalent"
+    elif not_worse is not None and (not_worse < LEVEL or row.second_is_better):
+        verdict = "not worse"
+    elif row.is_apart:
+        verdict = "different"
+    return Equivalence(margin, None if low is None else -low, high, alike, not_worse, verdict)
+
+
+def _beyond(row: ComparedRow, level: float) -> float | None:
+    """Return the bound of the difference in either direction, each with a risk of the level: a truth lies in one."""
+    bounds = [_bound(row, each, level) for each in (row.difference, negated(row.difference))]
+    return None if bounds[0] is None or bounds[1] is None else max(bounds[0], bounds[1])
+
+
+def _bound(row: ComparedRow, difference: StatisticResult, level: float) -> float | None:
+    return None if difference.low is None else upper_bound(difference, level, farthest=row.farthest, end=row.span)
+
+
+def _p_of_beyond(row: ComparedRow, difference: StatisticResult, margin: float) -> float | None:
+    return None if difference.low is None else p_of_above(difference, margin, farthest=row.farthest, end=row.span)
+
+
+def _check_margins(rows: Sequence[ComparedRow], margins: Margins) -> None:
+    """Raise `StoreError` S0616 for the name of no row, and for a margin that no two values of a row can exceed."""
+    names = list(dict.fromkeys(row.name for row in rows))
+    for name in margins:
+        if name is not None and name not in names:
+            close = nearest(name, names)
+            hint = f"did you mean `{close}`?" if close else f"compared are {', '.join(names)}"
+            raise StoreError("S0616", f"no measure, metric or scenario `{name}` is compared", hint)
+    for row in rows:
+        margin = margins.get(row.name, margins.get(None))
+        if margin is not None and row.span is not None and margin >= row.span:
+            message = f"within {margin:g} any two values of `{row.name}` are alike: they differ by {row.span:g} at most"
+            raise StoreError("S0616", message, f"give it a smaller margin of its own: --within {row.name}=X")
+
 
 ITEM, SLOT, CLUSTER = "its item", "its slot", "cluster_id"
 """Columns that stand beside axes and arms: no name of those has a space."""
@@ -514,3 +748,280 @@ def _headline(plan: Plan) -> list[str]:
     chosen, named = _stand_for(plan), {measure.name: measure for measure in plan.measures}
     means = {name: paired_mean_of(plan, named[name]) for name in plan.benchmark.headline if name in named}
     return [name if mean is None else chosen[mean.values, mean.scenario, mean.by].name for name, mean in means.items()]
+
+
+class ChangeLine(NamedTuple):
+    """A change as it is printed: where, such as `scenario letter`, and what. `scoring`: scores before and after it mean
+    different things."""
+
+    where: str
+    what: str
+    scoring: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+class Between(NamedTuple):
+    """What changed between two runs: in the spec and in who graded. `by_judge`: the same judges graded both, so their
+    scores are paired judge by judge."""
+
+    changes: list[ChangeLine]
+    by_judge: bool
+
+
+def changes_between(one: Side, two: Side, *, anyway: bool = False) -> Between:
+    """Return what changed between the runs of two sides.
+
+    Raises `StoreError`: S0611 and S0612 where they cannot be compared, and unless it is to be done `anyway` S0859 for
+    versions that differ in kind, and S0615 where scores mean different things.
+    """
+    check_comparable(one, two)
+    judges = _judges(one.run, two.run)
+    changed = spec_changes(one.plan, two.plan) + judges
+    if not anyway:
+        _refuse_majors(one.run, two.run)
+        _refuse(changed)
+    return Between(changed, not judges)
+
+
+def spec_changes(before: Plan, after: Plan) -> list[ChangeLine]:
+    """Return what changed between two plans and can change a score, or is a new scenario. A change in several scenarios
+    is told with the first that has it and the number of the others."""
+    old, new = before.benchmark.version, after.benchmark.version
+    told: dict[tuple[str, str, bool], dict[str, None]] = {}
+    for each in find_changes(before, after):
+        if each.step:
+            colon = " " if each.field == "name" else ": "
+            named = "scenario", each.name.removesuffix(f".{each.step}")
+            words = tuple(f"`{each.step}`{colon}{brief}" for brief in each.brief or ())
+        elif each.can_change_scores or each.kind == "scenario":
+            named, words = (each.kind, each.name), (each.what,) if each.brief is None else each.brief
+        else:
+            continue
+        for what in words:
+            told.setdefault((named[0], what, each.changes_meaning), {})[named[1]] = None
+    found = [ChangeLine("version", f"{old} → {new}")] if old != new else []
+    for (kind, what, scoring), names in told.items():
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        found.append(ChangeLine(f"{kind} {next(iter(names))}{others}", what, scoring))
+    return found
+
+
+def _scoring(changed: list[ChangeLine]) -> list[ChangeLine]:
+    return [each for each in changed if each.scoring]
+
+
+def _judges(one: RunRecord, two: RunRecord) -> list[ChangeLine]:
+    before, after = one.evaluators, two.evaluators
+    names = [name for name in dict.fromkeys((*before, *after)) if set(before.get(name, ())) != set(after.get(name, ()))]
+    told = [(name, ", ".join(before.get(name, ())), ", ".join(after.get(name, ()))) for name in names]
+    return [ChangeLine(name, f"{was or 'nobody'} → {now or 'nobody'}", True) for name, was, now in told]
+
+
+def _refuse_majors(one: RunRecord, two: RunRecord) -> None:
+    """Raise `StoreError` S0859 where the versions of a benchmark say themselves that their figures differ in kind."""
+    if not are_comparable(one.version, two.version):
+        message = f"the runs are of versions {one.version} and {two.version} of `{two.benchmark}`, which differ in kind"
+        raise StoreError("S0859", message, "list the changes: tripos diff A B; compare anyway with --anyway")
+
+
+def _refuse(changed: list[ChangeLine]) -> None:
+    if scoring := _scoring(changed):
+        more = f", and {len(scoring) - 1} more" if len(scoring) > 1 else ""
+        message = f"scores of the two runs mean different things: {scoring[0]}{more}"
+        raise StoreError("S0615", message, "run both under one rubric and one judge, or compare with `--anyway`")
+
+
+TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario"}
+
+
+def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
+    """Return what a row says, in words; it is one of so many `tests`.
+
+    >>> from dataclasses import replace
+    >>> from tripos_warehouse.statistics import StatisticResult
+    >>> found = StatisticResult(0.31, low=0.12, high=0.5, standard_error=0.09, df=40, p=0.002, n=41, clusters=41)
+    >>> made = ComparedRow("RIGHT", "", 7, 7.31, found, 0.004, True)
+    >>> verdict(made)
+    'B is better by 0.31 (0.12 to 0.50)'
+    >>> verdict(ComparedRow("OFF", "", 7, 7.31, found, 0.004, True, lower_is_better=True))
+    'A is better by 0.31 (0.12 to 0.50)'
+    >>> verdict(replace(made, p=0.08, equivalence=Equivalence(0.4, 0.16, 0.46, 0.16, 0.001, "not worse")))
+    'B is not worse by 0.4 or more (0.16 to 0.46)'
+    """
+    found = row.difference
+    if found.value is None:
+        return f"not compared: {found.reason}"
+    apart = found.value
+    told = f"{'B' if row.is_second_ahead else 'A'} is {'better' if row.graded else 'higher'} by"
+    size = f"{abs(apart):.{decimals}f}"
+    if found.low is None or found.high is None:
+        if (found.clusters or 0) < 2:
+            which = "cluster of items" if found.reason == ONE_CLUSTER else "item"
+            return f"one {which} says nothing about the difference"
+        if found.reason not in (None, ALIKE):
+            why = found.reason if "no interval" in found.reason else f"no interval: {found.reason}"
+            return f"{'no difference' if abs(apart) <= ROUNDING else f'{told} {size}'}; {why}"
+        if abs(apart) <= ROUNDING:
+            return f"no difference in any of {_count(found.n, 'pair')}"
+        return f"{told} {size}, the same everywhere: no interval"
+    # Told from the side that is above, so that the numbers are those of the sentence.
+    low, high = (found.low, found.high) if apart > 0 else (-found.high, -found.low)
+    within = None if row.equivalence is None else _within(row.equivalence, decimals)
+    interval = f"{size} ({low:.{decimals}f} to {high:.{decimals}f})"
+    if row.is_apart:
+        return f"{told} {interval}" if within is None else f"{told} {interval}; {within}"
+    if within is not None:
+        return within
+    if low > 0:
+        return f"{told} {interval}, which may be chance among {tests} tests"
+    none = abs(apart) <= ROUNDING and not found.standard_error
+    shown = f"no difference in any of {_count(found.n, 'pair')}" if none else "no difference shown"
+    if row.ruled_out is None:
+        return shown
+    if row.span is not None and row.ruled_out >= row.span:
+        return f"{shown}; too few items to rule one out"
+    return f"{shown}; more than {_rounded_up(row.ruled_out, decimals)} is ruled out"
+
+
+def _within(found: Equivalence, decimals: int) -> str | None:
+    """Return what a row says of its margin, with the 90 % interval of B − A; None of one without an interval."""
+    if found.low is None or found.high is None:
+        return None
+    margin = f"{found.margin:g}"
+    places = max(decimals, len(margin.partition(".")[2]) + 1)
+    interval = f"{found.low:.{places}f} to {found.high:.{places}f}"
+    match found.verdict:
+        case "equivalent":
+            return f"equivalent within {margin} ({interval})"
+        case "not worse":
+            return f"B is not worse by {margin} or more ({interval})"
+        case "different":
+            return f"not shown to be within {margin} ({interval})"
+        case "undecided":
+            return f"undecided within {margin} ({interval})"
+
+
+def _rounded_up(bound: float, decimals: int) -> str:
+    """Return a bound with so many decimals, such that it still holds.
+
+    >>> _rounded_up(0.0301, 2), _rounded_up(0.03, 2)
+    ('0.04', '0.03')
+    """
+    if bound > 1e12:  # no digits are shown that rounding could change
+        return f"{bound:.{decimals}f}"
+    return f"{math.ceil(round(bound * 10**decimals, 6)) / 10**decimals:.{decimals}f}"
+
+
+def verdicts(section: Section, tests: int, decimals: int = 2) -> list[str]:
+    """Return the verdict of each row of a section; each is one of so many `tests`."""
+    return [verdict(row, tests, decimals) for row in section.rows]
+
+
+def render_comparison(comparison: Comparison, width: int = 80) -> list[str]:
+    """Return the lines of a comparison: a table and the verdicts of every section, and what it leaves out."""
+    lines: list[str] = []
+    for section in comparison.sections:
+        if section.rows:
+            lines += ["", localized(TITLES[section.kind]), *_table(section, comparison.tests, width)]
+    lines += ["", *map(localized, notes_of(comparison))]
+    return lines
+
+
+def _table(section: Section, tests: int, width: int) -> Iterable[str]:
+    rows = section.rows
+    decimals = decimals_of([value for row in rows for value in (row.a, row.b)])
+    names = [f"{row.name} ({row.of})" if row.of else row.name for row in rows]
+    columns = [
+        TextColumn(localized(section.kind), tuple(names)),
+        TextColumn("A", tuple(f"{row.a:.{decimals}f}" for row in rows), right=True),
+        TextColumn("B", tuple(f"{row.b:.{decimals}f}" for row in rows), right=True),
+        TextColumn("B − A", tuple(_signed(row.difference.value, decimals) for row in rows), right=True),
+        TextColumn(
+            "error", tuple(_comparison_text_figure(row.difference.standard_error, decimals) for row in rows), right=True
+        ),
+        TextColumn("p", tuple(_p(row.p) for row in rows), right=True),
+        TextColumn("q", tuple(_p(row.q) for row in rows), right=True),
+        TextColumn(localized("pairs"), tuple(f"{row.difference.n:,}" for row in rows), right=True),
+        TextColumn(localized("items"), tuple(f"{row.difference.clusters:,}" for row in rows), right=True),
+    ]
+    yield from grid(columns, width)
+    for name, told in zip(names, verdicts(section, tests, decimals), strict=True):
+        yield f"  {name}{localized(': ')}{localized(told)}"
+
+
+def notes_of(comparison: Comparison) -> Iterable[str]:
+    pairs = f"{_count(comparison.pairs, 'pair')} of " if comparison.pairs else ""
+    if comparison.clusterings:
+        yield f"{pairs}{_count(comparison.items, 'item')}."
+        yield from (each.sentence for each in comparison.clusterings)
+    else:
+        yield f"{pairs}{_count(comparison.items, 'item')}; errors are clustered by item."
+    yield from _family_notes(comparison)
+    yield from comparison.cautions
+    if comparison.same:
+        yield f"{_count(comparison.same, 'pair')} of one and the same result on both sides: left out"
+    for side, alone in (("A", comparison.only_a), ("B", comparison.only_b)):
+        if alone:
+            yield f"{_count(alone, 'score')} of {side} {'has' if alone == 1 else 'have'} no counterpart: left out"
+    for name, why in comparison.unpaired:
+        yield f"{name} is not compared: {why}"
+    if apart := _estimated_as_one(comparison):
+        yield f"B − A is corrected by people as one figure, and so not quite the difference of both: {', '.join(apart)}"
+    if comparison.people and comparison.by_people:
+        told, names = ", ".join(comparison.people), ", ".join(comparison.by_people)
+        yield f"scores by {told} correct {names}, and are no part of other figures"
+    elif comparison.people:
+        yield f"scores by {', '.join(comparison.people)} are apart: no part of these figures"
+    if comparison.together:
+        yield f"one figure of all models of the run, so not compared: {', '.join(comparison.together)}"
+
+
+def _family_notes(comparison: Comparison) -> Iterable[str]:
+    """Yield what p, q and bounds are corrected for."""
+    yield "Intervals are of 95 %, each for itself."
+    if comparison.tests > 1:
+        figures = "both" if comparison.tests == 2 else f"all {comparison.tests}"
+        yield f"p is corrected over {figures} figures of these tables (Holm)."
+        yield "q is the false discovery rate among them (Benjamini and Hochberg)."
+        yield "Differences are ruled out for all of them at once."
+    names = ", ".join(comparison.first)
+    if comparison.shares_level:
+        level, part = (f"{each * 100:g}" for each in (LEVEL, LEVEL * HEADLINE_SHARE))
+        first = f"The headline is tested first, with {part} of the {level} %"
+        yield f"{first}, and other figures with the rest until it is significant: {names}"
+    elif len(comparison.first) > 1:
+        yield f"The headline is tested first, in this order: {names}"
+    if comparison.margins:
+        yield "With a margin, brackets have the 90 % interval of B − A."
+
+
+def _estimated_as_one(comparison: Comparison) -> tuple[str, ...]:
+    """Return the measures whose difference is not that of the values of both sides, since people correct them."""
+    rows = [row for section in comparison.sections for row in section.rows]
+    return tuple(
+        dict.fromkeys(
+            row.name
+            for row in rows
+            if row.difference.value is not None
+            and not row.by_sequence
+            and abs(row.difference.value - (row.b - row.a)) > ROUNDING
+        )
+    )
+
+
+def _signed(value: float | None, decimals: int) -> str:
+    return NOTHING if value is None else f"{value:+z.{decimals}f}"
+
+
+def _comparison_text_figure(value: float | None, decimals: int) -> str:
+    return NOTHING if value is None else f"{value:.{decimals}f}"
+
+
+def _p(value: float | None) -> str:
+    return NOTHING if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -6,28 +6,22 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from tripos_compiler.plan import Measure, Plan
-from tripos_warehouse.formats import Cell, PaperColumn, PaperEstimate, PaperTable, decimals_of
-from tripos_warehouse.measures import (
-    UNFOLLOWED,
-    Half,
-    MeasureRow,
-    MeasureTable,
-    followed_difference,
-    mean_of,
-    remeasure_cells,
-    text_of,
-)
-from tripos_warehouse.query import Connection
-from tripos_warehouse.report.boards import LEAST_ITEMS, LEVEL, Board, Standing, items_by_model
-from tripos_warehouse.report.compared_rows import Section
-from tripos_warehouse.report.comparison import Comparison, graded_scores
-from tripos_warehouse.report.comparison_text import TITLES, notes_of, verdicts
-from tripos_warehouse.report.pivot_table import ALL, PivotLine, coverage, is_pooled, pivoted
+from tripos_warehouse.measures.differences import Half, mean_of, remeasure_cells
+from tripos_warehouse.measures.measure_rows import UNFOLLOWED, MeasureRow, MeasureTable, followed_difference, text_of
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.report.comparison import TITLES, Comparison, Section, graded_scores, notes_of, verdicts
+from tripos_warehouse.report.leaderboard import LEAST_ITEMS, LEVEL, Board, Standing, items_by_model
 from tripos_warehouse.report.remarks import CAUTION, unread_remarks
-from tripos_warehouse.report.report_text import NO_SCORES, OF_JUDGE, is_alone, of_same, title_of
 from tripos_warehouse.report.run_report import Report
-from tripos_warehouse.statistics import StatisticResult, holm
-from tripos_warehouse.views import RunRecord, clusters_of, count_clusters, dimension_label
+from tripos_warehouse.report.tables import ALL, PivotLine, coverage, is_pooled, pivoted
+from tripos_warehouse.report.text import NO_SCORES, OF_JUDGE, is_alone, of_same, title_of
+from tripos_warehouse.statistics.multiple_tests import holm
+from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.tables.model import Cell, PaperColumn, PaperEstimate, PaperTable
+from tripos_warehouse.tables.text import decimals_of
+from tripos_warehouse.views.benchmark_views import clusters_of, count_clusters
+from tripos_warehouse.views.dimensions import dimension_label
+from tripos_warehouse.views.runs import RunRecord
 
 BestValue = tuple[str, tuple[Any, ...], str]
 """A measure by its name, a cell of it, and the model that is best there."""

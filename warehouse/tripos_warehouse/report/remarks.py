@@ -7,30 +7,23 @@ from typing import Any, Literal
 
 import orjson
 
-from tripos_compiler.diagnostics import percent
-from tripos_compiler.language import Only, left_out_arm_values, names_in
+from tripos_compiler.diagnostics.text_format import percent
+from tripos_compiler.language.contexts import Only, left_out_arm_values
+from tripos_compiler.language.references import names_in
 from tripos_compiler.plan import Aggregate, Ask, Converse, Ending, Grade, Plan, Score, Verdict, words_of
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
-from tripos_warehouse.formats import decimals_of
-from tripos_warehouse.measures import (
-    FEWEST,
-    INTERRUPTED,
-    LEAST_MODELS,
-    STOPPED_EARLY,
-    TOO_FAR_APART,
-    MeasureTable,
-    UnreadScores,
-    is_baseline,
-    near_items,
-    told_of_items,
-    unbalanced_keys,
-)
+from tripos_warehouse.measures.expectations import is_baseline
+from tripos_warehouse.measures.items import FEWEST, LEAST_MODELS, near_items, told_of_items, unbalanced_keys
 from tripos_warehouse.measures.judges import repeated_verdicts
-from tripos_warehouse.query import Connection
+from tripos_warehouse.measures.measure_rows import INTERRUPTED, STOPPED_EARLY, TOO_FAR_APART, MeasureTable, UnreadScores
+from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.statistics.validity import judge_stability
-from tripos_warehouse.store import HUMAN
-from tripos_warehouse.views import RunRecord, clusterings_of, lacks_clusters, shows_several_times
+from tripos_warehouse.store.schemas import HUMAN
+from tripos_warehouse.tables.text import decimals_of
+from tripos_warehouse.views.benchmark_views import clusterings_of, lacks_clusters
+from tripos_warehouse.views.dimensions import shows_several_times
+from tripos_warehouse.views.runs import RunRecord
 
 
 def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str, int]]:

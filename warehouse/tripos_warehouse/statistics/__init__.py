@@ -13,7 +13,3 @@ Each of the modules is a subject; import what is needed from it, as a report sho
 Every function returns a `StatisticResult` (or a few): a value, or the reason why there is none. scipy is imported where
 it is needed first.
 """
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -19,8 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tripos_compiler.language.library import in_bounds
-from tripos_compiler.source import dataclass
+from tripos_compiler.library.signature import in_bounds
+from tripos_compiler.source.data_classes import dataclass
 
 FAILED = "S0211"
 """The code where a function fails, or gives no number."""

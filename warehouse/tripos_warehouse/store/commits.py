@@ -16,10 +16,10 @@ from obstore.exceptions import AlreadyExistsError
 from obstore.store import LocalStore
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.digests import sealed, unsealed
-from tripos_warehouse.store.folders import part_path, read_plain
+from tripos_warehouse.store.paths import part_path, read_plain
 
 COMMIT_FORMAT = "tripos.commit/1"
 REPLACING_FORMAT = "tripos.commit/2"

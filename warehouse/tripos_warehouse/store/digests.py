@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from tripos_warehouse.store.folders import open_plain
+from tripos_warehouse.store.paths import open_plain
 
 VERIFIED_BYTES = 16 * 2**20
 """A store whose parts have so many bytes at most is held to its digests whenever it is opened: that takes about 10 ms.

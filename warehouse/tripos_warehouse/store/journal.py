@@ -23,10 +23,10 @@ from typing import IO, Any
 import orjson
 import pyarrow as pa
 
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.store.commits import is_name, tick
-from tripos_warehouse.store.folders import read_plain
-from tripos_warehouse.store.rows import Row, encodable, to_arrow
+from tripos_warehouse.store.parts import Row, encodable, to_arrow
+from tripos_warehouse.store.paths import read_plain
 from tripos_warehouse.store.schemas import TABLES
 
 JOURNAL = "journal"

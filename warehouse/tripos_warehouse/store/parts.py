@@ -1,25 +1,38 @@
-"""Parts: one Parquet file each, written whole and read with the schema of today."""
+"""Parts: one Parquet file each, written whole and read with the schema of today.
+
+Rows to Arrow: checks each against its table's schema and says which value does not fit.
+
+Soundness of rows that somebody else may have written: lists without holes, and JSON of the shape that readers need.
+
+An Arrow schema says neither. Rows of our own writers are not looked at again: those of a journal that a process left
+behind are, and those of parts by `tripos store check`, and by a reader that failed over one.
+"""
 
 from __future__ import annotations
 
 import os
 import stat
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.commits import Commit, ParquetPart, sync
 from tripos_warehouse.store.digests import HashingFile, sha256_of
-from tripos_warehouse.store.folders import part_path
-from tripos_warehouse.store.schemas import TABLES
-from tripos_warehouse.store.table_schema import COMPRESSION, COMPRESSION_LEVEL
+from tripos_warehouse.store.paths import part_path
+from tripos_warehouse.store.schemas import COMPRESSION, COMPRESSION_LEVEL, TABLES, TableSchema
 
 PARTS = "parts"
 GROUP_ROWS = 4096
@@ -213,3 +226,231 @@ def count_rows(paths: Iterable[Path], column: str, text: str) -> int:
                 found = file.read_row_group(number, [column])[column]
                 count += pc.sum(pc.equal(found, pa.scalar(text))).as_py() or 0
     return count
+
+
+Row = Mapping[str, Any]
+
+_ARROW_REFUSES = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError, OverflowError)
+_NONE = type(None)
+
+
+def get_table(name: str) -> TableSchema:
+    """Return the table of that name. Raises `StoreError` S0105 where there is none."""
+    if name not in TABLES:
+        raise StoreError("S0105", f"no table `{name}`", f"the tables are {', '.join(sorted(TABLES))}")
+    return TABLES[name]
+
+
+def to_arrow(table: str, rows: Sequence[Row]) -> pa.Table:
+    """`rows` as an Arrow table with exactly the schema of `table`.
+
+    A nullable column that is not given is null; times are aware. A map column takes a mapping. A lone surrogate, which
+    a model can send and UTF-8 cannot hold, becomes `\\ufffd`.
+
+    Raises `StoreError` S0105 that names the table, the column and the value.
+
+    >>> to_arrow("run_items", [{"run_id": "r", "scenario": "QA", "item_id": "1"}]).num_rows
+    1
+    >>> to_arrow("run_items", [{"run_id": "r", "scenario": "QA", "item_id": 1}])
+    Traceback (most recent call last):
+    tripos_warehouse.errors.StoreError: S0105: `run_items.item_id` takes string, not `1`
+    """
+    schema = get_table(table).schema
+    names = set(schema.names)
+    whole = True
+    for row in rows:
+        if row.keys() != names:
+            check_columns(table, row)
+            whole = False
+    columns = []
+    for field in schema:
+        name = field.name
+        values = list(map(itemgetter(name), rows)) if whole else [row.get(name) for row in rows]
+        columns.append(_rows_column(table, field, values))
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def check_columns(table: str, row: Row) -> None:
+    """Raise `StoreError` S0105 where a row has a column that its table lacks, or lacks one that must have a value."""
+    schema = get_table(table).schema
+    names = set(schema.names)
+    if unknown := sorted(row.keys() - names):
+        raise StoreError("S0105", f"`{table}` has no column `{unknown[0]}` (value `{_show(row[unknown[0]])}`)")
+    if missing := sorted(name for name in names - row.keys() if not schema.field(name).nullable):
+        raise StoreError("S0105", f"a row of `{table}` lacks the column `{missing[0]}`")
+
+
+def _rows_column(table: str, field: pa.Field[Any], values: list[Any]) -> pa.Array[Any]:
+    # One pass over the types of a column says whether a closer look at its values is needed.
+    types = set(map(type, values))
+    if pa.types.is_timestamp(field.type):
+        if types <= {datetime, _NONE}:
+            _refuse(table, field, values, lambda value: value.tzinfo is None)
+        else:
+            _refuse(table, field, values, lambda value: not isinstance(value, datetime) or value.tzinfo is None)
+    elif pa.types.is_map(field.type):
+        if not types <= {dict, _NONE}:
+            _refuse(table, field, values, lambda value: not isinstance(value, Mapping))
+        values = [None if value is None else list(value.items()) for value in values]
+    elif pa.types.is_floating(field.type) and bool in types:
+        _refuse(table, field, values, lambda value: isinstance(value, bool))
+    if not field.nullable and _NONE in types:
+        raise StoreError("S0105", f"`{table}.{field.name}` must have a value, not `None`")
+    array: pa.Array[Any]
+    try:
+        array = pa.array(values, type=field.type)
+    except UnicodeEncodeError:
+        array = pa.array([encodable(value) for value in values], type=field.type)
+    except _ARROW_REFUSES:
+        _refuse(table, field, values, lambda value: not _fits(value, field.type))
+        raise
+    return array
+
+
+def _refuse(table: str, field: pa.Field[Any], values: list[Any], is_wrong: Callable[[Any], bool]) -> None:
+    for value in values:
+        if value is not None and is_wrong(value):
+            raise StoreError("S0105", f"`{table}.{field.name}` takes {field.type}, not `{_show(value)}`")
+
+
+def _fits(value: Any, type: pa.DataType) -> bool:
+    try:
+        pa.array([value], type=type)
+    except _ARROW_REFUSES:
+        return False
+    return True
+
+
+def encodable(value: Any) -> Any:
+    """`value` with `\\ufffd` for every lone surrogate, at any depth."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list | tuple):
+        return type(value)(encodable(part) for part in value)
+    if isinstance(value, Mapping):
+        return {encodable(key): encodable(part) for key, part in value.items()}
+    return value
+
+
+def _show(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
+_BATCH = 16384
+_FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
+
+
+class _Options(TypedDict, total=False):
+    """The options of a run that readers use."""
+
+    only: dict[str, list[str]] | None
+    withheld: dict[str, int] | None
+
+
+_SHAPES: dict[str, dict[str, Any]] = {
+    "runs": {"plan": dict, "roles": dict[str, list[str]], "identities": dict[str, str], "options": _Options},
+    "items": {"fields": dict[str, Any], "rejections": list[Any]},
+    "slots": {"rejections": list[Any]},
+    "samples": {"messages": list[Any], "parsed": Any},
+    "judgements": {"messages": list[Any], "parsed": Any},
+    "drafts": {"messages": list[Any]},
+    "scores": {"given": Any},
+    "measures": {"dims": dict[str, Any]},
+}
+"""The columns of JSON text, and what each holds."""
+
+
+def content_problem(table: str, content: pa.Table | pa.RecordBatch) -> str | None:
+    """Return what is wrong with rows of a table, or with some columns of them, in words; None where they are sound."""
+    import pyarrow.compute as pc
+
+    for field in TABLES[table].schema:
+        if field.name not in content.schema.names:
+            continue
+        column: Any = content[field.name]
+        if not field.nullable and column.null_count:
+            return f"`{field.name}` has no value"
+        if pa.types.is_timestamp(field.type) and not _is_of_a_calendar(column):
+            return f"`{field.name}` has a time before the year 1 or after 9999"
+        if pa.types.is_list(field.type) and pc.list_flatten(column).null_count:
+            return f"`{field.name}` has a list with a hole"
+    for name in _SHAPES.get(table, {}):
+        if name in content.schema.names:
+            for text in pc.unique(content[name]).to_pylist():
+                if text is not None and (wrong := _text_problem(table, name, text)):
+                    return f"`{name}` {wrong}"
+    return None
+
+
+def check_rows(table: str, path: Path) -> None:
+    """Raise `StoreError` S0103 where a part holds rows that are not sound, or have other columns than its table."""
+    with reading(path) as file:
+        schema = file.schema_arrow
+        check_schema(table, path, schema)
+        names = [name for name in TABLES[table].schema.names if name in schema.names]
+        for batch in file.iter_batches(_BATCH, columns=names, use_threads=False):
+            if (wrong := content_problem(table, batch)) is not None:
+                raise broken(path, f"a row of `{table}`: {wrong}")
+
+
+def check_schema(table: str, path: Path, schema: pa.Schema) -> None:
+    """Raise `StoreError` S0103 where a part has a column that its table has not."""
+    known = TABLES[table].schema
+    for each in schema:
+        if each.name not in known.names or known.field(each.name).type != each.type:
+            raise broken(path, f"it has a column `{each.name}` of {each.type}, which `{table}` has not")
+
+
+def fits(table: str, content: pa.Table) -> None:
+    """Raise `StoreError` S0105 where rows that are on their way to a part are not sound."""
+    if (wrong := content_problem(table, content)) is not None:
+        raise StoreError("S0105", f"a row of `{table}`: {wrong}")
+
+
+def _is_of_a_calendar(column: Any) -> bool:
+    """Return true if Python has a date for each of the times."""
+    import pyarrow.compute as pc
+
+    ends = pc.min_max(column.cast(pa.int64())).as_py()
+    return ends["min"] is None or (ends["min"] >= _FIRST_US and ends["max"] <= _LAST_US)
+
+
+def _text_problem(table: str, name: str, text: str) -> str | None:
+    try:
+        _adapter(table, name).validate_python(orjson.loads(text))
+    except orjson.JSONDecodeError:
+        return "is no JSON"
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False)[0]
+        where = ".".join(map(str, problem["loc"]))
+        return f"has JSON of another shape ({f'{where}: ' if where else ''}{problem['msg']})"
+    return None
+
+
+@cache
+def _adapter(table: str, name: str) -> TypeAdapter[Any]:
+    shape = _SHAPES[table][name]
+    return TypeAdapter(shape, config=None if shape is _Options else ConfigDict(strict=True))
+
+
+UNFIT = (StoreError, pa.ArrowException, TypeError, ValueError, OverflowError)
+"""The errors of rows that do not fit."""
+
+
+def sound_tables(rows: Mapping[str, Sequence[Row]]) -> dict[str, pa.Table]:
+    """Return rows that somebody kept, as Arrow tables. Raises one of `UNFIT` where they do not fit."""
+    tables = {table: to_arrow(table, batch) for table, batch in rows.items() if batch}
+    for table, content in tables.items():
+        fits(table, content)
+    return tables
+
+
+def fitting_lines(lines: Sequence[dict[str, list[Row]]]) -> set[int]:
+    """Return the places of the lines that fit their tables."""
+    found = set()
+    for place, line in enumerate(lines):
+        with suppress(*UNFIT):
+            sound_tables(line)
+            found.add(place)
+    return found

@@ -3,32 +3,197 @@
 Every part is written with the schema that stands here; a change of a schema raises its version, and a
 reader refuses a part with a newer one. Columns called JSON hold JSON text. On disk a column that repeats
 itself is dictionary encoded; in Arrow and SQL it is plain text, so every reader sees strings.
+
+The form of a table of the warehouse: its schema with a version, its key, and how it lies on disk.
+
+The meanings of the columns of tables and views, for the page that lists them: `docs/tables.md` is written from
+here.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
-from tripos_warehouse.store.table_schema import (
-    BATCHES,
-    CALL,
-    CONDITIONS,
-    CONTEXT,
-    PROMOTIONS,
-    RELEASE,
-    REQUEST,
-    RUN_ENDS,
-    TEXTS,
-    THINKING,
-    TIMESTAMP,
-    TableSchema,
-    make_table,
-    optional,
-    required,
+from tripos_compiler.source.data_classes import dataclass
+
+
+class _NoPandas:
+    """A finder of modules that finds no pandas."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        """Raise `ImportError` for pandas, and leave everything else to other finders."""
+        if name == "pandas":
+            raise ImportError("pandas is not imported here")
+
+
+def _leave_pandas() -> None:
+    """Let pyarrow look for pandas once where it finds none: with the first list that becomes an array it would import
+    it, 30 MB and 0.2 s that no table here needs. `to_pandas` imports it all the same."""
+    if "pandas" not in sys.modules:
+        finder = _NoPandas()
+        sys.meta_path.insert(0, finder)
+        try:
+            pa.array([0])
+        finally:
+            sys.meta_path.remove(finder)
+
+
+_leave_pandas()
+
+COMPRESSION = "zstd"
+
+
+COMPRESSION_LEVEL = 3
+
+
+HUMAN = "human/"
+"""What the evaluator's name of a person begins with."""
+
+
+RELEASE = "release"
+"""The column for the release that a row was made for."""
+
+
+REQUEST = "request_digest"
+"""The column for the digest of what was sent."""
+
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+
+
+CONTEXT = pa.map_(pa.string(), pa.string())
+
+
+TEXTS = pa.list_(pa.field("element", pa.string(), nullable=False))
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """One table.
+
+    `key` are the columns that name a row: where a key occurs more than once, one row counts (`views`).
+    `repeating` are the leaf columns that are dictionary encoded on disk.
+    """
+
+    name: str
+    version: int
+    schema: pa.Schema
+    key: tuple[str, ...]
+    repeating: tuple[str, ...]
+
+    @property
+    def content(self) -> tuple[str, ...]:
+        """The columns that say what was found out, and not by which run, when or how fast: equal in any two stores
+        of the same work."""
+        return tuple(name for name in self.schema.names if name not in CIRCUMSTANCES)
+
+
+CIRCUMSTANCES = frozenset(
+    (
+        *("run_id", "items_of", "source", "created_at", "started_at", "finished_at", "latency_s", "attempts"),
+        *("release", "git_commit", "git_dirty", "spec", "adopted_from", "reused_from", "batch_id"),
+    )
 )
+
+
+def make_table(name: str, version: int, key: str, repeating: str, *fields: pa.Field[Any]) -> TableSchema:
+    released = [each.name for each in fields if each.name == RELEASE]
+    return TableSchema(name, version, pa.schema(fields), tuple(key.split()), (*repeating.split(), *released))
+
+
+def required(name: str, type: pa.DataType) -> pa.Field[Any]:
+    return pa.field(name, type, nullable=False)
+
+
+def optional(name: str, type: pa.DataType) -> pa.Field[Any]:
+    return pa.field(name, type)
+
+
+# What is known of one model call; `samples` and `judgements` end with these. A cost or a count that
+# nobody told us is null, never zero.
+CALL = (
+    required("status", pa.string()),
+    optional("error", pa.string()),
+    optional("finish_reason", pa.string()),
+    required("attempts", pa.int64()),
+    optional("tokens_in", pa.int64()),
+    optional("tokens_out", pa.int64()),
+    optional("tokens_reasoning", pa.int64()),  # those of `tokens_out` that nobody sees
+    optional("cost_usd", pa.float64()),
+    optional("latency_s", pa.float64()),
+    required("created_at", TIMESTAMP),
+)
+# A part of a reply that was written before the column has none.
+THINKING = optional("thinking", pa.string())  # what the model thought, in fields of its provider's own
+
+# A batch is `intended` before it is submitted, with its requests, then `submitted` with its name at its provider,
+# and in the end `collected` or `dropped`.
+BATCHES = make_table(
+    "batches",
+    1,
+    "marker state",
+    "marker state model endpoint batch_id",
+    required("marker", pa.string()),
+    required("state", pa.string()),
+    required("run_id", pa.string()),
+    required("model", pa.string()),
+    required("endpoint", pa.string()),  # where it was submitted: the address, and the variable that holds the key
+    optional("batch_id", pa.string()),  # as the provider calls it
+    required("requests", TEXTS),  # the digests that they are known by there; of what is intended or unanswered
+    optional("message", pa.string()),
+    required("created_at", TIMESTAMP),
+)
+
+# What was asked for since a condition held, of its step or of those before. No name of a result has its conditions.
+CONDITIONS = make_table(
+    "conditions",
+    1,
+    "condition_id",
+    "condition run_id benchmark item_id fingerprint",
+    required("condition_id", pa.string()),
+    required("result_id", pa.string()),  # a sample_id or a judgement_id
+    required("condition", pa.string()),
+    required("run_id", pa.string()),
+    required("benchmark", pa.string()),
+    optional("item_id", pa.string()),
+    required("fingerprint", pa.string()),
+)
+
+# That a run is one of a named board's, or is so no longer: what was said last counts, and what was said before is kept.
+PROMOTIONS = make_table(
+    "promotions",
+    1,
+    "promotion_id",
+    "board run_id state",
+    required("promotion_id", pa.string()),
+    required("board", pa.string()),
+    required("run_id", pa.string()),
+    required("state", pa.string()),  # promoted or withdrawn
+    optional("reason", pa.string()),  # in the words of whoever said so
+    required("created_at", TIMESTAMP),
+)
+
+RUN_ENDS = make_table(
+    "run_ends",
+    2,
+    "run_id",
+    "status",
+    required("run_id", pa.string()),
+    required("status", pa.string()),  # finished, interrupted, stopped or failed
+    optional("message", pa.string()),
+    required("asked", pa.int64()),
+    required("reused", pa.int64()),
+    required("failed", pa.int64()),
+    optional("cost_usd", pa.float64()),
+    required("finished_at", TIMESTAMP),
+    optional("settled", pa.string()),  # JSON, of a run that stops when it is settled: the rule, the items, its figures
+)
+
 
 _CONTEXT_LEAVES = "context.key_value.key context.key_value.value"
 
@@ -394,3 +559,212 @@ TABLES: Mapping[str, TableSchema] = MappingProxyType(
     }
 )
 """Every table by its name."""
+
+
+MEANINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "run_id": "the run that made the row, not every run that uses it",
+        "shown_run": "the run of the row: the selected run, or the last run that covered it",
+        "binding": "a hash of every model and sample that the row builds on",
+        "other": "for comparisons: the other model; else null",
+        "made_id": "for generated data sets: a reply (`sample_id`), or the result of a slot (`slot_id`)",
+        "benchmark": "the benchmark",
+        "scenario": "the scenario",
+        "language": "the language of the item",
+        "context": "from axis to value",
+        "fields": "the fields of the item's row, JSON",
+        "dataset": "the data set that the item is from",
+        "item_id": "the item: a hash of the content of its row",
+        "cluster_id": "the rows that were drawn together, over which errors are computed: the item itself as a rule, or"
+        " a hash of its `key`, or of the row that it was made from",
+        "cluster": "the same; null where the item is a cluster of its own",
+        "sample_id": "the reply",
+        "judgement_id": "the judge's reply",
+        "score_id": "the score",
+        "comparison_id": "the comparison",
+        "first_model": "the model whose reply was shown first",
+        "second_model": "the model whose reply was shown second",
+        "first_sample_id": "the reply that was shown first",
+        "second_sample_id": "the reply that was shown second",
+        "turn_id": "the turn",
+        "conversation_id": "the conversation: `sample_id` of its row among the samples",
+        "conversation_number": "the number of the conversation about an item, from 0",
+        "left_out": "the number of turns that the model did not see, because of its context limit",
+        "text": "the text of the turn; null if there is none",
+        "transcript": "the dialogue, a line for each turn",
+        "turns": "the number of turns",
+        "ended": "`said`, `limit`, `context_exceeded`, or the status of the turn that failed",
+        "ended_by": "the role that spoke last, or should have",
+        "vector_id": "the vector: a hash of the model and the text",
+        "vector": "base64 of 32-bit numbers, the least significant byte first; null where there is none",
+        "unit_id": "the `sample_id` or `judgement_id` of the repaired reply",
+        "subsets": "the subsets of the spec that contain the item; null if the spec has none",
+        "slot_id": "a place for an item in the data set",
+        "number": "the number of the item among those of one context and row of the source, from 0",
+        "written_by": "the model that wrote it; null for an item that no model wrote",
+        "rejections": "the [reasons](language/made.md#why-a-row-is-rejected) of earlier rejections, JSON",
+        "step": "the `ask` that was answered",
+        "fingerprint": "a hash of everything in the spec that determines the row",
+        "role": "the role that answered",
+        "model": "the requested model",
+        "identity": "the identity of the model: its endpoint or digest; null if the name is enough",
+        "model_served": "the model that the endpoint says it used",
+        "judged_by": "the judges inside the expression of a computed score, sorted by name; null if there are none",
+        "element_place": "the place of the list element that is judged or scored, from 0; `0.2` in a nested list",
+        "element_value": "the [element](language/elements.md) that is scored, JSON; null for a score of a reply",
+        "elements": "the [elements](language/elements.md) that are scored, JSON; their scores are in `given`",
+        "repeat": "the number of the reply of a judge that is asked several times, from 0; null for imported scores",
+        "round": "the round of an imported score, from 1; null for scores of a run",
+        "source": "the imported file, and the beginning of its SHA-256",
+        "choice": "the name that a judge chose, where it gives a choice; else null",
+        "given": "a value that is not a number, JSON",
+        "method": "the method of the interval: `exact`, `logit`, `log`, `t`, `jackknife`, `bootstrap`, `cut`, "
+        "`corrected` or `generalized`",
+        "judged": "for a measure that [people correct](measures.md#people-correct-judges): the judge's own figure",
+        "judged_low": "the low end of its interval",
+        "judged_high": "the high end of its interval",
+        "power": "for such a measure: λ, the weight of the judge; 0 leaves people alone",
+        "drawn_of": "for a person's judgement: of how many replies it was drawn at random; null if it was not",
+        "sample_number": "the number of the sample of an item, from 0",
+        "epoch": "the number of the sample of an item, from 1",
+        "messages": "the request, JSON",
+        "request_digest": "a hash of the first request; null if no run sent one",
+        "adopted_from": "the result with the same request whose reply was adopted; null if the call was made",
+        "batch_id": "the batch of the provider that the reply came in, at the price of batches; null: a live call",
+        "reused_from": "the other store that the reply was taken over from, and the commit there; null if it was none",
+        "reply": "the text of the reply; null where there is none",
+        "thinking": "the thinking that the provider sends in fields of its own; null where there is none",
+        "reply_thinking": "the thinking that the provider sends in fields of its own; null where there is none",
+        "parsed": "the parsed reply, JSON",
+        "logprobs": "the [probabilities of the reply's tokens](language/likelihood.md#tokens-of-a-reply), JSON",
+        "status": "the [status](running.md#statuses)",
+        "error": "the error; for a score, the reason for a missing value",
+        "finish_reason": "the word of the provider for how the reply ended",
+        "attempts": "the number of requests; of several samples of one request the first has them, the others 0",
+        "tokens_in": "input tokens",
+        "tokens_out": "output tokens, including hidden ones",
+        "tokens_reasoning": "hidden reasoning tokens, part of `tokens_out`",
+        "total_tokens": "`tokens_in + tokens_out`",
+        "cost_usd": "the cost; null if it is unknown",
+        "latency_s": "seconds from request to reply",
+        "created_at": "the time of the row, UTC",
+        "scorer": "the scorer, or the `score` that is computed",
+        "metric": "the metric",
+        "evaluator": "the model that graded; null for a computed score",
+        "value": "the value; null where there is none",
+        "dimension": "the dimension of the metric",
+        "low": "the lowest value of the score's scale; null where it has none",
+        "high": "the highest value of the score's scale; null where it has none",
+        "reason": "the reason that the judge gives",
+        "title": "the title of the metric",
+        "version": "the version of the benchmark",
+        "items_of": "the run that listed the items: itself, or an earlier run with the same work",
+        "plan_digest": "a hash of the plan",
+        "plan": "the plan, JSON",
+        "fingerprints": "the fingerprints of every step of the plan",
+        "roles": "the models of every role, JSON",
+        "identities": "the identities of the models, JSON by name; null if the names are enough",
+        "compared_role": "the role that is compared",
+        "models": "the models of the compared role",
+        "scenarios": "the scenarios that were run",
+        "options": "the options of the command, JSON",
+        "tool_version": "the version of Tripos",
+        "release": "the digest of the [release](releases.md) of the run; null for a working tree",
+        "git_commit": "for a working tree: the commit; null outside of git",
+        "git_dirty": "for a working tree: true if the spec's files differed from the commit",
+        "spec": "the files of the spec as they were run, JSON; null for imported results",
+        "started_at": "the start, UTC",
+        "finished_at": "the end, UTC",
+        "message": "the reason of the end, if the run did not finish",
+        "settled": "for a run [until it is settled](settled.md): the rule, the items and every figure, JSON; else null",
+        "asked": "calls that were made",
+        "reused": "calls with a reused reply",
+        "failed": "calls without a reply",
+        "measure": "the measure of the spec",
+        "dims": "the values of its dimensions, JSON",
+        "standard_error": "the standard error of the value",
+        "items": "the items behind it",
+        "n": "scores with a value",
+        "total": "scores that should have one",
+    }
+)
+"""By column; the same name means the same everywhere, but for `OF_TABLES`."""
+
+OF_TABLES: Mapping[tuple[str, str], str] = MappingProxyType(
+    {
+        ("runs", "run_id"): "the run",
+        ("runs", "status"): "`finished`, `interrupted`, `stopped`, `failed`, or `unfinished` while there is no end",
+        ("run_items", "run_id"): "the run that covered the item",
+        (
+            "run_items",
+            "models",
+        ): "the models that were asked, if others were [settled](settled.md) before; null for all",
+        ("run_steps", "run_id"): "the run with this binding",
+        ("run_steps", "model"): "the model under test of the rows; null for generated data sets",
+        ("run_steps", "condition"): "the condition under which rows must have been asked for; null if always",
+        ("conditions", "condition_id"): "the name of the row",
+        ("conditions", "result_id"): "the `sample_id` or `judgement_id` that was asked for",
+        ("conditions", "condition"): "a digest of the condition that held",
+        ("batches", "marker"): "the name of the batch in the store",
+        ("batches", "state"): "`intended`, `submitted`, `unanswered`, `collected`, or `dropped` where it is lost",
+        ("batches", "run_id"): "the run that noted it",
+        ("batches", "endpoint"): "the address of its provider, and the variable that holds the key",
+        ("batches", "batch_id"): "the name of the batch at its provider",
+        (
+            "batches",
+            "requests",
+        ): "the digests of its requests, if `intended`; of those without a reply, if `unanswered`",
+        ("batches", "message"): "the reason, if it was dropped",
+        ("promotions", "promotion_id"): "the name of the row",
+        ("promotions", "board"): "the board",
+        ("promotions", "run_id"): "the run that is promoted or withdrawn",
+        ("promotions", "state"): "`promoted`, or `withdrawn` where it is on the board no longer",
+        ("promotions", "reason"): "the reason that was given, or null",
+        ("run_slots", "run_id"): "the run that asked for it, or decided it",
+        ("run_slots", "scenario"): "the scenario that the data set is in, or else the data set",
+        ("measures", "run_id"): "the run",
+        ("measures", "low"): "the lower end of the 95 % interval",
+        ("measures", "high"): "the upper end of the 95 % interval",
+        ("measures", "reason"): "the reason for a missing value or interval",
+        ("columns", "metric"): "the measure, and the name of its value",
+        ("judgements", "model"): "the model whose reply was graded",
+        (
+            "judgements",
+            "sample_id",
+        ): "the reply that was graded; of two that were compared the one shown first",
+        ("vectors", "role"): "the role that embeds",
+        ("vectors", "text"): "the text that it is the vector of",
+        ("vectors", "tokens_out"): "0: a vector has none",
+        ("turns", "step"): "the `converse` of the turn",
+        ("turns", "number"): "the number of the turn, from 1",
+        ("turns", "role"): "the role that spoke",
+        ("conversations", "step"): "the `converse` of the turn",
+        ("conversations", "role"): "the compared role if it takes part, or else the role that opens",
+        ("conversations", "model"): "the model of that role",
+        ("conversations", "models"): "the model of either role, JSON",
+        ("conversations", "error"): "the error of the last turn",
+        ("samples", "step"): "the `ask` that was answered, or the `converse` that was held",
+        ("samples", "finish_reason"): "the word of the provider for how the reply ended; for a conversation, its end",
+        ("comparisons", "step"): "the `compare` of the comparison",
+        ("comparisons", "evaluator"): "the model that judged",
+        (
+            "comparisons",
+            "value",
+        ): "1 if the first is better, 0 if the second is, 0.5 for a tie; null if there is no verdict",
+        ("comparisons", "scorer"): "the scorer that was applied",
+        ("items", "attempts"): "the number of the successful attempt, from 1; null for an item from a file",
+        ("slots", "attempts"): "the number of attempts",
+        ("slots", "status"): "`made`, or `given_up` after the last attempt",
+        ("slots", "item_id"): "the item; null if the slot was given up",
+        ("slots", "scenario"): "the scenario that the data set is in, or else the data set",
+        ("slots", "run_id"): "the run that decided it",
+        ("drafts", "reply"): "the first reply, a parse failure",
+        ("drafts", "error"): "the reason of the parse failure",
+    }
+)
+"""By table or view and column."""
+
+
+def meaning(table: str, column: str) -> str:
+    """Return what a column of a table or view means. Raises `KeyError` for one that nobody described."""
+    return OF_TABLES.get((table, column)) or MEANINGS[column]

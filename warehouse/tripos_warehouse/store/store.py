@@ -32,7 +32,9 @@ from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
 from tripos_warehouse.errors import StoreError, unwritable
-from tripos_warehouse.store.bucket import Bucket, OvertakenError, address_of, recover_segment
+from tripos_warehouse.store.bucket.bucket import Bucket
+from tripos_warehouse.store.bucket.catalog import OvertakenError
+from tripos_warehouse.store.bucket.session import recover_segment
 from tripos_warehouse.store.commits import (
     COMMITS,
     Commit,
@@ -44,14 +46,25 @@ from tripos_warehouse.store.commits import (
     raised,
 )
 from tripos_warehouse.store.digests import VERIFIED_BYTES
-from tripos_warehouse.store.folders import check_marker, why_no_folder
 from tripos_warehouse.store.index import rows_by_id
 from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, merge, read_segment, segments, set_aside
 from tripos_warehouse.store.locks import COMPACTION, PARTS_LOCK, SEGMENT, Locks, place_of
-from tripos_warehouse.store.parts import PARTS, check_part, discard, verify_part, write_part
-from tripos_warehouse.store.rows import Row, get_table, to_arrow
+from tripos_warehouse.store.parts import (
+    PARTS,
+    UNFIT,
+    Row,
+    check_part,
+    check_rows,
+    discard,
+    fitting_lines,
+    get_table,
+    sound_tables,
+    to_arrow,
+    verify_part,
+    write_part,
+)
+from tripos_warehouse.store.paths import address_of, check_marker, why_no_folder
 from tripos_warehouse.store.schemas import RUNS, TABLES
-from tripos_warehouse.store.soundness import UNFIT, check_rows, fitting_lines, sound_tables
 
 STORE_FORMAT = "tripos.store/1"
 MARKER = "tripos-store.json"

@@ -4,31 +4,179 @@ columns.
 A result stands once for every combination of arms that it belongs to (`treatments`), so what several arms
 have in common is a row in each. A score in which no compared model took part, such as that of a student
 who was taught nothing, stands once for every compared model: it is what each of them is measured against.
+
+Scores that were expected of raters from outside a run and are not there, as rows of the view of scores.
+
+Whoever graded any reply of a scorer in a round was to grade every reply that the scorer is given, on every metric that
+is allocated to it. What is missing of that has no value and the status `not_given`, so that it is in the denominator of
+coverage, and `missing: zero` and `missing: fail` see it, as they see what a judge of the run could not give.
+
+People who grade in a role beside its models: which of their scores count in one figure.
+
+A person is another kind of evaluator than a model, and grades some of what a judge grades. A mean over both would move
+with every reply that a person adds. So figures are of models, people have figures of their own, and one over both is
+there where the spec joins them: `role judge panel with people`.
+
+Which items of a benchmark were drawn together, and what a figure says of that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
+from typing import Literal
 
 from pydantic import ValidationError
 
-from tripos_compiler.plan import Column, Metric, Plan
-from tripos_compiler.source import dataclass
+from tripos_compiler.language.contexts import Clustering, RowClusters
+from tripos_compiler.language.intervals import Range, ranges_of
+from tripos_compiler.plan import Ask, Column, Compare, Grade, Metric, Plan, Score, turns_before
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.store.schemas import HUMAN
 from tripos_warehouse.views.dimensions import (
     LANGUAGE,
     Enumerations,
     arm_columns,
     enumerations,
     join_arms,
+    last_turns,
     shows_several_times,
 )
-from tripos_warehouse.views.expected_scores import range_columns, with_expected
 from tripos_warehouse.views.macros import analysis_of_sums, benchmark_macros
-from tripos_warehouse.views.people import are_counted
 from tripos_warehouse.views.run_rows import RunRows, sums_name
+
+
+def range_columns(plan: Plan) -> dict[str, str]:
+    """Return the columns `low` and `high` of the rows known as `score`, beside the `metric` that each is called like.
+
+    The ends are those that the score's own step gives it, or else the metric's. What an expression comes to has none,
+    unless it is true or false, or a field that has a scale.
+    """
+    fingerprints: dict[Range, set[str]] = {}
+    ranges = ranges_of(plan)
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            if isinstance(step, Score) or (isinstance(step, Grade) and not step.metrics):
+                found = ranges.scale_of(scenario, step)
+                if found is not None:
+                    fingerprints.setdefault(found, set()).add(step.fingerprint)
+    return {name: _column(name, place, fingerprints) for place, name in enumerate(("low", "high"))}
+
+
+def _column(name: str, place: int, fingerprints: dict[Range, set[str]]) -> str:
+    if not fingerprints:
+        return f"metric.{name}"
+    whens = " ".join(
+        f"when score.fingerprint in ({', '.join(map(sql.text, sorted(found)))}) then {ends[place]:.0f}::bigint"
+        for ends, found in sorted(fingerprints.items())
+    )
+    return f"case {whens} else metric.{name} end as {name}"
+
+
+NOT_GIVEN = "not_given"
+OF_REPLY = "^(sample_id|item_id|model|run_id|shown_run|created_at)$"
+"""The columns that the row of a score takes over from its reply."""
+
+
+def with_expected(plan: Plan, scores: str) -> str:
+    """Return the query `scores`, and with it those that raters did not give. What is said of replies that are not
+    shown, or of what another model made of one that is, makes nobody a rater here. It reads the benchmark's view of
+    samples."""
+    wanted = sorted(_wanted(plan))
+    if not wanted:
+        return scores
+    schema = sql.name(plan.benchmark.name)
+    rows = ", ".join(f"({', '.join(map(sql.text, row))})" for row in wanted)
+    graded = ", ".join(sorted({sql.text(row[2]) for row in wanted}))
+    given = f"""from ({scores}) as given
+          where given.round is not null and given.fingerprint in ({graded})"""
+    return f"""{scores}
+        union all by name
+        select reply.* exclude (asked), {sql.text(plan.benchmark.name)} as benchmark, wanted.scorer, wanted.metric,
+          rater.evaluator, rater.round, NULL::double as value, {sql.text(NOT_GIVEN)} as status,
+          wanted.fingerprint, concat_ws(' ', {sql.text(NOT_GIVEN)}, reply.sample_id, wanted.fingerprint, wanted.metric,
+            rater.evaluator, rater.round) as score_id
+        from (
+          select distinct samples.scenario::varchar as scenario, samples.fingerprint as asked, columns('{OF_REPLY}')
+          from {last_turns(plan)} as samples where samples.reply is not null
+        ) as reply
+        join (values {rows}) as wanted (scenario, asked, fingerprint, scorer, metric)
+          on wanted.scenario = reply.scenario and wanted.asked = reply.asked
+        join (
+          select distinct given.evaluator, given.round, given.scorer, graded.shown_run
+          from (select * {given}) as given join {schema}.samples as graded using (sample_id)
+        ) as rater on rater.scorer = wanted.scorer and rater.shown_run is not distinct from reply.shown_run
+        where not exists (
+          select 1 {given} and given.sample_id = reply.sample_id and given.fingerprint = wanted.fingerprint
+            and given.metric = wanted.metric and given.evaluator = rater.evaluator and given.round = rater.round
+        ) and not exists (
+          select 1 from ({scores}) as ruled_out where ruled_out.status = 'not_applicable'
+            and ruled_out.sample_id = reply.sample_id and ruled_out.fingerprint = wanted.fingerprint
+            and ruled_out.metric = wanted.metric
+        )"""
+
+
+def _wanted(plan: Plan) -> set[tuple[str, str, str, str, str]]:
+    """Return the scenario, the step that replies, the step that grades, its scorer and a metric, of every score that a
+    scorer gives to a reply."""
+    found = set()
+    for scenario in plan.scenarios:
+        for treatment in scenario.treatments:
+            asks = {step.name: step for step in treatment.steps if isinstance(step, Ask)}
+            for step in treatment.steps:
+                if isinstance(step, Grade) and step.of in asks:
+                    for asked in (asks[step.of], *turns_before(asks[step.of], asks)):
+                        for metric in step.metrics or (step.name,):
+                            found.add((scenario.name, asked.fingerprint, step.fingerprint, step.scorer, metric))
+    return found
+
+
+Graders = Literal["counted", "people", "each"]
+"""Whose scores a figure is of: those that `counted` beside each other, those of `people` who are apart, or all, where
+every evaluator has a figure of their own."""
+
+
+def apart_scorers(plan: Plan) -> tuple[str, ...]:
+    """Return the scorers whose role does not join people with its models, and the scores of elements that are the
+    choice of one of these."""
+    joined = {role.name for role in plan.roles if role.with_people}
+    apart = {scorer.name for scorer in plan.scorers if scorer.role not in joined}
+    steps = (step for scenario in plan.scenarios for step in scenario.steps)
+    return tuple(sorted(apart | {step.name for step in steps if isinstance(step, Score) and step.judge in apart}))
+
+
+def are_counted(plan: Plan, row: str = "") -> str:
+    """Return a condition, as SQL, that leaves the scores that count in one figure; `row` is what the row is called."""
+    return f"not coalesce({are_apart(plan, row)}, false)"
+
+
+def are_apart(plan: Plan, row: str = "", scorers: Collection[str] | None = None) -> str:
+    """Return a condition, as SQL, that leaves the scores by people that no figure of models has. Where all rows are of
+    judges that are among the `scorers`, those need no name."""
+    apart = apart_scorers(plan)
+    before = f"{row}." if row else ""
+    by_person = f"starts_with({before}evaluator, {sql.text(HUMAN)})"
+    if scorers is not None and set(scorers) <= set(apart):
+        return by_person
+    apart = apart if scorers is None else tuple(each for each in apart if each in set(scorers))
+    return f"({by_person} and {before}scorer in {sql.texts(apart)})" if apart else "false"
+
+
+def people_apart(connection: Connection, plan: Plan) -> tuple[str, ...]:
+    """Return the people whose scores no figure of models has, over what `connection` shows of the benchmark."""
+    if not apart_scorers(plan):
+        return ()
+    schema = sql.name(plan.benchmark.name)
+    views = ["scores"]
+    if any(isinstance(step, Compare) for scenario in plan.scenarios for step in scenario.steps):
+        views.append("comparisons")
+    every = " union ".join(f"select evaluator from {schema}.{view} where {are_apart(plan)}" for view in views)
+    query = f"select distinct evaluator from ({every}) order by all"
+    return tuple(name for (name,) in connection.execute(query).fetchall())
+
 
 _SCORES = """
   {context},
@@ -359,3 +507,43 @@ def _metrics(metrics: tuple[Metric, ...], languages: tuple[str, ...]) -> str:
         for metric in metrics
     )
     return f"select * from (values {rows}) as metric ({columns})"
+
+
+def clusters_of(connection: Connection, plan: Plan) -> Mapping[str, str]:
+    """Return the cluster of each item that shares one with others, by item; any other item is a cluster of its own."""
+    if not RowClusters(plan).scenarios:
+        return {}
+    query = f"""select item_id, min(cluster_id) from {sql.name(plan.benchmark.name)}.items
+      where cluster_id <> item_id group by item_id"""
+    return dict(connection.execute(query).fetchall())
+
+
+def clusterings_of(connection: Connection, plan: Plan) -> tuple[Clustering, ...]:
+    """Return what the items that are shown are clustered by, where some share a cluster."""
+    clusters = RowClusters(plan)
+    if not clusters.scenarios:
+        return ()
+    members: dict[str, list[tuple[str, str]]] = {}
+    query = f"select scenario::varchar, item_id, cluster_id from {sql.name(plan.benchmark.name)}.items order by all"
+    for scenario, item, cluster in connection.execute(query).fetchall():
+        members.setdefault(scenario, []).append((item, cluster))
+    return clusters.count(members)
+
+
+def lacks_clusters(connection: Connection, plan: Plan) -> bool:
+    """Return true if nothing says in which clusters the items lie that the plan has some for: the run that listed them
+    was made before that was kept."""
+    clusters = RowClusters(plan)
+    if not any(each.rows is not None and clusters.by(each.rows.dataset) is not None for each in plan.scenarios):
+        return False
+    query = f"select 1 from {sql.name(plan.benchmark.name)}.items where cluster_id <> item_id limit 1"
+    return connection.execute(query).fetchone() is None
+
+
+def count_clusters(items: Collection[str], clusters: Mapping[str, str]) -> int:
+    """Return in how many clusters items lie.
+
+    >>> count_clusters({"a", "b", "c"}, {"a": "x", "b": "x"})
+    2
+    """
+    return len({clusters.get(item, item) for item in items}) if clusters else len(items)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set as AbstractSet
 from typing import Any
 
-from tripos_compiler.diagnostics import localized
+from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.plan import ArmValue, Ask, AxisValue, Column, Converse, Grade, Labels, Plan, Score, Treatment
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 
 LANGUAGE = "language"

@@ -1,13 +1,201 @@
-"""The table macros: what people ask all the time, as functions to select from."""
+"""The table macros: what people ask all the time, as functions to select from.
+
+SQL of item analysis: how hard an item is, whether it tells models apart, and whether judges are at one about it.
+
+Discrimination is the corrected item-total correlation: of an item's mean with the mean of the model over its other
+items, with the models as those who sit the test (Lord and Novick 1968; Nunnally 1978). Its interval is Fisher's (1921).
+`statistics.validity` has the same of arrays. The respondents are models; baselines are none. The scores are read twice,
+since a window over all items of a model would hold them all.
+
+SQL that tells where a mean clears a floor: the whole of its 95 % interval lies above.
+
+It is SQL alone, since the macros that use it work in any DuckDB. The interval is that of `statistics.bounded`, of a
+share with one score an item that of Clopper and Pearson, and without ends Student's t. None of them is worked out: a
+low end lies above a floor f where
+
+- the chance of as many right or more is below 2.5 %, were f the share of all
+- (p - f) / s′ and (logit p - logit f) · p (1 - p) / s′ are both above the quantile of Student's t
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 from tripos_warehouse import sql
-from tripos_warehouse.query import ANALYSIS_OF_SUMS, ITEM_ANALYSIS, SUBSET_GAP, placed
 from tripos_warehouse.views.dimensions import Enumerations
 from tripos_warehouse.views.run_rows import analysis_name, sums_name
+
+QUANTILES = """
+12.706204736, 4.302652730, 3.182446305, 2.776445105, 2.570581836, 2.446911851,
+2.364624252, 2.306004135, 2.262157163, 2.228138852, 2.200985160, 2.178812830,
+2.160368656, 2.144786688, 2.131449546, 2.119905299, 2.109815578, 2.100922040,
+2.093024054, 2.085963447, 2.079613845, 2.073873068, 2.068657610, 2.063898562,
+2.059538553, 2.055529439, 2.051830516, 2.048407142, 2.045229642, 2.042272456
+""".strip().replace("\n", " ")
+"""Those of Student's t at 97.5 %, of 1 to 30 degrees of freedom."""
+
+T_QUANTILE = f"""case when items <= 31 then [{QUANTILES}][items - 1]
+  else 1.959963985 + 2.372271230 / (items - 1) + 2.822498616 / pow(items - 1, 2) + 2.555849680 / pow(items - 1, 3)
+    + 1.589534054 / pow(items - 1, 4) end"""
+"""The quantile of `items` - 1 degrees of freedom: beyond 30 by Cornish and Fisher's expansion (Abramowitz and Stegun
+1964, 26.7.5)."""
+
+CLEARS = """case
+  when mean is null or floor is null then null
+  when items < 2 or standard_error is null then mean > floor
+  when least is null then case when standard_error <= 1e-9 then mean > floor
+    else mean - floor > t * standard_error end
+  when bottom >= 1 then false
+  when least = 0 and most = 1 and items = scores
+      and abs(pow(standard_error, 2) * (items - 1) - mean * (1 - mean)) <= 1e-9
+    then case when bottom <= 0 then mean > 0 else mean > bottom and list_sum([
+      exp(lgamma(items + 1) - lgamma(many + 1) - lgamma(items - many + 1) + many * ln(bottom)
+        + (items - many) * ln(1 - bottom))
+      for many in range(round(mean * items)::bigint, items + 1)]) < 0.025 end
+  when error <= 1e-9 then share * pow(0.025, 1.0 / items) > bottom
+  else share - bottom > t * enlarged
+    and case when bottom <= 0 then true
+      else (ln(share / (1 - share)) - ln(bottom / (1 - bottom))) * share * (1 - share) > t * enlarged end
+end"""
+"""Whether a mean clears `floor`, over columns that `placed` adds."""
+
+
+def placed(source: str) -> str:
+    """Return the query of `source`, which has `mean`, `standard_error`, `items`, `scores`, the ends `least` and `most`
+    of the scale and a `floor`, with `clears` beside its columns."""
+    return f"""select *, {CLEARS} as clears from (
+  select *, {T_QUANTILE} as t,
+    sqrt(pow(error, 2) + share * (1 - share) * pow(1 - 2 * share, 2) / pow(items, 2)) as enlarged
+  from (
+    select *, (mean - least) / (most - least) as share, (floor - least) / (most - least) as bottom,
+      standard_error / (most - least) as error
+    from {source}))"""
+
+
+LEAST_MODELS = 4
+"""With fewer models Fisher's interval has no width."""
+
+_GIVEN = """
+  select score.scenario, score.metric, score.item_id, score.model, avg(score.value) filter (where KEPT) as value,
+    avg((score.value - score.low) / nullif(score.high - score.low, 0)) filter (where KEPT) as share
+  from {schema}.scores as score
+  where CHOSEN
+  group by all having count(score.value) filter (where KEPT) > 0"""
+_GIVEN_OF_SUMS = """
+  select score.scenario, score.metric, score.item_id, score.model,
+    sum(score."its total") filter (where KEPT) / sum(score."its n") filter (where KEPT) as value,
+    sum((score."its total" - score."its n" * score.low) / nullif(score.high - score.low, 0)) filter (where KEPT)
+      / sum(score."its n") filter (where KEPT and score.high <> score.low) as share
+  from {sums} as score
+  where score."is score" and CHOSEN
+  group by all having sum(score."its n") filter (where KEPT) > 0"""
+_TOTALS = """
+  select given.scenario, given.metric, given.model, sum(given.value) as total, count(*) as items
+  from given group by all"""
+_SPLIT = """
+  select judged.scenario, judged.metric, judged.item_id, avg(judged.apart) as apart from (
+    select score.scenario, score.metric, score.item_id, score.sample_id,
+      (max(score.value) - min(score.value)) / nullif(any_value(score.high) - any_value(score.low), 0) as apart
+    from {schema}.scores as score
+    where score.value is not null and score.evaluator is not null and GRADED and CHOSEN
+    group by all having min(score.evaluator) <> max(score.evaluator)) as judged
+  group by all"""
+_ANALYSED = """
+beside as (
+  select given.*, (totals.total - given.value) / nullif(totals.items - 1, 0) as rest
+  from given join totals on totals.scenario is not distinct from given.scenario
+    and totals.metric is not distinct from given.metric and totals.model = given.model),
+figured as (
+  select beside.scenario, beside.metric, beside.item_id, avg(beside.value) as mean, avg(beside.share) as share,
+    count(*) as models, bool_and(beside.share >= 1 - 1e-9) as easy, bool_and(beside.share <= 1e-9) as hard,
+    case when count(beside.rest) >= LEAST_MODELS and stddev_pop(beside.value) > 1e-9 and stddev_pop(beside.rest) > 1e-9
+      then greatest(-1 + 1e-6, least(1 - 1e-6, corr(beside.value, beside.rest))) end as discrimination
+  from beside group by all)
+select figured.scenario, figured.metric, figured.item_id, figured.models, figured.mean, figured.share,
+  figured.discrimination,
+  tanh(atanh(figured.discrimination) - 1.959963985 / sqrt(figured.models - 3)) as low,
+  tanh(atanh(figured.discrimination) + 1.959963985 / sqrt(figured.models - 3)) as high,
+  case when figured.models < 2 then null when figured.easy then 'every model' when figured.hard then 'no model' end
+    as solved_by,
+  split.apart
+from figured left join split on split.scenario is not distinct from figured.scenario
+  and split.metric is not distinct from figured.metric and split.item_id = figured.item_id
+order by figured.discrimination nulls last, figured.scenario, figured.metric, figured.item_id"""
+
+
+def _of(text: str, chosen: str, graded: str) -> str:
+    """Return a query of scores that are `chosen` and by whom they are `graded`."""
+    # Not in `where`: DuckDB would take what is left of ten million scores for few, and hold them all for a join.
+    text = text.replace("KEPT", f"not starts_with(score.model, 'baseline/') and {graded}")
+    return text.replace("LEAST_MODELS", str(LEAST_MODELS)).replace("CHOSEN", chosen).replace("GRADED", graded)
+
+
+ITEM_ANALYSIS = """
+macro {schema}.item_analysis(metric := NULL, scenario := NULL, evaluator := NULL) as table""" + _of(
+    f"""
+with given as not materialized ({_GIVEN}),
+totals as ({_TOTALS}),
+split as ({_SPLIT}),{_ANALYSED}""",
+    "(metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)",
+    "(evaluator is null or score.evaluator = evaluator) and (evaluator is not null or {counted})",
+)
+ANALYSIS_OF_SUMS = tuple(
+    _of(text, "true", "{counted}")
+    for text in (
+        f"""
+table {{totals}} as with given as ({_GIVEN_OF_SUMS}) {_TOTALS}""",
+        f"""
+table {{split}} as {_SPLIT}""",
+        f"""
+view {{analysis}} as with given as ({_GIVEN_OF_SUMS}), totals as (from {{totals}}), split as (from {{split}}),
+{_ANALYSED}""",
+    )
+)
+"""The same of all scores, from the sums of those of each item (`views/prepared/score_sums.py`). What each model has in
+all comes first, in a table: made at once, both would hold a row for each item and model."""
+
+SUBSET_GAP = """
+macro {schema}.subset_gap(subset, metric := NULL, scenario := NULL, evaluator := NULL) as table
+with given as (
+  select score.metric, score.model, score.scenario, score.item_id, avg(score.value) as value,
+    any_value(score.low) as low, any_value(score.high) as high,
+    bool_or(marked.item_id is not null) as inside
+  from {schema}.scores as score
+    left join (
+      select distinct listed.scenario::varchar as scenario, listed.item_id from main.run_items as listed
+      join main.runs as run on run.run_id = listed.run_id
+      where run.benchmark = {benchmark} and list_contains(listed.subsets, subset)) as marked
+      on marked.item_id = score.item_id and marked.scenario = score.scenario::varchar
+  where score.value is not null
+    and (evaluator is null or score.evaluator = evaluator) and (evaluator is not null or {counted})
+    and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
+  group by all),
+side as (
+  select given.metric, given.model, given.inside, count(*) as n, avg(given.value) as mean,
+    count(*) + 2 * (any_value(given.low) is not null)::int as more,
+    sum(given.value) + coalesce(any_value(given.low) + any_value(given.high), 0) as total,
+    sum(pow(given.value, 2)) + coalesce(pow(any_value(given.low), 2) + pow(any_value(given.high), 2), 0) as squares
+  from given group by all),
+enlarged as (
+  select side.*, side.total / side.more as middle,
+    (side.squares - pow(side.total, 2) / side.more) / nullif(side.more - 1, 0) / side.more as variance
+  from side),
+paired as (
+  select out.metric, out.model, own.n as items_inside, out.n as items_outside, own.mean as inside, out.mean as outside,
+    out.mean - own.mean as gap, out.middle - own.middle as middle, sqrt(out.variance + own.variance) as error,
+    (1 + floor(pow(out.variance + own.variance, 2)
+      / nullif(pow(out.variance, 2) / (out.more - 1) + pow(own.variance, 2) / (own.more - 1), 0)))::bigint as items
+  from enlarged as out join enlarged as own on out.inside = false and own.inside and out.model = own.model
+    and out.metric is not distinct from own.metric
+  where out.n > 1 and own.n > 1),
+reached as (select paired.*, T_QUANTILE * paired.error as reach from paired)
+select reached.metric, reached.model, reached.items_inside, reached.items_outside, reached.inside, reached.outside,
+  reached.gap, least(reached.gap, reached.middle - reached.reach) as low,
+  greatest(reached.gap, reached.middle + reached.reach) as high
+from reached order by reached.metric, reached.model""".replace("T_QUANTILE", T_QUANTILE)
+"""How much better each model is outside of a subset than in it: Welch's interval (1947) of the difference, where the
+scale has ends with one more item at each end on either side (Agresti and Caffo 2000), since few items near an end hide
+what lies far off."""
 
 
 def _same(table: str) -> str:

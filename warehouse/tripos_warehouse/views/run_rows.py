@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.language import Only
-from tripos_compiler.source import dataclass
+from tripos_compiler.language.contexts import Only
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
-from tripos_warehouse.query import Connection
+from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.dimensions import LANGUAGE
 
 INTERNAL = "tripos internal"

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Callable, Mapping, Set as AbstractSet
 from typing import Any
 
-from tripos_compiler.language import Unavailable
-from tripos_compiler.language.library import type_notation
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.library.types import type_notation
 from tripos_compiler.plan import FUNCTION_ERROR, Plugin, Type
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 
 LEAST, MOST = -(2**63), 2**63 - 1
 """The integers that can be stored."""

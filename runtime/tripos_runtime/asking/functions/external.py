@@ -2,21 +2,164 @@
 
 An expression is evaluated at once, and a program takes its time. So where `suspending` holds, a call whose value is not
 there yet raises `Suspended`; whoever evaluates gets the value and evaluates again. Elsewhere a call waits.
+
+The requests to one program: handed to a few processes in batches, and asked again alone where a batch broke.
+
+The programs of a plan, opened: each that is allowed is started once and greeted before anything is asked.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import os
+import queue
+import shlex
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
 
-from tripos_compiler.language import Unavailable
-from tripos_compiler.source import dataclass
-from tripos_runtime.asking.functions import NONSENSE, Failed, Outcome, ScorerPool, ScorerRequest, plain
+from tripos_compiler.language.evaluation import Unavailable
+from tripos_compiler.plan import Plugin
+from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.asking.functions.calling import Loaded, WrongValue, passed, returned
+from tripos_runtime.asking.functions.process import ScorerProcess, ScorerService
+from tripos_runtime.asking.functions.protocol import (
+    DIED,
+    NO_SANDBOX,
+    NONSENSE,
+    NOT_ALLOWED,
+    Broken,
+    Failed,
+    Outcome,
+    ScorerRequest,
+    plain,
+)
+from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLimits, program_name
+from tripos_runtime.models.base import CodedError
+
+
+class Answering(Protocol):
+    """A process or a service that answers requests."""
+
+    def start(self) -> None:
+        """Start it, or ask who it is. Raises `Broken`."""
+        ...
+
+    def answer(self, requests: Sequence[ScorerRequest]) -> list[Outcome]:
+        """Return the outcome of each request. Raises `Broken`, with those that came before."""
+        ...
+
+    def close(self) -> None:
+        """End it."""
+        ...
+
+
+@dataclass(frozen=True)
+class _Submitted:
+    request: ScorerRequest
+    outcome: Future[Outcome]
+
+
+class ScorerPool:
+    """Asks a program. A request that a batch broke with is asked once more, alone and in a new process, so that its
+    outcome does not hang on what stood beside or before it; where it breaks that too, this is its outcome."""
+
+    def __init__(self, opened: Callable[[], Answering], processes: int, batch: int) -> None:
+        self._opened, self._processes, self._batch = opened, processes, batch
+        self._queue: queue.SimpleQueue[_Submitted | None] = queue.SimpleQueue()
+        self._all: list[Answering] = []
+        self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._busy = 0
+        self._closed = False
+
+    def start(self) -> None:
+        """Start one process, and see that it answers. Raises `Broken`."""
+        with self._lock:
+            first = self._opened()
+            self._all.append(first)
+        first.start()
+
+    def submit(self, request: ScorerRequest) -> Future[Outcome]:
+        """Return the outcome of a request, once it is there."""
+        waiting = _Submitted(request, Future())
+        with self._lock:
+            if self._closed:
+                waiting.outcome.cancel()
+                return waiting.outcome
+            self._busy += 1
+            number = len(self._threads)
+            if self._busy > number and number < self._processes:
+                if number == len(self._all):
+                    self._all.append(self._opened())
+                thread = threading.Thread(target=self._work, args=(self._all[number],), daemon=True)
+                self._threads.append(thread)
+                thread.start()
+        self._queue.put(waiting)
+        return waiting.outcome
+
+    def close(self) -> None:
+        """End all processes. What is still asked has no score."""
+        with self._lock:
+            self._closed = True
+        for _ in self._threads:
+            self._queue.put(None)
+        for each in self._all:
+            each.close()
+
+    def _work(self, answering: Answering) -> None:
+        while (first := self._queue.get()) is not None:
+            batch = [first]
+            while len(batch) < self._share():
+                try:
+                    more = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+                if more is None:
+                    self._queue.put(None)
+                    break
+                batch.append(more)
+            try:
+                self._do(answering, batch)
+            finally:
+                with self._lock:
+                    self._busy -= len(batch)
+
+    def _share(self) -> int:
+        """Return how many requests one process takes at a time: what waits is divided among all."""
+        waiting = self._queue.qsize() + 1
+        return max(1, min(self._batch, -(-waiting // self._processes)))
+
+    def _do(self, answering: Answering, batch: Sequence[_Submitted]) -> None:
+        outcomes = _asked(answering, [each.request for each in batch], again=True)
+        for each, outcome in zip(batch, outcomes, strict=True):
+            if not each.outcome.cancelled():
+                each.outcome.set_result(outcome)
+
+
+def _asked(answering: Answering, requests: Sequence[ScorerRequest], *, again: bool) -> list[Outcome]:
+    try:
+        if not again:
+            answering.start()  # nothing of what was asked before is left in it
+        return answering.answer(requests)
+    except Broken as error:
+        code, answered = error.failure.code, error.answered
+        if code == NONSENSE:
+            answered = {}  # what it said before is not believed either
+        if again:
+            rest = {place: [each] for place, each in enumerate(requests) if place not in answered}
+            answered |= {place: _asked(answering, one, again=False)[0] for place, one in rest.items()}
+        return [answered.get(place, error.failure) for place in range(len(requests))]
+    except Exception as error:  # a mistake of ours costs these scores and no others
+        return [Failed(DIED, f"{type(error).__name__}: {error}") for _ in requests]
+
 
 _told: ContextVar[Mapping[str, Any] | None] = ContextVar("told", default=None)
 
@@ -84,3 +227,88 @@ class ExternalScorer(Loaded):
             return returned(self.plugin.returns, outcome.value)
         except WrongValue as error:
             return self._failed(Failed(NONSENSE, str(error)).shown)
+
+
+MOST_PROCESSES = 8
+
+
+class ScorerError(CodedError):
+    """A program of a plan is not allowed, or cannot be had as it was compiled."""
+
+
+def open_scorers(
+    plugins: Sequence[Plugin], folder: Path, releases: Mapping[str, str], allowed: AllowedPrograms
+) -> dict[str, ScorerPool]:
+    """Return the pools of the scorers that are programs, by name; scorers of one program share one. `folder` and
+    `releases` are as for functions.
+
+    Raises `ScorerError`: R0303 for a program that is not allowed, R0304 for one that does not start, R0302 for a file
+    that changed, and R0309 where there is no sandbox.
+    """
+    together: dict[tuple[str | None, str, str], list[Plugin]] = {}
+    for plugin in plugins:
+        if plugin.external is not None:
+            together.setdefault((plugin.release, program_name(plugin), plugin.version), []).append(plugin)
+    limits = {key: _allowed(some[0], allowed) for key, some in together.items()}
+    pools: dict[str, ScorerPool] = {}
+    for key, some in together.items():
+        beside = folder if some[0].release is None else Path(releases.get(some[0].release, folder))
+        pool = _opened(some, beside, limits[key])
+        try:
+            pool.start()
+        except Broken as error:
+            for each in (pool, *pools.values()):
+                each.close()
+            message, hint = f"the program `{key[1]}` does not start: {error}", "mend the program, or its settings"
+            if error.failure.code == NO_SANDBOX:
+                from tripos_runtime.asking.functions.code_runner import no_sandbox_hint
+
+                hint = no_sandbox_hint(key[1].partition(" ")[0])
+            raise ScorerError(error.failure.code, message, hint) from error
+        pools |= {each.name: pool for each in some}
+    return pools
+
+
+def _allowed(plugin: Plugin, allowed: AllowedPrograms) -> ProgramLimits:
+    name = program_name(plugin)
+    limits = allowed.of(plugin)
+    if plugin.external == "service" and (limits is None or limits.url is None):
+        message = f"`{plugin.name}` asks the service `{name}`, and you name no address for it"
+        hint = f'--allow-program "{name}=http://127.0.0.1:8000"'
+        raise ScorerError(NOT_ALLOWED, message, hint)
+    if plugin.external != "service" and limits is not None and limits.url is not None:
+        what = "comes with Tripos" if plugin.external == "shipped" else "is a file"
+        hint = f"allow it without an address: --allow-program {shlex.quote(name.partition(' ')[0])}"
+        raise ScorerError(NOT_ALLOWED, f"`{name}` {what}, and you name an address for it: `{limits.url}`", hint)
+    if limits is None:
+        if plugin.external == "shipped":
+            message = f"`{plugin.name}` executes what models write: `{name}`"
+            raise ScorerError(NOT_ALLOWED, message, f"allow it: --allow-program {name.partition(' ')[0]}")
+        hint = f"read it, and allow it: --allow-program {shlex.quote(name)}"
+        raise ScorerError(NOT_ALLOWED, f"`{plugin.name}` starts a program: `{name}`", hint)
+    return limits
+
+
+def _opened(plugins: Sequence[Plugin], folder: Path, limits: ProgramLimits) -> ScorerPool:
+    plugin = plugins[0]
+    processes = limits.processes or min(MOST_PROCESSES, os.cpu_count() or 1)
+    if plugin.external == "service":
+        return ScorerPool(partial(ScorerService, plugin.version, plugins, limits), processes, limits.batch)
+    if plugin.external == "shipped":
+        from tripos_runtime.asking.functions.code_runner import RUNNERS
+
+        return ScorerPool(partial(RUNNERS[plugin.function], unsandboxed=limits.unsandboxed), processes, 1)
+    text = _checked(plugin, folder)
+    return ScorerPool(partial(ScorerProcess, program_name(plugin), text, plugins, limits), processes, limits.batch)
+
+
+def _checked(plugin: Plugin, folder: Path) -> str:
+    assert plugin.path is not None
+    try:
+        text = (folder / plugin.path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise ScorerError("R0301", f"cannot read `{plugin.path}`: {reason}", "put the file back") from error
+    if hashlib.sha256(text.encode()).hexdigest() != plugin.version:
+        raise ScorerError("R0302", f"`{plugin.path}` changed since the spec was compiled", "run again")
+    return text

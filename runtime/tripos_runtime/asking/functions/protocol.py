@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping, Sequence, Set as AbstractSet
 from typing import Any
 
-from tripos_compiler.language.library import type_notation
+from tripos_compiler.library.types import type_notation
 from tripos_compiler.plan import Plugin
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 
 PROTOCOL = 1
 LONGEST_LINE = 2**20

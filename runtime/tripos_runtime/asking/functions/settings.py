@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from tripos_compiler.plan import Plugin
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 
 TIMEOUT_S, MEMORY_MB, BATCH = 120.0, 4096, 8
 

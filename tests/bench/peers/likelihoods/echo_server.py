@@ -16,8 +16,7 @@ from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from tripos_runtime.models.local.local import weights_of
-from tripos_runtime.models.local.local_process import LocalProcess
+from tripos_runtime.models.local import LocalProcess, weights_of
 
 MODEL = "smollm2-135m"
 LAST = 20

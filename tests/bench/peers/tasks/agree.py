@@ -26,11 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tests.moving.agreement import Compared, compare
-from tripos.importing.tasks.lm_eval import TaskFile, read_folder, spec_of
-from tripos.importing.tasks.lm_eval.forms import PythonName
-from tripos.importing.tasks.lm_eval.scenario import scenario_of
-from tripos.importing.tasks.lm_eval.sources import TaskData
-from tripos.importing.tasks.lm_eval.templates.columns import ColumnShape
+from tripos.importing.tasks.lm_eval import TaskData, TaskFile, read_folder, scenario_of, spec_of
+from tripos.importing.tasks.lm_eval_templates import ColumnShape, PythonName
 
 ROWS = 8
 WORDS = ("word", "a longer text", "Ünïcode 文字", "two  blanks", " lead", "A", "B", "1", "[in brackets", "line\nbreak")

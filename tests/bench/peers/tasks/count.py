@@ -21,9 +21,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tripos.api.compilation import find_spec
-from tripos.importing.tasks import ImportedTask
+from tripos.importing.spec_text import ImportedTask
 from tripos.importing.tasks.lm_eval import TaskFile, WrittenRows, read_folder, spec_of
+from tripos.runs.compilation import find_spec
 
 sys.setrecursionlimit(10_000)
 DATASET = re.compile(r'^dataset (\w+) from "([^"]+)" \{\n(.*?)^\}', re.DOTALL | re.MULTILINE)

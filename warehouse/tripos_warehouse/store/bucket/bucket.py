@@ -9,48 +9,316 @@ parts/<table>/<serial>-<name>   Parquet                                         
 manifests/<serial>-<name>       the parts of a commit that has many                  (once)
 ```
 No clock and no listing decides what counts. Listings are used by garbage collection only, which they may delay.
+
+The copy of a bucket's committed parts on this machine: a folder store like any other, which all readers read.
+
+It only grows by what the catalog lists, under a lock of its own, and never goes back to an earlier catalog. Every part
+is held to the digest that the catalog says: when it comes, and again where its file was touched since.
+
+Garbage collection on a bucket: parts that no catalog can list any more, and slots that are in parts.
+
+One at a time on a bucket: an object that says that somebody is at work, for what builds on what it finds.
+
+Nothing that counts rests on it: rows have names, and of two imports the later counts. It keeps an import from passing
+over what another one is just writing. Whoever has held it for longer than some leases is taken to have died.
+
+Logs of sessions: what a worker has kept and nobody has committed yet, in numbered slots.
+
+A slot is written if its number is free, and never changed. It holds rows that were kept, nothing (a sign of life), or a
+*seal*: who finds a session silent for too long writes a seal at its next free slot, and from then on no upload of that
+session can be acknowledged. Seals are never removed.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import random
+import re
+import stat
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import orjson
 import pyarrow as pa
 
-from tripos_compiler.source import dataclass
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.bucket.addresses import copy_of
 from tripos_warehouse.store.bucket.catalog import (
     CATALOG,
+    MANIFESTS,
     RECENT,
     BucketPart,
     Catalog,
     CatalogCommit,
+    HeldObject,
     LogAdvance,
+    Objects,
     OldBaseError,
     OvertakenError,
     PartGoneError,
+    Tag,
+    at_once,
     listed,
+    newest_compaction,
+    no_conditions,
     parts_of,
     read_catalog,
     with_advances,
     with_commit,
 )
-from tripos_warehouse.store.bucket.copy import LocalCopy
-from tripos_warehouse.store.bucket.logs import LogReader, Tail
-from tripos_warehouse.store.bucket.objects import HeldObject, Objects, at_once, no_conditions
-from tripos_warehouse.store.commits import Commit, ParquetPart, new_name
-from tripos_warehouse.store.journal import merge, set_aside
-from tripos_warehouse.store.parts import altered, discard, write_part
-from tripos_warehouse.store.soundness import UNFIT, fitting_lines, sound_tables
+from tripos_warehouse.store.commits import COMMITS, Commit, ParquetPart, new_name, number_of, read_commit, tick, to_json
+from tripos_warehouse.store.digests import sealed, sha256_of, unsealed
+from tripos_warehouse.store.journal import JournalContent, journal_head, merge, parse_segment, set_aside
+from tripos_warehouse.store.locks import LIST, Locks, place_of
+from tripos_warehouse.store.parts import UNFIT, altered, discard, fitting_lines, sound_tables, write_part
+from tripos_warehouse.store.paths import copy_of, read_plain
+
+STATE = "catalog.json"
+"""Says up to which catalog the folder is complete, and when each part was written that has the catalog's digest."""
+
+
+class LocalCopy:
+    """The folder of a bucket on this machine."""
+
+    def __init__(self, root: Path, objects: Objects) -> None:
+        self.root = root
+        self._objects = objects
+        self._replaced: dict[str, frozenset[str]] = {}
+        """What compactions replace, as they stand in the folder."""
+        self._verified: dict[str, int] = {}
+        """When the file of a part was written whose content is what the catalog says, by its path."""
+
+    def take(self, catalog: Catalog) -> None:
+        """Make the folder show what a catalog lists, unless it shows a later one. Raises `PartGoneError`, `OSError` and
+        what `Objects.get` does."""
+        with self._alone():
+            if (serial := self._read_state()) >= catalog.serial:
+                return
+            folder = self.root / COMMITS
+            here = {path.stem for path in folder.glob("*.json") if serial >= 0 or self._is_whole(path)}
+            # What a manifest lists was fetched before its commit was written here.
+            looked_at = [each for each in catalog.commits if each.manifest is None or each.name not in here]
+            found = at_once(lambda each: parts_of(self._objects, each), looked_at)
+            parts = {each.name: some for each, some in zip(looked_at, found, strict=True)}
+            every = [part for some in parts.values() for part in some]
+            at_once(self._fetch, [part for part in every if not self._has(part)])
+            gone = self._gone(catalog, here)
+            newest = newest_compaction(catalog)
+            for commit in catalog.commits:
+                path = folder / f"{commit.name}.json"
+                replaces = gone if commit.name == newest else frozenset()
+                if commit.name not in here:
+                    made = tuple(part.parquet for part in parts[commit.name])
+                    listed = Commit(commit.name, commit.written_at, made, replaces=tuple(sorted(replaces)))
+                    _write(path, to_json(listed))
+                elif replaces:
+                    known = read_commit(path)
+                    replaces |= set(known.replaces)
+                    _write(path, to_json(replace(known, replaces=tuple(sorted(replaces)))))
+                if replaces:
+                    self._replaced[commit.name] = replaces
+            before = {part: at for part, at in self._verified.items() if (self.root / part).exists()}
+            self._verified = before | {part.path: (self.root / part.path).stat().st_mtime_ns for part in every}
+            _write(self.root / STATE, sealed({"serial": catalog.serial, "verified": self._verified}))
+            tick(self.root)
+
+    def forget(self) -> None:
+        """Let the next `take` compare all of the folder with the catalog, and fetch what is gone or damaged."""
+        with self._alone():
+            (self.root / STATE).unlink(missing_ok=True)
+
+    def _gone(self, catalog: Catalog, here: set[str]) -> frozenset[str]:
+        """Return what this folder has and the catalog has not any more, and no compaction here replaces: it is in the
+        newest."""
+        gone = here - {commit.name for commit in catalog.commits}
+        for commit in catalog.commits if gone else ():
+            if number_of(commit.name) and commit.name in here:
+                if commit.name not in self._replaced:
+                    path = self.root / COMMITS / f"{commit.name}.json"
+                    self._replaced[commit.name] = frozenset(read_commit(path).replaces)
+                gone -= self._replaced[commit.name]
+        return frozenset(gone)
+
+    def _read_state(self) -> int:
+        """Return the serial of the catalog up to which the folder is complete; -1 where it is of none."""
+        try:
+            state = unsealed(read_plain(self.root / STATE))
+            serial, verified = int(state["serial"]), state.get("verified", {})
+            self._verified = {str(path): int(at) for path, at in verified.items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            self._verified = {}
+            return -1
+        return serial
+
+    def _is_whole(self, path: Path) -> bool:
+        """Return true if the file of a commit can be read."""
+        try:
+            read_commit(path)
+        except StoreError:
+            self._replaced.pop(path.stem, None)
+            return False
+        return True
+
+    def _has(self, part: BucketPart) -> bool:
+        path = self.root / part.path
+        try:
+            found = path.lstat()
+            if not stat.S_ISREG(found.st_mode) or found.st_size != part.bytes:
+                return False
+            return self._verified.get(part.path) == found.st_mtime_ns or sha256_of(path) == part.sha256
+        except OSError:
+            return False
+
+    def _fetch(self, part: BucketPart) -> None:
+        held = self._objects.get(part.name)
+        if held is None:
+            raise PartGoneError(part.name)
+        if hashlib.sha256(held.content).hexdigest() != part.sha256:
+            hint = "restore the object from a backup: its content is not that which was committed"
+            raise StoreError("S0103", f"`{self._objects.address}/{part.name}` was changed", hint)
+        _write(self.root / part.path, held.content, mode=0o444)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        locks, place = Locks(self.root), place_of(LIST, STATE)
+        try:
+            while not locks.hold(place):
+                time.sleep(0.01)
+            yield
+        finally:
+            locks.close()
+
+
+def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_suffix(f".{uuid.uuid4().hex[:12]}.tmp")
+    new.write_bytes(content)
+    new.chmod(mode)
+    new.replace(path)
+
+
+LOGS = "logs"
+SEAL_FORMAT = "tripos.seal/1"
+MOST_BYTES = 2**31
+
+
+@dataclass(frozen=True)
+class LogSlot:
+    """The content of a slot; `kept` is None for a seal."""
+
+    number: int
+    kept: JournalContent | None
+
+    @property
+    def is_seal(self) -> bool:
+        """Return true if nothing can follow."""
+        return self.kept is None
+
+
+@dataclass(frozen=True)
+class Tail:
+    """The slots of a log from a number on, and the number of the first that is free or has a seal."""
+
+    slots: tuple[LogSlot, ...]
+    end: int
+    sealed: bool
+
+    @property
+    def has_rows(self) -> bool:
+        """Return true if there is anything to commit."""
+        return any(slot.kept is not None and (slot.kept.lines or slot.kept.damaged) for slot in self.slots)
+
+
+def slot_name(session: str, number: int) -> str:
+    """Return the name of the object of a slot.
+
+    >>> slot_name("20260301T080000000000-0123456789ab", 7)
+    'logs/20260301T080000000000-0123456789ab/00000007'
+    """
+    return f"{LOGS}/{session}/{number:08d}"
+
+
+def slot_content(lines: Sequence[bytes]) -> bytes:
+    """Return the bytes of a slot with these lines of a journal. No two are equal."""
+    head = journal_head(nonce=uuid.uuid4().hex) + b"\n"
+    return gzip.compress(head + b"".join(lines), 1, mtime=0)
+
+
+def seal_content(by: str) -> bytes:
+    """Return the bytes of a seal."""
+    return gzip.compress(orjson.dumps({"format": SEAL_FORMAT, "by": by, "nonce": uuid.uuid4().hex}) + b"\n", 1, mtime=0)
+
+
+def sealed_by(seal: bytes) -> str:
+    """Return the session that wrote a seal."""
+    return str(orjson.loads(zlib.decompress(seal, 31))["by"])
+
+
+def read_slot(number: int, content: bytes, name: str) -> LogSlot:
+    """Return the slot of these bytes. Raises `StoreError`: S0104 of a newer format, S0404 where it is damaged."""
+    try:
+        unpacker = zlib.decompressobj(wbits=31)
+        unpacked = unpacker.decompress(content, MOST_BYTES)
+        if not unpacker.eof:
+            raise zlib.error("it breaks off")
+        head = orjson.loads(unpacked.partition(b"\n")[0])
+    except (zlib.error, orjson.JSONDecodeError) as error:
+        hint = "restore the object from a backup, or remove it: its calls are then made again"
+        raise StoreError("S0404", f"`{name}` is unreadable ({error})", hint) from error
+    if isinstance(head, dict) and head.get("format") == SEAL_FORMAT:
+        return LogSlot(number, None)
+    kept = parse_segment(unpacked)
+    if kept.newer:
+        raise StoreError("S0104", f"`{name}` was not written by this Tripos", "update Tripos")
+    return LogSlot(number, kept)
+
+
+class LogReader:
+    """Reads tails of logs. A slot never changes, so each is read once."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._known: dict[str, dict[int, LogSlot]] = {}
+
+    def tail(self, session: str, start: int) -> Tail:
+        """Return the slots of a log from `start` on. Raises `StoreError`: S0104, S0109, S0110, S0404."""
+        known = self._known.setdefault(session, {})
+        slots: list[LogSlot] = []
+        number = start
+        while True:
+            slot = known.get(number)
+            if slot is None:
+                name = slot_name(session, number)
+                held = self._objects.get(name)
+                if held is None:
+                    return Tail(tuple(slots), number, sealed=False)
+                slot = known[number] = read_slot(number, held.content, name)
+            if slot.is_seal:
+                return Tail(tuple(slots), number, sealed=True)
+            slots.append(slot)
+            number += 1
+
+    def tails(self, starts: Mapping[str, int]) -> dict[str, Tail]:
+        """Return the tail of each log from a slot on. Raises as `tail` does."""
+        names = list(starts)
+        return dict(zip(names, at_once(lambda name: self.tail(name, starts[name]), names), strict=True))
+
+    def forget(self, sessions: dict[str, int]) -> None:
+        """Let go of slots that are in parts by now, and of the logs of sessions that are over."""
+        for session, known in list(self._known.items()):
+            if session not in sessions:
+                del self._known[session]
+            else:
+                for number in [number for number in known if number < sessions[session]]:
+                    del known[number]
+
 
 BUCKET_FORMAT = "tripos.store/2"
 MARKER = "tripos-store.json"
@@ -345,3 +613,96 @@ def _probe(objects: Objects) -> None:
     if after is None or after.content != b"third":
         raise no_conditions(objects.address)
     objects.delete([name])
+
+
+_PART = re.compile(rf"(?:parts/[a-z0-9_]+|{MANIFESTS})/(\d{{12}})-.+")
+_SLOT = re.compile(rf"{LOGS}/([^/]+)/(\d{{8}})")
+
+
+def collect_objects(bucket: Bucket, *, dry_run: bool) -> Iterator[tuple[str, int, str]]:
+    """Remove the objects that nobody needs, and yield the name and size of each, and why; with `dry_run` only that.
+
+    First the floor is put above every part that there is: from then on none that the catalog does not list can come to
+    be listed. The last slot of each log stays: it is a seal, or a sign of life. Raises what `Bucket.change` does.
+    """
+    before = bucket.catalog()
+    catalog = before
+    if not dry_run:
+        catalog = bucket.change(lambda now: now.following(floor=now.serial + 1), lambda now: now.floor > before.serial)
+    try:
+        unneeded = [*_parts(bucket, catalog, before.serial + 1), *_slots(bucket, catalog)]
+    except PartGoneError:
+        return  # another one compacts and collects at the moment
+    if not dry_run:
+        bucket.objects.delete(name for name, _, _ in unneeded)
+    yield from unneeded
+
+
+def _parts(bucket: Bucket, catalog: Catalog, floor: int) -> Iterator[tuple[str, int, str]]:
+    listed = {part.name for commit in catalog.commits for part in parts_of(bucket.objects, commit)}
+    listed |= {commit.manifest.name for commit in catalog.commits if commit.manifest is not None}
+    for name, size in sorted({**bucket.objects.sizes("parts"), **bucket.objects.sizes(MANIFESTS)}.items()):
+        found = _PART.fullmatch(name)
+        if found is not None and name not in listed and int(found[1]) < floor:
+            yield name, size, "the catalog does not list it"
+
+
+def _slots(bucket: Bucket, catalog: Catalog) -> Iterator[tuple[str, int, str]]:
+    sizes = bucket.objects.sizes(LOGS)
+    slots: dict[str, dict[int, str]] = {}
+    for name in sizes:
+        if (found := _SLOT.fullmatch(name)) is not None:
+            slots.setdefault(found[1], {})[int(found[2])] = name
+    for session, numbers in sorted(slots.items()):
+        # A session that is not in the catalog is over; one that is about to be registered has one slot.
+        end = min(catalog.sessions.get(session, max(numbers) + 1) - 1, max(numbers))
+        for number in sorted(number for number in numbers if number < end):
+            yield numbers[number], sizes[numbers[number]], "it is in a part"
+
+
+LEASES = 5
+"""So many leases after it began, whoever has not ended is taken to have died."""
+
+
+@contextmanager
+def only_one(bucket: Bucket, name: str) -> Iterator[bool]:
+    """Be the only one at work under a name, on all machines; yield false where another one is. Then the copy on this
+    machine is brought up to date. Raises what `Objects.get` and `Bucket.sync` do."""
+    place = f"busy/{name}.json"
+    tag = _taken(bucket, place)
+    try:
+        if tag is not None:
+            bucket.sync()
+        yield tag is not None
+    finally:
+        if tag is not None:
+            with suppress(StoreError):
+                bucket.objects.swap(place, _content(at_work=False), tag)
+
+
+def _taken(bucket: Bucket, place: str) -> Tag | None:
+    objects, content = bucket.objects, _content(at_work=True)
+    held = objects.get(place)
+    if held is None:
+        objects.create(place, content)
+    elif not _is_at_work(held) or _is_old(bucket, place, held):
+        objects.swap(place, content, held.tag)
+    held = objects.get(place)
+    return held.tag if held is not None and held.content == content else None
+
+
+def _content(*, at_work: bool) -> bytes:
+    return orjson.dumps({"at_work": at_work, "nonce": uuid.uuid4().hex})
+
+
+def _is_at_work(held: HeldObject) -> bool:
+    try:
+        return bool(orjson.loads(held.content)["at_work"])
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _is_old(bucket: Bucket, place: str, held: HeldObject) -> bool:
+    """Return true if whoever is at work began long ago, by two times of the store's clock."""
+    now = bucket.objects.clock(f"{place}.asked")
+    return now is not None and (now - held.written_at).total_seconds() > LEASES * bucket.lease_s

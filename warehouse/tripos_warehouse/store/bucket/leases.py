@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.bucket.bucket import Bucket
-from tripos_warehouse.store.bucket.objects import HeldObject
+from tripos_warehouse.store.bucket.catalog import HeldObject
 
 CLAIMS = "claims.json"
 CLAIMS_FORMAT = "tripos.claims/1"

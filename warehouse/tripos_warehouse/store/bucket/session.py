@@ -4,25 +4,130 @@ A thread uploads what was kept, at most some seconds later, and writes an empty 
 settled before the next is tried. Who finds that its next slot is sealed has lost its lease: nothing that it sends can
 be acknowledged any more. A second thread reads, claims and commits, so that whoever keeps results never waits for the
 bucket: a reply that arrived meanwhile would not be read, and would be lost with the process.
+
+Takeovers: sessions that were silent for longer than a lease are sealed, and what they uploaded is committed.
+
+All of them at once: whoever waits for one dead worker waits as long for thirty. A session that died before it had taken
+any work is found in the same way, since every session that is listed costs each of the others a request a look.
+
+Recovery on a bucket: what a process of this machine kept in its journal and died before it had uploaded it.
+
+Its session is continued as it would have gone on itself: what is missing becomes the next slot of its log. So the
+claims of the session still stand for these rows, and nobody can have asked for them since. Where others have sealed the
+log, they may have: the rows are set aside then, for a run that claims their case and finds none of them.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+
+from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store.bucket.bucket import Bucket
-from tripos_warehouse.store.bucket.catalog import LogAdvance, OvertakenError
-from tripos_warehouse.store.bucket.leases import Background, Leases
-from tripos_warehouse.store.bucket.logs import seal_content, slot_content, slot_name
-from tripos_warehouse.store.bucket.takeovers import Takeovers
-from tripos_warehouse.store.commits import Commit, new_name
-from tripos_warehouse.store.rows import Row, to_arrow
+from tripos_warehouse.store.bucket.bucket import Bucket, OpenLog, Tail, read_slot, seal_content, slot_content, slot_name
+from tripos_warehouse.store.bucket.catalog import LogAdvance, OvertakenError, at_once
+from tripos_warehouse.store.bucket.leases import LOOK_S, Background, Leases
+from tripos_warehouse.store.commits import Commit, CommitFiles, new_name, raised
+from tripos_warehouse.store.journal import SUFFIX, JournalContent, journal_head, segments
+from tripos_warehouse.store.parts import Row, reading, to_arrow
+from tripos_warehouse.store.schemas import TABLES
+
+
+@dataclass(frozen=True)
+class _Suspect:
+    """A session whose log has had this end since a time of our monotonic clock, and when the store wrote its last
+    slot; None where that is not known yet."""
+
+    end: int
+    since_s: float
+    written_at: datetime | None = None
+
+
+class Takeovers:
+    """Finds the sessions that are over. `beat` writes a sign of life of our own session, and returns when the store
+    wrote it, by the store's clock; None where it could not."""
+
+    def __init__(self, bucket: Bucket, own: str, beat: Callable[[], datetime | None]) -> None:
+        self._bucket = bucket
+        self._own = own
+        self._beat = beat
+        self._suspects: dict[str, _Suspect] = {}
+        self._clock: tuple[datetime, float] | None = None
+        """A time of the store's clock, and our monotonic one then."""
+
+    def is_over(self, other: str) -> bool:
+        """Return true if another session is over, after all that were silent for too long were taken over. Raises what
+        `Bucket.commit_logs` does."""
+        sessions = self._bucket.catalog().sessions
+        if other not in sessions:
+            return True
+        tails = self._bucket.reader.tails({name: start for name, start in sessions.items() if name != self._own})
+        silent = self._silent({name: tail for name, tail in tails.items() if not tail.sealed})
+        sealed = at_once(lambda name: self._seal(name, tails[name].end), silent)
+        gone = [name for name, is_sealed in zip(silent, sealed, strict=True) if is_sealed]
+        gone += [name for name, tail in tails.items() if tail.sealed]
+        over = self._bucket.counting({name: tails[name].end for name in gone})
+        self._bucket.commit_logs([OpenLog(name, sessions[name], tails[name], over=True) for name in sorted(over)])
+        return other not in self._bucket.catalog().sessions
+
+    def _silent(self, tails: Mapping[str, Tail]) -> list[str]:
+        """Return the sessions whose last slot is older than a lease. Both times are of the store's clock: that of the
+        slot, and that of one which was just written."""
+        now_s = time.monotonic()
+        self._suspects = {
+            name: known
+            if (known := self._suspects.get(name)) is not None and known.end == tail.end
+            else _Suspect(tail.end, now_s)
+            for name, tail in tails.items()
+        }
+        least_s = max(LOOK_S, self._bucket.lease_s / 12)
+        quiet = [name for name, suspect in self._suspects.items() if now_s - suspect.since_s >= least_s]
+        new = [name for name in quiet if self._suspects[name].written_at is None]
+        for name, written_at in zip(new, at_once(self._last_written, new), strict=True):
+            # One whose last slot is gone was there at least when it was first looked at.
+            self._suspects[name] = _Suspect(tails[name].end, self._suspects[name].since_s, written_at or self._now())
+        lease = timedelta(seconds=self._bucket.lease_s)
+
+        def old(names: list[str], now: datetime | None) -> list[str]:
+            stamps = {name: self._suspects[name].written_at for name in names}
+            return [name for name, at in stamps.items() if at is not None and now is not None and now - at > lease]
+
+        likely = old(quiet, self._guess())
+        return old(likely, self._now()) if likely else []
+
+    def _last_written(self, name: str) -> datetime | None:
+        return self._bucket.objects.written_at(slot_name(name, max(0, self._suspects[name].end - 1)))
+
+    def _now(self) -> datetime | None:
+        """Return the time of the store's clock, by a sign of life that was written just now."""
+        now_s, now = time.monotonic(), self._beat()
+        if now is not None:
+            self._clock = (now, now_s)
+        return now
+
+    def _guess(self) -> datetime | None:
+        """Return about what the store's clock shows, so that a sign of life is written only where it is of use."""
+        now_s = time.monotonic()
+        if self._clock is None or now_s - self._clock[1] > self._bucket.lease_s:
+            return self._now()
+        return self._clock[0] + timedelta(seconds=now_s - self._clock[1])
+
+    def _seal(self, name: str, end: int) -> bool:
+        """Write a seal at the end of a log, and return true if there is one; a session that lives was faster."""
+        objects = self._bucket.objects
+        if objects.create(slot_name(name, end), seal_content(self._own)):
+            return True
+        held = objects.get(slot_name(name, end))
+        return held is not None and read_slot(end, held.content, name).is_seal
+
 
 UPLOAD_S = 2.0
 """What was kept is uploaded after so long at the latest, …"""
@@ -274,3 +379,94 @@ def _lost(address: str) -> StoreError:
         f"this worker lost its lease on `{address}`: it could not be reached for too long, and others may do its work",
         "run the same command again: what this worker kept is in its journal, and nothing counts twice",
     )
+
+
+LATE = "late"
+"""The folder for rows that came too late to be uploaded."""
+
+
+def session_of(segment: str) -> str:
+    """Return the session that wrote a segment of the journal.
+
+    >>> session_of("20260301T080000000000-0123456789ab.000002")
+    '20260301T080000000000-0123456789ab'
+    """
+    return segment.partition(".")[0]
+
+
+def recover_segment(bucket: Bucket, name: str, kept: JournalContent) -> StoreError | None:
+    """Upload and commit what a segment has and the bucket has not, and return what is to be said of lines that came too
+    late, if there are any.
+
+    Raises what `Bucket.publish` does.
+    """
+    session = session_of(name)
+    is_last = not any(each > name and session_of(each) == session for each in segments(bucket.root))
+    while True:
+        catalog = bucket.sync()
+        start = catalog.sessions.get(session)
+        if start is None:
+            return _set_aside(bucket.root, name, kept, len(_unknown(bucket, kept, None)))
+        tail = bucket.reader.tail(session, start)
+        if not tail.sealed:
+            missing = _unknown(bucket, kept, tail)
+            if not missing and not is_last:
+                return None
+            content = slot_content([line + b"\n" for line in missing]) if missing else seal_content(session)
+            bucket.objects.create(slot_name(session, tail.end), content)
+        elif bucket.counting({session: tail.end}):
+            bucket.commit_logs([OpenLog(session, start, tail, over=True)])
+
+
+def _unknown(bucket: Bucket, kept: JournalContent, tail: Tail | None) -> list[bytes]:
+    """Return the lines of a segment of which some row with a name is in no part and in no slot of the tail."""
+    names: dict[str, set[str]] = {}
+    for table, row in _named(kept.lines):
+        names.setdefault(table, set()).add(row[TABLES[table].key[0]])
+    known = {table: _committed(bucket, table, some) for table, some in names.items()}
+    for slot in tail.slots if tail is not None else ():
+        for table, row in _named(slot.kept.lines if slot.kept is not None else ()):
+            known.setdefault(table, set()).add(row[TABLES[table].key[0]])
+    uploaded = {line for slot in (tail.slots if tail else ()) if slot.kept is not None for line in slot.kept.raw}
+    found = []
+    for line, raw in zip(kept.lines, kept.raw, strict=True):
+        rows = [(table, row[TABLES[table].key[0]]) for table, row in _named([line])]
+        is_known = all(name in known[table] for table, name in rows) if rows else tail is None
+        if not is_known and raw not in uploaded:
+            found.append(raw)
+    return found
+
+
+def _named(lines: Iterable[dict[str, list[Row]]]) -> Iterable[tuple[str, Row]]:
+    """Yield the rows of tables whose rows have one name."""
+    for line in lines:
+        for table, rows in line.items():
+            if table in TABLES and len(TABLES[table].key) == 1:
+                yield from ((table, row) for row in rows if TABLES[table].key[0] in row)
+
+
+def _committed(bucket: Bucket, table: str, names: set[str]) -> set[str]:
+    import pyarrow.compute as pc
+
+    (key,) = TABLES[table].key
+    wanted: Any = pa.array(sorted(names), type=pa.string())
+    found: set[str] = set()
+    commits = CommitFiles(bucket.root).live(raised)  # of the copy, which was brought up to date
+    for part in (part for commit in commits for part in commit.parts if part.table == table):
+        with reading(bucket.root / part.path) as file:
+            column = file.read([key])[key]
+            found.update(column.filter(pc.is_in(column, value_set=wanted)).to_pylist())
+    return found
+
+
+def _set_aside(root: Path, name: str, kept: JournalContent, late: int) -> StoreError | None:
+    """Put a segment where a later run of this machine finds it: whole, since it must see which replies are from the
+    same worker. Return what is to be said of the lines that came late, where there are any."""
+    (root / LATE).mkdir(exist_ok=True)
+    lines = (journal_head(), *kept.raw)
+    (root / LATE / f"{name}{SUFFIX}").write_bytes(b"".join(line + b"\n" for line in lines))
+    if not late:
+        return None
+    count = f"{late:,} line{'' if late == 1 else 's'} that a worker kept"
+    hint = f"they lie in `{root / LATE}`: a run takes in what nobody has asked for since, and the rest counts nowhere"
+    return StoreError("S0112", f"{count} came after others had taken over its work", hint)

@@ -1,0 +1,336 @@
+"""Diagnostics: what is wrong, where, and how to mend it; warnings that a project denies count as errors.
+
+`# allow W0309: reason` silences warnings where they are; a comment that says it wrongly or in vain is a warning.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field, replace
+from typing import Literal
+
+from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import PIECE, Source, Span, find_comments
+
+EVERY = "warnings"
+"""What stands for every code."""
+
+
+def deny(diagnostics: Iterable[Diagnostic], denied: Mapping[str, str]) -> tuple[Diagnostic, ...]:
+    """Return the diagnostics, with every warning whose code is denied as an error.
+
+    `denied` has the codes, or `warnings` for all of them, and by what each is denied, which the error notes.
+
+    >>> warning = Diagnostic("W0309", "row 2 says what row 1 says", (), severity="warning")
+    >>> [error] = deny([warning], {"W0309": "--deny"})
+    >>> error.severity, error.notes
+    ('error', ('denied by --deny',))
+    """
+    found = []
+    for item in diagnostics:
+        by = denied.get(item.code) or denied.get(EVERY)
+        if item.severity == "warning" and by is not None:
+            found.append(replace(item, severity="error", notes=(*item.notes, f"denied by {by}")))
+        else:
+            found.append(item)
+    return tuple(found)
+
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Label:
+    """A place and what to say about it; the text may be empty."""
+
+    span: Span
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Edit:
+    """A stretch of a spec and what to write in its place; an empty stretch is where to put something in."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One mistake. The first label is the place; `help` is the mend, and `edits` make it where a machine can."""
+
+    code: str
+    message: str
+    labels: tuple[Label, ...]
+    help: str | None = None
+    notes: tuple[str, ...] = ()
+    severity: Severity = "error"
+    edits: tuple[Edit, ...] = ()
+
+
+@dataclass
+class Diagnostics:
+    """Collects diagnostics during a compilation; user errors are added here and never raised."""
+
+    items: list[Diagnostic] = field(default_factory=list)
+    lost_names: set[str] = field(default_factory=set)
+    """The names in statements that were reported as malformed and left out: they may have declared them."""
+    lost_blocks: set[Span] = field(default_factory=set)
+    """The blocks, and whole files, that such statements stand in."""
+    lost_files: bool = False
+    """Whether a used file could not be read; it may have declared anything."""
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        *where: Span | Label,
+        help: str | None = None,
+        notes: Iterable[str] = (),
+        edits: Iterable[Edit] = (),
+        unknown: str | None = None,
+        lacking: Span | None = None,
+    ) -> None:
+        """Add an error at `where`; the first place is the primary one.
+
+        `unknown` is a name that nothing declares, `lacking` a block that something is not in. Neither is reported where
+        a statement that was lost may be the cause.
+        """
+        if unknown is not None and (self.lost_files or unknown in self.lost_names):
+            return
+        if lacking is not None and (self.lost_files or lacking in self.lost_blocks):
+            return
+        self._add("error", code, message, where, help, notes, edits)
+
+    def lose(self, block: Span, names: Iterable[str]) -> None:
+        """Note that a statement of a block, which says these names, was reported and left out."""
+        self.lost_blocks.add(block)
+        self.lost_names.update(names)
+
+    def warning(
+        self,
+        code: str,
+        message: str,
+        *where: Span | Label,
+        help: str | None = None,
+        notes: Iterable[str] = (),
+        edits: Iterable[Edit] = (),
+    ) -> None:
+        """Add a warning at `where`; a spec with warnings compiles."""
+        self._add("warning", code, message, where, help, notes, edits)
+
+    def _add(
+        self,
+        severity: Severity,
+        code: str,
+        message: str,
+        where: tuple[Span | Label, ...],
+        help: str | None,
+        notes: Iterable[str],
+        edits: Iterable[Edit],
+    ) -> None:
+        if code not in CODES:
+            raise KeyError(f"undocumented diagnostic code {code}")
+        labels = tuple(place if isinstance(place, Label) else Label(place) for place in where)
+        edits = tuple(edits) or tuple(_meant(labels, help))
+        said, mend = _one_line(message), None if help is None else _one_line(help)
+        self.items.append(Diagnostic(code, said, labels, mend, tuple(map(_one_line, notes)), severity, edits))
+
+    @property
+    def failed(self) -> bool:
+        """True if there is any error."""
+        return any(item.severity == "error" for item in self.items)
+
+    def sorted(self) -> list[Diagnostic]:
+        """Return all of them in the order of their places, each once."""
+
+        def place(item: Diagnostic) -> tuple[str, int, str]:
+            if not item.labels:
+                return ("", 0, item.code)
+            span = item.labels[0].span
+            return (span.source.path, span.start, item.code)
+
+        return sorted(dict.fromkeys(self.items), key=place)
+
+
+BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+
+
+def _one_line(text: str) -> str:
+    """Return a text with the line breaks of what it quotes written as in a string; a headline is one line."""
+    return BREAK.sub(r"\\n", text)
+
+
+MEANT = re.compile(r"did you mean `(\w+)`\?")
+
+
+def _meant(labels: tuple[Label, ...], help: str | None) -> Iterator[Edit]:
+    """Yield the edit that a suggested name is, where a single word is what is wrong."""
+    found = MEANT.match(help or "")
+    if found is None or not labels:
+        return
+    span = labels[0].span
+    if re.fullmatch(r"\w+", span.source.text[span.start : span.end]):
+        yield Edit(span, found[1])
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the one name that `word` most likely stands for, or None.
+
+    >>> nearest("candidat", ["judge", "candidate"])
+    'candidate'
+    >>> nearest("xyz", ["judge", "candidate"]) is None
+    True
+    """
+    folded = {name.casefold(): name for name in sorted(known)}
+    close = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    return folded[close[0]] if close else None
+
+
+ALLOW = re.compile(
+    r"#\s*allow\s+(?P<codes>[ERSW]\d\w*(?:\s*[,，、]\s*\w+)*)\s*(?:[:：](?P<reason>.*)|(?P<unmarked>\S.*))?",
+    re.IGNORECASE,
+)
+"""A comment that starts with `allow` and something like a code; any other is only a comment."""
+OWN = {"W0110", "W0111"}
+"""What such a comment is itself warned of. It cannot be silenced, or nobody would see a comment that does nothing."""
+
+
+@dataclass(frozen=True)
+class Silenced:
+    """A warning that a comment silences. `reason` is what the comment gives, or empty, which is warned of."""
+
+    diagnostic: Diagnostic
+    reason: str
+    comment: Span
+
+
+@dataclass(frozen=True)
+class _Allow:
+    """One code of a comment, and the line that the comment speaks of."""
+
+    code: str
+    span: Span
+    line: int
+    reason: str
+    comment: Span
+    colon: Span | None
+    """Where a colon is missing before the words that would then be the reason."""
+
+
+def split_silenced(
+    diagnostics: Iterable[Diagnostic], sources: Iterable[Source]
+) -> tuple[tuple[Diagnostic, ...], tuple[Silenced, ...]]:
+    """Return parts diagnostics into those to show and those that a comment silences.
+
+    A comment silences the warnings of its codes that start on its line; one that stands alone on its line those of the
+    next line that is more than a comment. A text in three quotes counts as one line, since no comment fits into it. To
+    those shown are added warnings of comments that silence nothing, name no code or give no reason. Where there is any
+    error, a comment may be in vain because of it, and is not warned of.
+    """
+    given = list(diagnostics)
+    allows = [allow for source in sources for allow in _allows(source)]
+    if not allows:
+        return tuple(given), ()
+    silenced: list[Silenced] = []
+    used: set[_Allow] = set()
+    shown = Diagnostics()
+    for item in given:
+        allow = next((each for each in allows if _silences(each, item)), None)
+        if allow is None:
+            shown.items.append(item)
+        else:
+            used.add(allow)
+            silenced.append(Silenced(item, allow.reason, allow.comment))
+    unexplained = {allow.comment: allow for allow in allows if allow in used and not allow.reason}
+    for allow in unexplained.values():
+        _without_reason(shown, allow)
+    for allow in allows:
+        if allow not in used:
+            _without_effect(shown, allow, given, silenced)
+    return tuple(shown.sorted()), tuple(silenced)
+
+
+def _allows(source: Source) -> Iterator[_Allow]:
+    found = [(comment, source.position(comment.span.start)[0]) for comment in find_comments(source)]
+    alone = {line for comment, line in found if comment.alone}
+    for comment, line in found:
+        words = ALLOW.match(comment.text)
+        if words is None:
+            continue
+        about = line
+        while about in alone:
+            about += 1
+        begin = comment.span.start
+        behind = begin + words.end("codes")
+        for code in re.finditer(r"\w+", words["codes"]):
+            start = begin + words.start("codes") + code.start()
+            yield _Allow(
+                code=code[0].upper(),
+                span=Span(source, start, start + len(code[0])),
+                line=about,
+                reason=(words["reason"] or "").strip(),
+                comment=Span(source, begin, begin + len(comment.text)),
+                colon=Span(source, behind, behind) if words["unmarked"] else None,
+            )
+
+
+def _silences(allow: _Allow, item: Diagnostic) -> bool:
+    return item.severity == "warning" and allow.code == item.code and item.code not in OWN and _covers(allow, item)
+
+
+def _covers(allow: _Allow, item: Diagnostic) -> bool:
+    """Return true if a diagnostic starts on the line that a comment speaks of."""
+    if not item.labels or item.labels[0].span.source is not allow.span.source:
+        return False
+    span = item.labels[0].span
+    first, last = _line(span.source, span.source.position(span.start)[0])
+    return first <= allow.line <= last
+
+
+def _line(source: Source, number: int) -> tuple[int, int]:
+    """Return the first and the last line of the one that a line is part of, where texts in three quotes break no
+    line."""
+    texts = [piece.span() for piece in PIECE.finditer(source.text) if piece[0].startswith('"""')]
+    lines = [(source.position(start)[0], source.position(end)[0]) for start, end in texts]
+    first = last = number
+    for start, end in (*lines, *reversed(lines)):
+        if start <= last and end >= first:
+            first, last = min(first, start), max(last, end)
+    return first, last
+
+
+def _without_reason(shown: Diagnostics, allow: _Allow) -> None:
+    message = "this `allow` gives no reason"
+    if allow.colon is not None:
+        help_ = "put a colon between the codes and the reason"
+        shown.warning("W0111", message, allow.comment, help=help_, edits=[Edit(allow.colon, ":")])
+    else:
+        shown.warning("W0111", message, allow.comment, help=f"say why: `# allow {allow.code}: …`")
+
+
+def _without_effect(shown: Diagnostics, allow: _Allow, given: list[Diagnostic], silenced: list[Silenced]) -> None:
+    code, here = f"`{allow.code}`", [item for item in given if item.code == allow.code and _covers(allow, item)]
+    if allow.code not in CODES:
+        close = nearest(allow.code, CODES)
+        help_ = f"did you mean `{close}`?" if close else "`tripos explain` lists all codes"
+        edits = [Edit(allow.span, close)] if close else []
+        shown.warning("W0110", f"there is no code {code}", allow.span, help=help_, edits=edits)
+    elif allow.code in OWN:
+        help_ = "mend the comment that it is about, or remove it"
+        shown.warning("W0110", f"{code} cannot be silenced", allow.span, help=help_)
+    elif any(item.severity == "error" for item in here):
+        help_ = "mend it: only warnings can be silenced"
+        shown.warning("W0110", f"{code} is an error here, and stays one", allow.span, help=help_)
+    elif any(each.diagnostic.code == allow.code and _covers(allow, each.diagnostic) for each in silenced):
+        shown.warning(
+            "W0110", f"{code} is silenced here already", allow.span, help="one comment is enough: remove this"
+        )
+    elif not any(item.severity == "error" for item in given):
+        places = [item.labels[0] for item in shown.items if item.code == allow.code and item.labels]
+        near = [Label(place.span, "here it is") for place in places if place.span.source is allow.span.source][:1]
+        help_ = "remove it, or put it at the end of the line with the warning, or alone on the line above"
+        shown.warning("W0110", f"there is no warning {code} here to silence", allow.span, *near, help=help_)

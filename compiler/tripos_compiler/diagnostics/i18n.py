@@ -1,0 +1,376 @@
+"""Messages in the reader's language: a finished English message is matched against the templates of a catalogue.
+
+The catalogue of a language: templates of English messages, and what each says in it.
+
+A message is finished, in English, before it comes here, so what is stored, compared or read by programs never depends
+on the language. A text that fits no template, or several that say different things, stays English.
+
+Pages in the reader's language, paragraph by paragraph.
+
+A paragraph that the catalogue lacks stays English, and so does code. A paragraph is known by its words, so what a page
+says no longer is never shown.
+
+The language of the reader: `TRIPOS_LANG`, or that of the system's messages; English where neither is known.
+
+Templates of messages: constant texts with holes between them, and the one way in which a message fits one.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, cached_property, lru_cache
+from importlib.resources import files
+from string import Formatter
+
+from tripos_compiler.source.data_classes import dataclass
+
+LANGUAGE = "TRIPOS_LANG"
+LANGUAGES = ("en", "zh")
+"""The languages that Tripos writes messages in."""
+LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG")
+"""The variables in which a system says the language of messages; the first that is set counts."""
+
+
+def named_language(text: str) -> str | None:
+    """Return the language that a locale names, or None where it is none of ours.
+
+    >>> named_language("zh_CN.UTF-8"), named_language("ZH"), named_language("en-GB"), named_language("fr")
+    ('zh', 'zh', 'en', None)
+    """
+    name = text.strip().replace("-", "_").partition(".")[0].partition("_")[0].casefold()
+    return name if name in LANGUAGES else None
+
+
+def reader_language(environ: Mapping[str, str] | None = None) -> str:
+    """Return the language of messages. A `TRIPOS_LANG` that names no language of ours is English here; the command line
+    refuses it.
+
+    >>> reader_language({"LANG": "zh_CN.UTF-8"}), reader_language({"LC_ALL": "C", "LANG": "zh_CN"}), reader_language({})
+    ('zh', 'en', 'en')
+    >>> reader_language({"LANG": "en_GB", "TRIPOS_LANG": "zh"})
+    'zh'
+    """
+    environ = os.environ if environ is None else environ
+    said = environ.get(LANGUAGE, "").strip() or next((environ[name] for name in LOCALES if environ.get(name)), "")
+    return named_language(said) or "en"
+
+
+PARTS = "parts.json"
+"""The file with parts of messages, which only stand in a hole; alone they are too short to know a message by."""
+DEEPEST = 6
+"""So many messages inside each other are translated."""
+HOLE = re.compile(r"(?<!\{)\{(\d+)(~?)\}")
+"""A hole of a translation, and whether its value is translated too."""
+CHOICE = re.compile(r"\[([^\[\]{}|]*\|[^\[\]{}]*)\]")
+"""Words of a key of which a message has one, such as a noun in the singular or the plural."""
+SHORT = 16
+"""A template with fewer characters of its own needs values that it knows."""
+JOINTS = {": ": "：", "; ": "；", ". ": ". ", ", ": "，"}
+QUOTED = re.compile(r"`[^`]*`|“[^”]*”|\"[^\"]*\"")
+PROSE = re.compile(r"[a-z]{2,} [a-z]{2,}|\d [a-z]{2,}")
+
+
+def localized(text: str, language: str | None = None) -> str:
+    """Return a finished message in the reader's language, or as it is where the catalogue does not have it.
+
+    >>> localized("there is no such thing", "zh"), localized("wrong argument", "en")
+    ('there is no such thing', 'wrong argument')
+    """
+    language = language or reader_language()
+    return text if language == "en" or not text else _translated(text, language, 0)
+
+
+@lru_cache(maxsize=4096)
+def _translated(text: str, language: str, depth: int) -> str:
+    exact, templates = _loaded(language, depth > 0)
+    if text in exact:
+        return exact[text]
+    found = [
+        ((template.size, sum(template.numbers)), filled)
+        for template, said in templates
+        if (values := template.match(text)) is not None
+        and (filled := _filled(template, said, values, language, depth)) is not None
+    ]
+    if not found:
+        return _joined(text, language, depth) or text
+    # The template that says most of the text itself is the message; where two say as much, nobody knows.
+    most = max(size for size, _ in found)
+    best = {filled for size, filled in found if size == most}
+    return best.pop() if len(best) == 1 else text
+
+
+def _filled(template: MessageTemplate, said: str, values: tuple[str, ...], language: str, depth: int) -> str | None:
+    """Return the translation with its values; None where a hole took words that belong to another message."""
+
+    def inner(value: str) -> str:
+        return _translated(value, language, depth + 1) if depth < DEEPEST else value
+
+    for place, translates in HOLE.findall(said):
+        value = values[int(place)]
+        left = value if not translates or template.size < SHORT else ""
+        if left and not template.quoted[int(place)] and _is_prose(left) and (not translates or inner(left) == left):
+            return None
+    return fill_translation(said, values, inner)
+
+
+def _is_prose(text: str) -> bool:
+    return PROSE.search(QUOTED.sub("", text)) is not None
+
+
+def _joined(text: str, language: str, depth: int) -> str | None:
+    """Return two messages that a colon or the like joins, both translated; None where the text is no such pair. What
+    stands before the sign may also be a place or a number."""
+    if depth >= DEEPEST:
+        return None
+    for sign, said in JOINTS.items():
+        for found in itertools.islice(re.finditer(re.escape(sign), text), DEEPEST):
+            before, after = text[: found.start()], text[found.end() :]
+            if before.count("`") % 2 or not after:
+                continue
+            first, second = _translated(before, language, depth + 1), _translated(after, language, depth + 1)
+            if second != after and (first != before or not _is_prose(before)):
+                return f"{first}{said}{second}"
+    return None
+
+
+@cache
+def _loaded(language: str, parts: bool) -> tuple[dict[str, str], list[tuple[MessageTemplate, str]]]:
+    """Return the messages without holes, and the templates of the others."""
+
+    exact: dict[str, str] = {}
+    holed: list[tuple[MessageTemplate, str]] = []
+    for key, said in translations(language, parts=parts).items():
+        template = parse_template(key)
+        if template.numbers:
+            holed.append((template, said))
+        else:
+            exact[template.constants[0]] = fill_translation(said, (), str)
+    return exact, holed
+
+
+@cache
+def translations(language: str, *, parts: bool = True) -> dict[str, str]:
+    """Return the translations by the key of their template; with `parts` also of what only stands in holes."""
+    from importlib.resources import files  # which every command would wait for
+
+    found: dict[str, str] = {}
+    folder = files("tripos_compiler.diagnostics").joinpath("translation", language)
+    for path in sorted(folder.iterdir(), key=lambda each: each.name):
+        if path.name.endswith(".json") and (parts or path.name != PARTS):
+            found.update(entries(json.loads(path.read_text("utf-8"))))
+    return found
+
+
+def entries(written: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the entries of a file, those of a key with alternatives one by one.
+
+    >>> list(entries({"{0:n} [row|rows]": "{0} 行"}))
+    [('{0:n} row', '{0} 行'), ('{0:n} rows', '{0} 行')]
+    """
+    for key, said in written.items():
+        constants = CHOICE.split(key)
+        parts = [part.split("|") if place % 2 else [part] for place, part in enumerate(constants)]
+        yield from (("".join(way), said) for way in itertools.product(*parts))
+
+
+PAGES = "pages"
+"""The folder of a language with the paragraphs of its pages, a file for each family of codes."""
+FENCE = "```"
+MARK = re.compile(r"(?:#+ |[-*] )?")
+
+
+def localized_page(page: str, language: str) -> str:
+    """Return a page of Markdown in a language.
+
+    >>> print(localized_page("## How to fix it\\n\\nOdd words.\\n\\n```\\nHow to fix it\\n```\\n", "zh"), end="")
+    ## 怎样改正
+    <BLANKLINE>
+    Odd words.
+    <BLANKLINE>
+    ```
+    How to fix it
+    ```
+    """
+    said = page_translations(language)
+    parts = (part if code else _told(part, said) for code, part in blocks(page))
+    return "".join(parts)
+
+
+def _told(part: str, said: dict[str, str]) -> str:
+    words = unwrapped(part)
+    mark = MARK.match(words)
+    assert mark is not None
+    found = said.get(words[mark.end() :])
+    return part if found is None else f"{mark[0]}{found}\n"
+
+
+def unwrapped(part: str) -> str:
+    """Return a paragraph on one line."""
+    return " ".join(part.split())
+
+
+def paragraphs(page: str) -> Iterator[str]:
+    """Yield the texts of a page that are translated, each on one line without its mark.
+
+    >>> list(paragraphs("# A\\n\\nOne\\ntwo.\\n- three\\n\\n```\\ncode\\n```\\n"))
+    ['A', 'One two.', 'three']
+    """
+    for code, part in blocks(page):
+        words = unwrapped(part)
+        if not code and words:
+            yield MARK.sub("", words, count=1)
+
+
+def blocks(page: str) -> Iterator[tuple[bool, str]]:
+    """Yield the parts of a page, which together are the page, and whether each is code: a code block, an empty line, or
+    a heading, a list item or a paragraph of one or more lines."""
+    part, fenced = "", False
+    for line in page.splitlines(keepends=True):
+        fence = line.startswith(FENCE)
+        if fenced:
+            part += line
+            if fence:
+                yield True, part
+                part, fenced = "", False
+            continue
+        if fence or not line.strip() or re.match(r"#+ |[-*] ", line):
+            if part:
+                yield False, part
+            part = ""
+        if fence:
+            part, fenced = line, True
+        elif not line.strip() or line.startswith("#"):
+            yield not line.strip(), line
+        else:
+            part += line
+    if part:
+        yield fenced, part
+
+
+@cache
+def page_translations(language: str) -> dict[str, str]:
+    """Return the translations of paragraphs, by their English words."""
+    found: dict[str, str] = {}
+    folder = files("tripos_compiler.diagnostics").joinpath("translation", language, PAGES)
+    for path in sorted(folder.iterdir(), key=lambda each: each.name):
+        found.update(json.loads(path.read_text("utf-8")))
+    return found
+
+
+NUMBER = re.compile(r"[-−+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?%?")
+TICK = "`"
+
+
+@dataclass(frozen=True)
+class MessageTemplate:
+    """Constant texts, one more than there are holes. A hole may be for a number alone."""
+
+    constants: tuple[str, ...]
+    numbers: tuple[bool, ...] = ()
+
+    def fill(self, values: Sequence[str]) -> str:
+        """Return the message with these values in its holes.
+
+        >>> parse_template("there is no `{0}`").fill(["judge"])
+        'there is no `judge`'
+        """
+        parts = [self.constants[0]]
+        for value, constant in zip(values, self.constants[1:], strict=True):
+            parts += (value, constant)
+        return "".join(parts)
+
+    def match(self, text: str) -> tuple[str, ...] | None:
+        """Return the values with which the template says a text; None where there are none, or more than one way to
+        part it.
+
+        A value between backticks holds none, and any other as many as pair up.
+
+        >>> template = parse_template("`{0}` has no field `{1}`")
+        >>> template.match("`item` has no field `anser`")
+        ('item', 'anser')
+        >>> template.match("`a` has no field `b` has no field `c`")
+        """
+        first, last = self.constants[0], self.constants[-1]
+        if not self.numbers:
+            return () if text == first else None
+        if not (text.startswith(first) and text.endswith(last)) or len(text) < len(first) + len(last):
+            return None
+        places = self._places(text)
+        if places is None:
+            return None
+        values = tuple(text[start:end] for start, end in places)
+        return values if all(map(self._is_fit, range(len(values)), values)) else None
+
+    def _places(self, text: str) -> list[tuple[int, int]] | None:
+        """Return where the values stand: the constants as far left as they can stand must stand as far right."""
+        begin, end = len(self.constants[0]), len(text) - len(self.constants[-1])
+        middle = self.constants[1:-1]
+        starts, at = [], begin
+        for constant in middle:
+            at = text.find(constant, at, end)
+            if at < 0:
+                return None
+            starts.append(at)
+            at += len(constant)
+        at = end
+        for constant, start in zip(reversed(middle), reversed(starts), strict=True):
+            at = text.rfind(constant, begin, at)
+            if at != start:
+                return None
+        befores = [begin, *(start + len(constant) for start, constant in zip(starts, middle, strict=True))]
+        return list(zip(befores, [*starts, end], strict=True))
+
+    def _is_fit(self, place: int, value: str) -> bool:
+        if self.numbers[place]:
+            return NUMBER.fullmatch(value) is not None
+        return TICK not in value if self.quoted[place] else value.count(TICK) % 2 == 0
+
+    @cached_property
+    def quoted(self) -> tuple[bool, ...]:
+        """For every hole whether it is between backticks."""
+        found, seen = [], 0
+        for constant in self.constants[:-1]:
+            seen += constant.count(TICK)
+            found.append(seen % 2 == 1)
+        return tuple(found)
+
+    @cached_property
+    def size(self) -> int:
+        """The characters of its constants."""
+        return sum(map(len, self.constants))
+
+
+def parse_template(key: str) -> MessageTemplate:
+    """Return the template that a key of the catalogue writes: `{0}` is a hole, `{0:n}` one for a number, and a brace is
+    written twice.
+
+    >>> parse_template("{0:n} of {{x}}").constants
+    ('', ' of {x}')
+    """
+    constants, numbers, text = [], [], ""
+    for constant, name, spec, _ in Formatter().parse(key):
+        text += constant
+        if name is not None:
+            constants.append(text)
+            numbers.append(spec == "n")
+            text = ""
+    return MessageTemplate((*constants, text), tuple(numbers))
+
+
+def fill_translation(text: str, values: Sequence[str], inner: Callable[[str], str]) -> str:
+    """Return a translation with values in its holes: `{0}` takes a value as it is, `{0~}` what `inner` makes of it.
+
+    >>> fill_translation("{1} 中没有 {0~}", ["field", "`item`"], str.upper)
+    '`item` 中没有 FIELD'
+    """
+    parts = []
+    for constant, name, _, _ in Formatter().parse(text):
+        parts.append(constant)
+        if name is not None:
+            value = values[int(name.rstrip("~"))]
+            parts.append(inner(value) if name.endswith("~") else value)
+    return "".join(parts)

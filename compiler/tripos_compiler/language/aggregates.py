@@ -1,0 +1,573 @@
+"""Signatures of aggregates: their parameters, the bounds of what they give, and what may be said of missing values.
+
+The aggregates that a measure is made of: what each takes, what it gives, and where its formula is from.
+
+This table describes them. The compiler checks measures against it; the warehouse computes them.
+
+Aggregates of a whole set, which are no plain means over its items: means by weight, BLEU, chrF and TER of a corpus,
+correlations of classes, and probabilities held against what came true.
+
+Families of models: who trained them, as far as a name says it. Judges favour their own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Literal
+
+from tripos_compiler.plan import Type
+from tripos_compiler.source.data_classes import dataclass
+
+Bounds = tuple[float | None, float | None]
+"""The least and the greatest value that there can be; None where there is no bound."""
+
+ParameterKind = Literal[
+    "scores", "chances", "truths", "weights", "values", "texts", "typed", "compare", "count", "rate", "word"
+]
+
+
+@dataclass(frozen=True)
+class AggregateParameter:
+    """A parameter of an aggregate.
+
+    `scores` are numbers, or true and false, which count as 1 and 0; `chances` are numbers from 0 to 1, and `truths`
+    true and false alone; `weights` are numbers from 0. `values` are of any type that can be told apart, or sets of
+    such. `texts` are texts, behind the first also lists of them. `compare` are the verdicts of a `compare`. A `count`
+    is a whole number from 1, and a `rate` a number from 0 to 1. Of a function of the user's a column is `typed`: its
+    values are `of` a type. A `word` is one of `words`, or where there are none any value of the data; `default` is what
+    it is where it is not given.
+    """
+
+    name: str
+    kind: ParameterKind
+    required: bool = True
+    words: tuple[str, ...] = ()
+    default: str | None = None
+    of: Type | None = None
+
+    @property
+    def column(self) -> bool:
+        """True if it has a value for every response, and is not a setting."""
+        return self.kind not in ("count", "rate", "word")
+
+    @property
+    def shown(self) -> str:
+        """Return how it stands in a signature.
+
+        >>> AggregateParameter("average", "word", False, ("micro", "macro"), "macro").shown
+        'average: micro|macro (optional)'
+        """
+        from tripos_compiler.library.types import type_notation
+
+        typed = None if self.of is None else f"list<{type_notation(self.of)}>"
+        kind = typed or "|".join(self.words) or self.kind
+        return f"{self.name}: {kind}{'' if self.required else ' (optional)'}"
+
+
+def between(low: float | None, high: float | None) -> Callable[[Bounds], Bounds]:
+    """Return bounds that do not depend on what is taken.
+
+    >>> between(0.0, 1.0)((-3.0, 7.0))
+    (0.0, 1.0)
+    """
+    return lambda _: (low, high)
+
+
+@dataclass(frozen=True)
+class AggregateFunction:
+    """An aggregate.
+
+    `summary` says what it gives and `source` where its formula is from; it is empty where there is nothing to cite.
+    `bounds` are those of the result, given those of what it takes. `across` says whether it compares raters, the models
+    of a role: `measure … across ROLE`; where that is optional, a second column can be given instead. `truth_only`: its
+    scores must be true or false. `of_rows`: it is the mean of a value of each row. `missing` lists what may be said of
+    responses without a value, the first being what happens where nothing is said.
+    """
+
+    name: str
+    parameters: tuple[AggregateParameter, ...]
+    summary: str
+    source: str
+    bounds: Callable[[Bounds], Bounds]
+    across: Literal["forbidden", "optional", "required"] = "forbidden"
+    truth_only: bool = False
+    of_rows: bool = False
+    missing: tuple[str, ...] = ("skip", "zero", "fail")
+
+    @property
+    def takes(self) -> ParameterKind:
+        """Return what its columns are: `scores`, `values`, `texts` or `compare`."""
+        return self.columns[0].kind
+
+    @property
+    def columns(self) -> tuple[AggregateParameter, ...]:
+        """The parameters that have a value for every response."""
+        return tuple(parameter for parameter in self.parameters if parameter.column)
+
+    @property
+    def rises(self) -> bool:
+        """True if it never falls when a value rises, as a mean and a sum do not.
+
+        >>> from tripos_compiler.language import AGGREGATES
+        >>> [name for name in ("mean", "median", "sum", "max", "stdev", "count") if AGGREGATES[name].rises]
+        ['mean', 'median', 'sum', 'max']
+        """
+        between_values = self.bounds((-3.0, 7.0)) == (-3.0, 7.0)
+        return between_values or (self.bounds((2.0, 3.0)) == (0.0, None) and self.bounds((-3.0, -2.0)) == (None, 0.0))
+
+    @property
+    def needs_across(self) -> bool:
+        """True if a measure must say `across ROLE`."""
+        return self.across == "required"
+
+    @property
+    def shown(self) -> str:
+        """The signature as people read it.
+
+        >>> from tripos_compiler.language import AGGREGATES
+        >>> AGGREGATES["pass_at"].shown
+        'pass_at(k: count, values: scores, tries: every|first (optional))'
+        """
+        return f"{self.name}({', '.join(parameter.shown for parameter in self.parameters)})"
+
+
+_TEXT = AggregateParameter("text", "texts")
+_REFERENCE = AggregateParameter("reference", "texts")
+_TOKENIZE = AggregateParameter("tokenize", "word", False, ("auto", "13a", "zh", "intl", "char", "none"), "auto")
+_CASE = AggregateParameter("case", "word", False, ("kept", "ignored"), "kept")
+_WORDS = AggregateParameter("words", "word", False, ("none", "two"), "none")
+_CHANCE = AggregateParameter("chance", "chances")
+_TRUE = AggregateParameter("true", "truths")
+_SKIP_ONLY = ("skip", "fail")
+
+SET_AGGREGATES: tuple[AggregateFunction, ...] = (
+    AggregateFunction(
+        "weighted_mean",
+        (AggregateParameter("values", "scores"), AggregateParameter("weight", "weights")),
+        "the mean of values, each counting as often as its weight says, such as the points of its question: the sum of "
+        "value times weight by the sum of weights. A weight of 0 counts nothing, a value whose row has no weight is "
+        "missing, and with a weight below 0 there is no value",
+        "standard error of a ratio: Cochran, Sampling Techniques, 1977, chapter 6; degrees of freedom: Bell and "
+        "McCaffrey, 2002",
+        lambda given: given,
+    ),
+    AggregateFunction(
+        "corpus_bleu",
+        (_TEXT, _REFERENCE, _TOKENIZE, _CASE),
+        "BLEU of all texts together against one or more references each, 0 to 100: the n-grams that are right are "
+        "counted over the whole set, and only then divided; it is no mean of the `bleu` of items. Tokens are those of "
+        "[`bleu`](functions.md#bleu), by the script of each text, unless `tokenize` names a tokenizer of sacreBLEU. "
+        "Differences of writing do not count, as for `bleu`. A missing text counts as an empty one with "
+        "`missing: zero`",
+        "Papineni et al., BLEU, 2002; as sacreBLEU computes it, Post, 2018",
+        between(0.0, 100.0),
+    ),
+    AggregateFunction(
+        "corpus_chrf",
+        (_TEXT, _REFERENCE, _WORDS, _CASE),
+        "chrF of all texts together, 0 to 100, counted over the whole set against the best reference of each text; "
+        "with `words: two` it is chrF++, which counts words and pairs of words too; in a script that puts no space "
+        "between words, each "
+        "character is a word. Differences of writing do not count, as for `chrf`",
+        "Popović, chrF, 2015, and chrF++, 2017; as sacreBLEU computes it",
+        between(0.0, 100.0),
+    ),
+    AggregateFunction(
+        "corpus_ter",
+        (_TEXT, _REFERENCE, AggregateParameter("case", "word", False, ("kept", "ignored"), "ignored")),
+        "the edits that all texts need, shifts among them, by the words of the references, times 100: 0 is the best, "
+        "and there is no greatest value. In a script that puts no space between words, each character is a word. "
+        "Differences of writing do not count, as for `bleu`",
+        "Snover et al., A Study of Translation Edit Rate, 2006; as sacreBLEU computes it",
+        between(0.0, None),
+    ),
+    AggregateFunction(
+        "mcc",
+        (AggregateParameter("values", "values"), AggregateParameter("gold", "values")),
+        "Matthews' correlation of classes that were said with those that are, for any number of classes: 1 is all "
+        "right, 0 is chance",
+        "Matthews, 1975; of several classes Gorodkin, Comparing two K-category assignments, 2004, there R_K",
+        between(-1.0, 1.0),
+        missing=("skip", "fail"),
+    ),
+    AggregateFunction(
+        "brier",
+        (_CHANCE, _TRUE),
+        "the mean squared distance of probabilities from what came true: 0 is the best, and 0.25 is what 0.5 for "
+        "everything comes to",
+        "Brier, Verification of Forecasts Expressed in Terms of Probability, 1950",
+        between(0.0, 1.0),
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "log_loss",
+        (_CHANCE, _TRUE),
+        "the mean of −ln of the probability of what came true: 0 is the best, and 0.693 is what 0.5 for everything "
+        "comes to. Where a reply was certain of what is not so, there is no value",
+        "Good, Rational Decisions, 1952",
+        between(0.0, None),
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "ece",
+        (_CHANCE, _TRUE, AggregateParameter("bins", "count", False)),
+        "the expected calibration error: over `bins` of equal width, 10 where nothing is said, how far the mean "
+        "probability lies from the share that is true, by the share of values in the bin; 0 is the best. Chance alone "
+        "makes it greater than 0, so it has an interval only where it is well above what chance shows",
+        "Naeini et al., 2015; Guo et al., On Calibration of Modern Neural Networks, 2017",
+        between(0.0, 1.0),
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "auroc",
+        (AggregateParameter("score", "scores"), _TRUE),
+        "the share of pairs of a true and a false one in which the true one has the greater number, a tie counting "
+        "half: the area under the receiver operating characteristic; 0.5 is chance",
+        "Hanley and McNeil, The Meaning and Use of the Area under a ROC Curve, 1982",
+        between(0.0, 1.0),
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "length_controlled",
+        (AggregateParameter("win", "chances"), AggregateParameter("longer", "scores")),
+        "the share of wins that there would be if replies were as long as those that they are held against, from a "
+        "logistic regression of wins on the hyperbolic tangent of the standardised difference of lengths. It has no "
+        "term for the difficulty of an instruction and no penalty, which AlpacaEval's own has",
+        "Dubois et al., Length-Controlled AlpacaEval, 2024",
+        between(0.0, 1.0),
+        missing=_SKIP_ONLY,
+    ),
+)
+
+
+def _same(given: Bounds) -> Bounds:
+    return given
+
+
+def _spread(given: Bounds) -> Bounds:
+    """With n - 1 below the line, two values at either end are furthest apart."""
+    low, high = given
+    return 0.0, None if low is None or high is None else (high - low) / math.sqrt(2)
+
+
+def _total(given: Bounds) -> Bounds:
+    """Of no values the sum is 0, and there may be any number of them."""
+    low, high = given
+    return 0.0 if low is not None and low >= 0 else None, 0.0 if high is not None and high <= 0 else None
+
+
+_SCORES = AggregateParameter("values", "scores")
+_VALUES = AggregateParameter("values", "values")
+_GOLD = AggregateParameter("gold", "values")
+_OTHER = AggregateParameter("gold", "scores", required=False)
+_OTHER_VALUES = AggregateParameter("gold", "values", required=False)
+_COMPARE = AggregateParameter("values", "compare")
+_WEIGHT = AggregateParameter("weight", "word", False, ("alike", "margin"), "alike")
+_TIES = AggregateParameter("ties", "word", False, ("davidson", "half"), "davidson")
+_K = AggregateParameter("k", "count")
+_TRIES = AggregateParameter("tries", "word", False, ("every", "first"), "every")
+_AVERAGE = AggregateParameter("average", "word", False, ("micro", "macro", "binary", "samples"), "macro")
+_POSITIVE = AggregateParameter("positive", "word", required=False)
+_LEVEL = AggregateParameter("level", "word", False, ("nominal", "ordinal", "interval"), "interval")
+_MODELS = AggregateParameter("models", "word", False, ("each", "together"), "each")
+_CLASSES = (_VALUES, _GOLD, _AVERAGE, _POSITIVE)
+
+_SHARE = between(0.0, 1.0)
+_BOTH_WAYS = between(-1.0, 1.0)
+_ALSO_PAIRED = ("skip", "zero", "fail", "paired")
+"""An item without a value in one arm can be left out in all."""
+
+_AVERAGES = (
+    "`micro` counts all items alike, `macro` takes the mean over the classes that occur, `binary` looks at `positive` "
+    "alone (true, where values are true or false), `samples` takes the mean over items that are sets"
+)
+_CLASSIFIED = "van Rijsbergen, Information Retrieval, 1979; averages as in Sokolova and Lapalme, 2009"
+
+_ALL: tuple[AggregateFunction, ...] = (
+    AggregateFunction(
+        "mean",
+        (_SCORES,),
+        "the arithmetic mean",
+        "standard error: Liang and Zeger, 1986",
+        _same,
+        of_rows=True,
+        missing=_ALSO_PAIRED,
+    ),
+    AggregateFunction(
+        "median",
+        (_SCORES,),
+        "the middle value; of an even number the mean of the two",
+        "",
+        _same,
+        missing=_ALSO_PAIRED,
+    ),
+    AggregateFunction(
+        "stdev",
+        (_SCORES,),
+        "the standard deviation of a sample, with n − 1 below the line; of one value none",
+        "",
+        _spread,
+    ),
+    AggregateFunction("count", (_VALUES,), "the number of values", "", between(0.0, None), missing=_SKIP_ONLY),
+    AggregateFunction(
+        "share",
+        (_SCORES,),
+        "the share that is true",
+        "",
+        _SHARE,
+        truth_only=True,
+        of_rows=True,
+        missing=_ALSO_PAIRED,
+    ),
+    AggregateFunction("sum", (_SCORES,), "the sum; of none it is 0", "", _total),
+    AggregateFunction("min", (_SCORES,), "the least value", "", _same),
+    AggregateFunction("max", (_SCORES,), "the greatest value", "", _same),
+    AggregateFunction(
+        "accuracy",
+        (_VALUES, _GOLD),
+        "the share of values that are equal to the gold ones",
+        "",
+        _SHARE,
+        of_rows=True,
+    ),
+    AggregateFunction(
+        "corrected_prevalence",
+        (
+            _SCORES,
+            AggregateParameter("sensitivity", "rate"),
+            AggregateParameter("specificity", "rate"),
+            AggregateParameter("positives", "count", required=False),
+            AggregateParameter("negatives", "count", required=False),
+        ),
+        "the share that is true, corrected for a judge that finds the share `sensitivity` of what is true and says "
+        "`false` of the share `specificity` of what is false: (p + specificity − 1) / (sensitivity + specificity − 1), "
+        "cut at 0 and 1. `positives` and `negatives` are how many true and false replies showed these rates, whose "
+        "error is in the interval then; without them they are known exactly",
+        "Rogan and Gladen, Estimating Prevalence from the Results of a Screening Test, 1978; interval: Lang and "
+        "Reiczigel, 2014",
+        _SHARE,
+        truth_only=True,
+        missing=_ALSO_PAIRED,
+    ),
+    AggregateFunction(
+        "precision", _CLASSES, f"of what was said to be of a class, the share that is; {_AVERAGES}", _CLASSIFIED, _SHARE
+    ),
+    AggregateFunction(
+        "recall", _CLASSES, f"of what is of a class, the share that was said to be; {_AVERAGES}", _CLASSIFIED, _SHARE
+    ),
+    AggregateFunction(
+        "f1", _CLASSES, f"the harmonic mean of precision and recall of a class; {_AVERAGES}", _CLASSIFIED, _SHARE
+    ),
+    AggregateFunction(
+        "pass_at",
+        (_K, _SCORES, _TRIES),
+        "the chance that one at least of k samples of an item is right: of `every` k of n with c right the share "
+        "1 − C(n − c, k) / C(n, k), which is without bias; or whether one of the `first` k is, one draw",
+        "Chen et al., Evaluating Large Language Models Trained on Code, 2021",
+        _SHARE,
+        truth_only=True,
+        missing=_ALSO_PAIRED,
+    ),
+    AggregateFunction(
+        "pass_all",
+        (_K, _SCORES, _TRIES),
+        "the chance that all of k samples of an item are right: of `every` k of n with c right the share "
+        "C(c, k) / C(n, k), which is without bias; or whether all of the `first` k are, one draw",
+        "Yao et al., τ-bench, 2024, there pass^k",
+        _SHARE,
+        truth_only=True,
+        missing=_ALSO_PAIRED,
+    ),
+    AggregateFunction(
+        "kendall_w",
+        (_SCORES, _MODELS),
+        "how far raters put items in the same order, from not at all to fully, corrected for ties",
+        "Kendall and Babington Smith, The Problem of m Rankings, 1939",
+        _SHARE,
+        across="required",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "krippendorff_alpha",
+        (_VALUES, _LEVEL, _MODELS),
+        "how far raters agree beyond chance, for any number of them, with gaps; 0 is chance. Values that are no "
+        "numbers are `nominal`",
+        "Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011",
+        between(None, 1.0),
+        across="required",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "kendall_tau",
+        (_SCORES, _OTHER, _MODELS),
+        "how far two put items in the same order (tau-b); of more raters the mean over pairs",
+        "Kendall, The Treatment of Ties in Ranking Problems, 1945",
+        _BOTH_WAYS,
+        across="optional",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "spearman",
+        (_SCORES, _OTHER, _MODELS),
+        "the correlation of two rankings of items, ties at their mean rank; of more raters the mean over pairs",
+        "Spearman, The Proof and Measurement of Association between Two Things, 1904",
+        _BOTH_WAYS,
+        across="optional",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "cohen_kappa",
+        (_VALUES, _OTHER_VALUES, _MODELS),
+        "how far two agree beyond chance on which class an item is of; of more raters the mean over pairs",
+        "Cohen, A Coefficient of Agreement for Nominal Scales, 1960",
+        _BOTH_WAYS,
+        across="optional",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "quadratic_kappa",
+        (_SCORES, _OTHER, _MODELS),
+        "how far two agree beyond chance, a difference counting by its square; of more raters the mean over pairs",
+        "Cohen, Weighted Kappa, 1968",
+        _BOTH_WAYS,
+        across="optional",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "gwet_ac1",
+        (_VALUES, _OTHER_VALUES, _MODELS),
+        "how far raters agree beyond chance on which class an item is of, for any number of them, with gaps; where "
+        "nearly all items are of one class it stays near the share of pairs that agree, and κ does not; levels and "
+        "names of the rubric that nobody gave are classes too",
+        "Gwet, Computing Inter-Rater Reliability and its Variance in the Presence of High Agreement, 2008",
+        _BOTH_WAYS,
+        across="optional",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "gwet_ac2",
+        (_SCORES, _OTHER, _MODELS),
+        "the same of numbers, a difference counting by its square",
+        "Gwet, Handbook of Inter-Rater Reliability, 2014",
+        between(None, 1.0),
+        across="optional",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "mean_tau_agreement",
+        (_SCORES,),
+        "how far raters put the replies to an item in the same order, (τ_b + 1) / 2 of two raters over the replies of "
+        "all compared models to it, as the mean over items; of more raters over pairs. An item all of whose replies a "
+        "rater gave one score has none, and is left out. It is no W: chance alone gives 0.5",
+        "the figure that the EduBench paper reports, arXiv:2505.16160",
+        _SHARE,
+        across="required",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "win_rate",
+        (_COMPARE, _WEIGHT),
+        "the share of its comparisons that a model wins, a tie counting half. With `weight: margin` a comparison "
+        "counts as often as the value of what the judge chose says, and a tie once",
+        "weights: Li et al., From Crowdsourced Data to High-Quality Benchmarks, 2024, there 3 for a strong preference",
+        _SHARE,
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "bradley_terry",
+        (_COMPARE, _WEIGHT, _TIES),
+        "the strength of a model in log-odds, 0 being the mean of all: one that is 1 stronger than another wins e "
+        "times as often as it loses; two that are alike tie as often as the verdicts show. With `ties: half` a tie is "
+        "half a win of both. With `weight: margin` a comparison counts as often as the value of what the judge chose "
+        "says, and a tie once",
+        "Bradley and Terry, Rank Analysis of Incomplete Block Designs, 1952; ties as Davidson, 1970; halves and "
+        "weights as Arena-Hard, Li et al., 2024",
+        between(None, None),
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "position_bias",
+        (_COMPARE,),
+        "the share of verdicts for the reply that is shown first less the share for the second, of replies that were "
+        "judged in both orders; 0 is no bias",
+        "Wang et al., Large Language Models are not Fair Evaluators, 2023",
+        _BOTH_WAYS,
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "flip_rate",
+        (_COMPARE,),
+        "the share of comparisons in which the other model wins when the replies change places; a tie in one order is "
+        "no turn",
+        "Zheng et al., Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena, 2023, there as (in)consistency",
+        _SHARE,
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "self_preference",
+        (_COMPARE,),
+        "the win rate of a model where judges of its own family judge it, itself among them, less where others do, on "
+        "the same replies; 0 is no preference",
+        "Panickssery et al., LLM Evaluators Recognize and Favor Their Own Generations, 2024",
+        _BOTH_WAYS,
+        missing=_SKIP_ONLY,
+    ),
+)
+
+AGGREGATES: dict[str, AggregateFunction] = {aggregate.name: aggregate for aggregate in (*_ALL, *SET_AGGREGATES)}
+"""The aggregates by the name that a spec uses."""
+
+
+FAMILIES = {
+    "gpt": r"gpt|chatgpt|davinci|o[1345](?:-|$)",
+    "claude": r"claude",
+    "gemini": r"gemini|gemma|palm",
+    "llama": r"llama|vicuna|alpaca",
+    "qwen": r"qwen|qwq|qvq",
+    "deepseek": r"deepseek",
+    "mistral": r"mistral|mixtral|codestral|ministral|magistral|pixtral",
+    "glm": r"glm",
+    "grok": r"grok",
+    "command": r"command-|c4ai|aya",
+    "phi": r"phi-?\d",
+    "kimi": r"kimi|moonshot",
+    "doubao": r"doubao|seed-",
+    "ernie": r"ernie",
+    "hunyuan": r"hunyuan",
+    "yi": r"yi-",
+    "internlm": r"internlm",
+    "nova": r"nova-",
+    "granite": r"granite",
+    "smollm": r"smollm",
+}
+"""Family to what the names of its models contain, from the start of a word on."""
+PEOPLE = "human/"
+"""What the name of a judge begins with that is a person."""
+
+
+@lru_cache(maxsize=4096)
+def families_in_name(model: str) -> frozenset[str]:
+    """Return the families that a model's name shows; a distilled model has two, a model of no known name none.
+
+    >>> sorted(families_in_name("openrouter/deepseek/deepseek-r1-distill-qwen-32b"))
+    ['deepseek', 'qwen']
+    >>> families_in_name("azure/prod-7")
+    frozenset()
+    """
+    name = model.casefold()
+    return frozenset(family for family, pattern in FAMILIES.items() if re.search(rf"(?<![a-z0-9])(?:{pattern})", name))
+
+
+def shares_family(judge: str, model: str) -> bool:
+    """Return true if a judge is that model, or of a family that it is of. A person is of none.
+
+    >>> shares_family("openai/gpt-5", "azure/gpt-4o-mini"), shares_family("mock/careful", "mock/careful")
+    (True, True)
+    >>> claude = "anthropic/claude-sonnet-4-5"
+    >>> shares_family(claude, "openai/gpt-5"), shares_family("human/claude", claude)
+    (False, False)
+    """
+    return judge == model or (not judge.startswith(PEOPLE) and bool(families_in_name(judge) & families_in_name(model)))

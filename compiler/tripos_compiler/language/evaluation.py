@@ -1,0 +1,597 @@
+"""Values that are not there: why an expression has none, and what stands in its place until it is read.
+
+Evaluates the expressions of a plan.
+
+Only what a function or an operator declares as partial becomes a status. Where it depends on a reply, the status is
+`undefined`: the model is the reason, and the score counts as one that failed. Where it follows from the item alone, it
+is `not_applicable`. Any other exception is a bug of ours, and a `Fault`.
+
+The status of an expression that has no value: `undefined` where a reply is the reason, else `not_applicable`.
+
+Ends evaluations that go on for long, from a handler of signals: nothing else gets a word in while one runs.
+
+Conditions on the choice of a panel without a majority: decided by the votes of its judges on the condition.
+
+Of votes for `comply`, `partial` and `refuse` no name has a majority, but `!= comply` holds for two of three judges. The
+condition that is voted on is the whole of one with `and`, `or` and `not`, as long as it is one on a single verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set as AbstractSet
+from contextlib import contextmanager, suppress
+from itertools import repeat
+from operator import add, mul, sub, truediv
+from types import FrameType, MappingProxyType
+from typing import Any, Final
+
+from tripos_compiler.language.references import names_in
+from tripos_compiler.library.registry import FUNCTIONS, added_functions, shown_instead
+from tripos_compiler.library.signature import PAST, Undefined, Unread, in_bounds
+from tripos_compiler.library.types import are_equal
+from tripos_compiler.plan import (
+    NOT_APPLICABLE,
+    UNDEFINED,
+    AtElement,
+    Binary,
+    Branches,
+    Call,
+    Data,
+    Each,
+    Expr,
+    Get,
+    Items,
+    Let,
+    LetRef,
+    Literal_,
+    Loop,
+    RecordValue,
+    Ref,
+    Unary,
+    linear,
+)
+
+
+class Unavailable(Exception):
+    """A value that a step did not yield, for example a field of a reply that could not be read."""
+
+    def __init__(self, step: str, status: str, reason: str = "") -> None:
+        super().__init__(reason or f"`{step}` has no value: {status}")
+        self.step = step
+        self.status = status
+
+    @property
+    def reason(self) -> str:
+        """Return why there is no value, in a line without the texts of replies and items."""
+        return str(self)
+
+
+class NoValue(Unavailable):
+    """An expression that has no value, though all that it looks up is there: `undefined` where that is because of a
+    reply, else `not_applicable`."""
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__("the expression", status, reason)
+
+
+class Fault(Exception):
+    """A function or an operator of ours that failed in a way that it does not declare."""
+
+
+class EvaluationStopped(BaseException):
+    """Raised in an evaluation that shall end, by whoever stops it. No fault and no value: what it was for is left."""
+
+
+class Deferred:
+    """Stands for a value that is looked for when it is read. It is no abstract class, since to ask for one is slow."""
+
+    def there(self) -> Any:
+        """Return the value. Raises `Unavailable` where there is none."""
+        raise NotImplementedError
+
+
+class Missing(Deferred):
+    """Stands in a record for what a step did not yield; reading it raises `Unavailable`."""
+
+    def __init__(self, step: str, status: str, reason: str = "") -> None:
+        self.step = step
+        self.status = status
+        self.reason = reason
+
+    def there(self) -> Any:
+        raise Unavailable(self.step, self.status, self.reason)
+
+
+class Divided(Missing):
+    """What a panel says, each of its judges a name, if no name has more than half: reading it raises `Unavailable`, and
+    a condition on it is decided by the votes of the judges on the condition."""
+
+    def __init__(self, step: str, scorer: str, votes: Sequence[Any]) -> None:
+        super().__init__(step, UNDEFINED, f"no answer of `{scorer}` has more than half of the panel")
+        self.scorer = scorer
+        self.votes = tuple(votes)
+
+    def decide(self, ballots: Sequence[bool]) -> bool:
+        """Return what more than half of the judges say of a condition. Raises `Unavailable` if neither side has more
+        than half.
+
+        >>> Divided("kind(1)", "kind", ("a", "b", "c")).decide([True, False, True])
+        True
+        """
+        for side in (True, False):
+            if 2 * ballots.count(side) > len(ballots):
+                return side
+        reason = f"a condition on `{self.scorer}` holds for half of the panel"
+        raise Unavailable(self.step, UNDEFINED, reason)
+
+
+class PartialRecord(dict[str, Any]):
+    """A record that an expression writes out, of which a field is `Missing`: the others can be read."""
+
+
+REPLIES = "@replies"
+"""The name under which `evaluate` finds the names whose values follow from what a model said."""
+
+
+@contextmanager
+def decided_by(condition: Expr | Let, names: Mapping[str, Any]) -> Iterator[None]:
+    """For what is looked at because a condition holds, or does not: where that depends on a reply, what has no value
+    there is `undefined`, since a model that replies otherwise is not asked for it."""
+    try:
+        yield
+    except Unavailable as error:
+        if error.status != NOT_APPLICABLE or status_of(condition, names) != UNDEFINED:
+            raise
+        if isinstance(error, NoValue):
+            raise NoValue(UNDEFINED, error.reason) from error
+        raise Unavailable(error.step, UNDEFINED, error.reason) from error
+
+
+def status_of(expr: Expr | Let, names: Mapping[str, Any]) -> str:
+    """Return the status of an expression that has no value."""
+    replies: AbstractSet[str] = names.get(REPLIES, frozenset())
+    return UNDEFINED if replies and not replies.isdisjoint(names_in(expr)) else NOT_APPLICABLE
+
+
+def status_of_call(expr: Call, names: Mapping[str, Any]) -> str:
+    """Return the status of a call that has no value, by the arguments that are the reason."""
+    function = FUNCTIONS[expr.function]
+    if function.partial is None:
+        return status_of(expr, names)
+    given = dict(zip((each.name for each in function.parameters), expr.args, strict=False)) | dict(expr.named)
+    reasons = [status_of(given[name], names) for name in function.partial.of if name in given]
+    return UNDEFINED if UNDEFINED in reasons else NOT_APPLICABLE
+
+
+DIVIDED: Final = "@divided"
+"""The name under which `evaluate` finds the verdicts of divided panels that a name depends on, by this name."""
+CONDITIONS: Final = frozenset(("==", "!=", "in", "not in", "and", "or"))
+
+
+def votes_in(value: Any) -> Divided | None:
+    """Return a verdict of a divided panel, or the first among verdicts on elements; None in any other value.
+
+    >>> votes_in({(0,): "a", (1,): Divided("kind(1)", "kind", ("a", "b"))}).votes, votes_in("a")
+    (('a', 'b'), None)
+    """
+    several = value.values() if isinstance(value, Mapping) else (value,)
+    return next((each for each in several if isinstance(each, Divided)), None)
+
+
+def divided_in(expr: Expr | Let, names: Mapping[str, Any]) -> frozenset[str]:
+    """Return the verdicts of divided panels that an expression looks up."""
+    divided: Mapping[str, frozenset[str]] = names.get(DIVIDED) or {}
+    return frozenset().union(*(divided[name] for name in names_in(expr) & divided.keys())) if divided else frozenset()
+
+
+def is_condition(expr: Binary | Unary) -> bool:
+    """Return true if an expression is true or false by its form, and compares names or joins such."""
+    return expr.operator in CONDITIONS or expr.operator == "not"
+
+
+def said_by(judge: int, verdict: str, names: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the names in which a verdict is that of one judge of its panel, counted from 0."""
+
+    def own(value: Any) -> Any:
+        return value.votes[judge] if isinstance(value, Divided) else value
+
+    value = names[verdict]
+    divided = {name: left for name, of in names[DIVIDED].items() if (left := of - {verdict})}
+    seen = {place: own(each) for place, each in value.items()} if isinstance(value, Mapping) else own(value)
+    return {**names, verdict: seen, DIVIDED: divided}
+
+
+def decide(expr: Binary | Unary, names: Mapping[str, Any], ballot: Callable[[Mapping[str, Any]], Any]) -> bool | None:
+    """Return the majority of a condition on the verdict of one divided panel, where `ballot` evaluates it among names;
+    None of any other expression."""
+    verdicts = divided_in(expr, names)
+    if len(verdicts) != 1:
+        return None
+    (verdict,) = verdicts
+    panel = votes_in(names[verdict])
+    assert panel is not None
+    return panel.decide([bool(ballot(said_by(judge, verdict, names))) for judge in range(len(panel.votes))])
+
+
+DATA = "@data"
+"""The name under which `evaluate` finds the rows of every data set that is used as a value, by its name."""
+TREES = "@trees"
+"""The name under which `evaluate` finds every tree that is used as a value, by its name."""
+PLACE = "#"
+"""What begins the name under which `evaluate` finds the place of an element in its list."""
+
+KEEPING: Final = ("length", "slice", "nth", "first", "last", "without_last", "picked", "zip")
+"""The functions that look at no element of a list: it is there where a field of one is missing."""
+
+_COMPUTED: Final = MappingProxyType({"+": add, "-": sub, "*": mul, "/": truediv})
+
+
+def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
+    """Return the value of an expression. A part of it that stands in several places, as what a `let` names, or that is
+    the same for every element of a list, is evaluated once.
+
+    Raises `Unavailable` where it needs what a step did not yield, and where it has no value (`NoValue`): a division by
+    zero, an item that a list does not have, a number past all bounds, an answer that could not be read. Raises `Fault`
+    where a function fails in any other way.
+
+    >>> evaluate(Binary(operator="+", left=Literal_(value=1), right=Ref(path=("item", "n"))), {"item": {"n": 2}})
+    3
+    """
+    return _value(linear(expr), names)
+
+
+def _value(expr: Expr | Let, names: Mapping[str, Any]) -> Any:
+    """Return the value of an expression whose parts are named."""
+    return _EVALUATED[type(expr)](expr, names)
+
+
+class LetValue(Deferred):
+    """Stands for a part that a `Let` names: evaluated when it is first read, and once."""
+
+    def __init__(self, expr: Expr, names: Mapping[str, Any]) -> None:
+        self.expr = expr
+        self.names = names
+        self.found: list[Any] = []
+        self.lacking: Unavailable | None = None
+
+    def there(self) -> Any:
+        if self.lacking is not None:
+            raise self.lacking.with_traceback(None)
+        if not self.found:
+            try:
+                self.found.append(_value(self.expr, self.names))
+            except Unavailable as lacking:
+                self.lacking = lacking
+                raise
+        return self.found[0]
+
+
+def _let(expr: Let, names: Mapping[str, Any]) -> Any:
+    inner = dict(names)
+    replies = set(names.get(REPLIES, ()))
+    divided = dict(names.get(DIVIDED) or {})
+    for name, value in expr.values.items():
+        inner[name] = LetValue(value, inner)
+        if replies and not replies.isdisjoint(names_in(value)):
+            replies.add(name)
+        if divided and (verdicts := divided_in(value, {DIVIDED: divided})):
+            divided[name] = verdicts
+    inner[REPLIES], inner[DIVIDED] = replies, divided
+    return _value(expr.of, inner)
+
+
+def _ballot(expr: Binary | Unary) -> Callable[[Mapping[str, Any]], Any]:
+    """Return what evaluates a condition among the names of one judge, in which named parts have not been evaluated."""
+
+    def evaluated(names: Mapping[str, Any]) -> Any:
+        own = dict(names)
+        own |= {name: LetValue(each.expr, own) for name, each in names.items() if isinstance(each, LetValue)}
+        return _value(expr, own)
+
+    return evaluated
+
+
+def _unary(expr: Unary, names: Mapping[str, Any]) -> Any:
+    if names.get(DIVIDED) and is_condition(expr) and (voted := decide(expr, names, _ballot(expr))) is not None:
+        return voted
+    inner = _value(expr.value, names)
+    return -inner if expr.operator == "-" else not inner
+
+
+def _called_value(expr: Call, names: Mapping[str, Any]) -> Any:
+    if expr.function in LAZY and expr.function not in added_functions():
+        return _lazy(expr, names)
+    if expr.function == "reveal" and (shown := shown_instead()) is not None:
+        return shown(expr, lambda: _call(expr, names))
+    return _call(expr, names)
+
+
+def _field(expr: Get, names: Mapping[str, Any]) -> Any:
+    record = _value(expr.of, names)
+    return _of_each(record, expr.field) if isinstance(record, list) else _bounded(_at(record, expr.field), expr, names)
+
+
+def _of_each(records: list[Any], field: str) -> list[Any]:
+    return [_of_each(each, field) if isinstance(each, list) else _whole(_at(each, field)) for each in records]
+
+
+def _at(record: Mapping[str, Any], field: str) -> Any:
+    return _there(record[field])
+
+
+def _record(expr: RecordValue, names: Mapping[str, Any]) -> dict[str, Any]:
+    found = PartialRecord()
+    for name, value in expr.fields.items():
+        try:
+            found[name] = _value(value, names)
+        except Unavailable as reason:
+            found[name] = Missing(reason.step, reason.status, reason.reason)
+    return found if any(isinstance(each, Missing) for each in found.values()) else dict(found)
+
+
+def _whole(value: Any) -> Any:
+    """Return a value that is taken whole. Raises `Unavailable` where a field of a record in it is missing."""
+    for record in value if isinstance(value, list) else (value,):
+        for each in record.values() if isinstance(record, PartialRecord) else ():
+            _there(each)
+    return value
+
+
+def elements(loop: Loop, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the names seen beside each element, in one mapping that changes. Raises `NoValue` of too long a list."""
+    return _elements(loop, names, evaluate(loop.of, names))
+
+
+def _elements(loop: Loop, names: Mapping[str, Any], listed: Any) -> Iterator[dict[str, Any]]:
+    if loop.most is not None and len(listed) > loop.most:
+        raise NoValue(status_of(loop.of, names), f"the list has {len(listed)} elements, more than {loop.most}")
+    inner = {**names, REPLIES: {*names.get(REPLIES, ()), *((loop.alias,) * (status_of(loop.of, names) == UNDEFINED))}}
+    for place, element in enumerate(sorted(listed) if isinstance(listed, AbstractSet) else listed):
+        inner[loop.alias], inner[PLACE + loop.alias] = element, place
+        yield inner
+
+
+def _each(expr: Each, names: Mapping[str, Any]) -> list[Any]:
+    kept = _all_of(repeat(expr), _elements(expr.loop, names, _value(expr.loop.of, names)), _element_value)
+    return [value for each in kept for value in each]
+
+
+def element_value(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the value for an element of a list; nothing where the condition does not hold."""
+    where = None if expr.loop.where is None else linear(expr.loop.where)
+    return _value_at(where, linear(expr.value), names)
+
+
+def _element_value(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
+    return _value_at(expr.loop.where, expr.value, names)
+
+
+def _value_at(where: Expr | Let | None, value: Expr | Let, names: Mapping[str, Any]) -> tuple[Any, ...]:
+    if where is None:
+        return (_value(value, names),)
+    return (_under(where, value, names),) if _value(where, names) else ()
+
+
+def _verdict_at(expr: AtElement, names: Mapping[str, Any]) -> Any:
+    return _there(_value(expr.of, names)[tuple(names[PLACE + alias] for alias in expr.loops)])
+
+
+def _rows(expr: Data, names: Mapping[str, Any]) -> Any:
+    rows = names[DATA][expr.dataset]
+    return [row if expr.field is None else row[expr.field] for row in rows]
+
+
+LAZY: Final = ("choose", "default", "readable")
+"""The functions that do not need all their arguments: what is not chosen is not looked at."""
+
+
+def _lazy(expr: Call, names: Mapping[str, Any]) -> Any:
+    given = dict(zip(FUNCTIONS[expr.function].names, expr.args, strict=False)) | expr.named
+    if expr.function == "choose":
+        condition = given["condition"]
+        return _under(condition, given["this" if _value(condition, names) else "other"], names)
+    first = given["value"]
+    try:
+        value = _value(first, names)
+    except NoValue as error:
+        if expr.function == "readable" and error.status == UNDEFINED:
+            raise Unavailable("the expression", "parse_failure", str(error)) from error
+        if expr.function == "readable":
+            raise
+        if error.status == NOT_APPLICABLE:
+            return _value(given["fallback"], names)
+        value = None
+    if value is not None:
+        return value
+    if expr.function == "readable":
+        raise Unavailable("the expression", "parse_failure", "nothing that could be read")
+    return _under(first, given["fallback"], names)
+
+
+def _under(condition: Expr | Let, branch: Expr | Let, names: Mapping[str, Any]) -> Any:
+    """Return the value of what is looked at because of how a condition came out."""
+    with decided_by(condition, names):
+        return _value(branch, names)
+
+
+def _call(expr: Call, names: Mapping[str, Any]) -> Any:
+    given = (*expr.args, *expr.named.values())
+    values = _all(given if expr.function != "reveal" else map(linear, given), names)
+    for value in values if expr.function not in KEEPING else ():
+        if isinstance(value, PartialRecord | list):
+            _whole(value)
+    arguments, keywords = values[: len(expr.args)], dict(zip(expr.named, values[len(expr.args) :], strict=True))
+    plugin = added_functions().get(expr.function)
+    if plugin is not None:
+        return plugin(*arguments, **keywords)
+    try:
+        value = FUNCTIONS[expr.function](*arguments, **keywords)
+    except Unread as error:  # no fallback stands in for it: it says something, and nobody knows what
+        raise Unavailable("the expression", "parse_failure", str(error)) from error
+    except (Undefined, OverflowError) as error:
+        told = str(error) if isinstance(error, Undefined) else PAST
+        raise NoValue(status_of_call(expr, names), f"`{expr.function}` has no value: {told}") from error
+    except Exception as error:
+        raise Fault(f"the function `{expr.function}` failed: {type(error).__name__}: {error}") from error
+    return _bounded(value, expr, names)
+
+
+def _bounded(value: Any, expr: Expr, names: Mapping[str, Any]) -> Any:
+    """Return the value; a number must be finite, and one that a column of figures can hold."""
+    if isinstance(value, int | float) and not in_bounds(value):
+        raise NoValue(status_of(expr, names), f"{_called(expr)} has no value: {PAST}")
+    return value
+
+
+def _called(expr: Expr) -> str:
+    """Return an expression as a reason names it: by its function or operator, without what anybody said."""
+    match expr:
+        case Call(function=function):
+            return f"`{function}`"
+        case Binary(operator=operator):
+            return f"`{operator}`"
+    return "the expression"
+
+
+def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
+    value: Any = names
+    for part in path:
+        value = _there(value[part])
+    return _whole(value) if isinstance(value, PartialRecord) else value
+
+
+def _there(value: Any) -> Any:
+    return value.there() if isinstance(value, Deferred) else value
+
+
+def _all(exprs: Iterable[Expr | Let], names: Mapping[str, Any]) -> list[Any]:
+    """Return the values of what is looked at in any case. Where one has none because of the item alone, that is the
+    reason, whatever a reply says beside it: a model that declines is scored on the same items as all others."""
+    return _all_of(exprs, repeat(names), _value)
+
+
+def _all_of(
+    exprs: Iterable[Any], seen: Iterable[Mapping[str, Any]], look: Callable[[Any, Mapping[str, Any]], Any]
+) -> list[Any]:
+    values: list[Any] = []
+    lacking: Unavailable | None = None
+    for expr, names in zip(exprs, seen, strict=False):
+        try:
+            values.append(look(expr, names))
+        except Unavailable as error:
+            if error.status == NOT_APPLICABLE:
+                raise
+            lacking = lacking or error
+            values.append(None)
+    if lacking is not None:
+        raise lacking
+    return values
+
+
+def _joined(expr: Binary, names: Mapping[str, Any], decides: bool) -> bool:
+    """`and`, which a false side `decides`, and `or`, which a true one does. The right side is looked at where the left
+    leaves it open; also where the left has no value, if it follows from the item alone."""
+    try:
+        left = bool(_value(expr.left, names))
+    except Unavailable as error:
+        if error.status != NOT_APPLICABLE and status_of(expr.right, names) == NOT_APPLICABLE:
+            with suppress(Unavailable):
+                if bool(_value(expr.right, names)) == decides:
+                    return decides
+        raise
+    return decides if left == decides else bool(_under(expr.left, expr.right, names))
+
+
+def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
+    if names.get(DIVIDED) and is_condition(expr) and (voted := decide(expr, names, _ballot(expr))) is not None:
+        return voted
+    match expr.operator:
+        case "and":
+            return _joined(expr, names, decides=False)
+        case "or":
+            return _joined(expr, names, decides=True)
+    try:
+        left, right = _all((expr.left, expr.right), names)
+    except Unavailable as error:
+        of_row = expr.operator == "/" and status_of(expr.right, names) == NOT_APPLICABLE
+        if of_row and error.status != NOT_APPLICABLE and not isinstance(expr.left, Literal_):
+            _value(expr.model_copy(update={"left": Literal_(value=1)}), names)
+        raise
+    match expr.operator:
+        case "==":
+            return are_equal(left, right)
+        case "!=":
+            return not are_equal(left, right)
+        case "in":
+            return left in right
+        case "not in":
+            return left not in right
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case ">=":
+            return left >= right
+    try:
+        return _bounded(_COMPUTED[expr.operator](left, right), expr, names)
+    except ZeroDivisionError as error:
+        raise NoValue(status_of(expr.right, names), "`/` has no value: division by zero") from error
+    except OverflowError as error:
+        reason = f"`{expr.operator}` has no value: {PAST}"
+        raise NoValue(status_of(expr, names), reason) from error
+
+
+_EVALUATED: Final[Mapping[type, Callable[[Any, Mapping[str, Any]], Any]]] = MappingProxyType(
+    {
+        Literal_: lambda expr, names: _bounded(expr.value, expr, names),
+        Ref: lambda expr, names: _bounded(_look_up(expr.path, names), expr, names),
+        Let: _let,
+        LetRef: lambda expr, names: names[expr.path[0]].there(),
+        Items: lambda expr, names: _all(expr.values, names),
+        RecordValue: _record,
+        Unary: _unary,
+        Call: _called_value,
+        Binary: _binary,
+        Get: _field,
+        Data: _rows,
+        Each: _each,
+        AtElement: _verdict_at,
+        Branches: lambda expr, names: names[TREES][expr.tree],
+    }
+)
+"""The evaluation of every kind of expression, by its class: to ask for one class after another is slow."""
+
+
+OURS = "tripos_compiler"
+
+
+class LongEvaluations:
+    """Looks at what a thread does, again and again, and ends an evaluation that it finds a second time."""
+
+    def __init__(self) -> None:
+        self._last: FrameType | None = None
+
+    def look(self, frame: FrameType | None) -> None:
+        """Take note of what is under way in a frame. Raises `EvaluationStopped` in an evaluation that was under way at
+        the last look too. One that waits for a function of the user's is left alone: its process would be heard wrong.
+        """
+        found = _evaluation(frame)
+        again, self._last = found is not None and found is self._last, found
+        if again:
+            self._last = None
+            raise EvaluationStopped
+
+
+def _evaluation(frame: FrameType | None) -> FrameType | None:
+    """Return the outermost evaluation that a frame is a part of; None where there is none, or it called others."""
+    found = None
+    inside = True
+    while frame is not None:
+        if frame.f_code is evaluate.__code__:
+            found = frame
+        elif found is None and str(frame.f_globals.get("__name__", "")).startswith("tripos_runtime"):
+            inside = False
+        frame = frame.f_back
+    return found if inside else None

@@ -1,0 +1,613 @@
+"""Between which ends the values of an expression lie: what follows from the types of the fields that it names, from
+literals, from arithmetic and from what functions give. An end that nothing is known of is infinite.
+
+Only what is held to its type counts: fields of replies, which are read as it, values of judges, and rows of data.
+
+Scales of figures: between which bounds a figure lies, and by which scale it is held to others.
+
+A figure keeps the scale of what it is made of, its *base*, while it is weighted: in `0.4 * a + 0.2 * b` the terms run
+from 0 to 0.4 and from 0 to 0.2, and may be added because `a` and `b` both run from 0 to 1.
+
+Between which ends the figures of a plan lie: scores, aggregates of them, and formulas.
+
+The ends of the interval of a figure, as an `expect` takes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import product
+from typing import Final
+
+from tripos_compiler.language.aggregates import AGGREGATES
+from tripos_compiler.language.scored_values import Giving, ScoredStep, scored_by, scored_values_of
+from tripos_compiler.library.signature import in_bounds
+from tripos_compiler.plan import (
+    Aggregate,
+    Ask,
+    AtElement,
+    Binary,
+    BoolType,
+    Call,
+    ChoiceType,
+    Column,
+    Constant,
+    Each,
+    Expr,
+    Figure,
+    Formula,
+    Get,
+    Grade,
+    IntervalEnd,
+    Items,
+    Literal_,
+    Measured,
+    Missing,
+    NumberType,
+    Plan,
+    Ref,
+    Scenario,
+    Score,
+    Type,
+    Unary,
+    Verdict,
+    named,
+)
+from tripos_compiler.source.data_classes import dataclass
+
+Range = tuple[float, float]
+"""The least and the greatest value that there can be."""
+
+ANY: Final[Range] = (-math.inf, math.inf)
+NO_LESS_THAN_ZERO: Final[Range] = (0.0, math.inf)
+SHARE: Final[Range] = (0.0, 1.0)
+PERCENT: Final[Range] = (0.0, 100.0)
+GIVES: Final[Mapping[str, Range]] = {
+    **dict.fromkeys(("length", "words", "turns", "depth"), NO_LESS_THAN_ZERO),
+    **dict.fromkeys(("precision", "recall", "f1", "jaccard", "overlap"), SHARE),
+    **dict.fromkeys(("rouge", "rouge_n", "edit_similarity", "similarity", "echoed", "coverage"), SHARE),
+    **dict.fromkeys(("bleu", "chrf", "best_bleu"), PERCENT),
+    "bm25": NO_LESS_THAN_ZERO,
+}
+"""What functions give, whatever they are given."""
+ITEM_OF: Final = ("first", "last", "nth")
+"""Functions that give an item of a list."""
+
+
+@dataclass(frozen=True)
+class Ranges:
+    """Looks up types and ranges in expressions of scenarios. `fields` are the types of the fields of every data set,
+    and `gives` what every judge gives."""
+
+    fields: Mapping[str, Mapping[str, Type]]
+    gives: Mapping[str, Type | None]
+    _known: dict[tuple[int, int], tuple[Scenario, Expr, Range]] = field(default_factory=dict, compare=False)
+    """By identity; expressions share what a `let` names."""
+
+    def scale_of(self, scenario: Scenario, step: Giving) -> Range | None:
+        """Return the scale that is declared for the values of a step; None where there is none, or one end of it
+        only."""
+        low, high = ends_of(self.declared(scenario, step))
+        return None if math.isinf(low) or math.isinf(high) else (low, high)
+
+    def declared(self, scenario: Scenario, step: Giving) -> Type:
+        """Return the type that is declared for the values of a step."""
+        match step:
+            case Score(truth=True):
+                return BoolType()
+            case Score(gives=ChoiceType() as gives):
+                return gives
+            case Score():
+                return self.type_at(scenario, step.single) or NumberType()
+            case Column(type=type_):
+                return type_
+        return self.gives.get(step.scorer) or NumberType()
+
+    def of_step(self, scenario: Scenario, step: Giving) -> Range:
+        """Between which ends the values of a step lie, also where they are on no scale that is declared."""
+        declared = self.declared(scenario, step)
+        chosen = isinstance(step, Score) and step.gives is not None
+        if isinstance(step, Score | Column) and declared.kind != "bool" and not chosen:
+            return self.of(scenario, step.single)
+        return ends_of(declared)
+
+    def of(self, scenario: Scenario, expr: Expr) -> Range:
+        """The ends of a number, where it has a value."""
+        key = id(scenario), id(expr)
+        if key not in self._known:
+            self._known[key] = (scenario, expr, self._of(scenario, expr))
+        return self._known[key][2]
+
+    def _of(self, scenario: Scenario, expr: Expr) -> Range:
+        type_ = self.type_at(scenario, expr)
+        if type_ is not None:
+            ends = ends_of(type_)
+            return self._weighed(scenario, expr) if ends == ANY else ends
+        match expr:
+            case Literal_(value=int() | float() as value) if in_bounds(value):
+                return float(value), float(value)
+            case Unary(operator="-", value=value):
+                low, high = self.of(scenario, value)
+                return -high, -low
+            case Binary(operator="+" | "-" | "*" | "/" as operator, left=left, right=right):
+                return computed_range(operator, self.of(scenario, left), self.of(scenario, right))
+            case Call():
+                return self._called(scenario, expr)
+        return ANY
+
+    def type_at(self, scenario: Scenario, expr: Expr) -> Type | None:
+        """Return the type that is declared for a place: a field of a row or a reply, of a record or an item of a list
+        in it. None of what is no place."""
+        match expr:
+            case Ref(path=(name, *path)):
+                return _below(self._type_of(scenario, name), path)
+            case AtElement(of=Ref(path=(name, *_))):
+                found = self._type_of(scenario, name)
+                return None if isinstance(found, Mapping) else found
+            case Get(of=of, field=field):
+                return _below(self.type_at(scenario, of), [field])
+            case Call(function=name) if name in ITEM_OF:
+                items = self.type_at(scenario, expr.args[0] if expr.args else expr.named["items"])
+                return items.of if items is not None and items.kind in ("list", "set") else None
+        return None
+
+    def _type_of(self, scenario: Scenario, name: str) -> Type | Mapping[str, Type] | None:
+        """Return what a name of a scenario holds: the fields of its rows, or what a model's answer is read as."""
+        if scenario.rows is not None and scenario.rows.alias == name:
+            return self.fields.get(scenario.rows.dataset)
+        found: list[Type | Mapping[str, Type] | None] = []
+        for step in scenario.steps:
+            if isinstance(step, Ask) and step.name == name:
+                returns = step.read_as
+                found.append(returns if returns is None or returns.kind == "record" else {"value": returns})
+            elif isinstance(step, Verdict) and step.name == name:
+                found.append(self.gives.get(step.scorer))
+        return found[0] if found and all(each == found[0] for each in found) else None
+
+    def _weighed(self, scenario: Scenario, expr: Expr) -> Range:
+        """Return the ends of a number that no type bounds, but that probabilities of tokens or options say: one of
+        them, the greatest of them, and the mean of a scale that they weigh."""
+        match expr:
+            case Call(function=name) if name in ITEM_OF:
+                expr = expr.args[0] if expr.args else expr.named["items"]
+                told: tuple[str, ...] = ("probabilities",)
+            case _:
+                told = ("confidence", "expected")
+        if not isinstance(expr, Ref) or len(expr.path) != 2 or expr.path[1] not in told:
+            return ANY
+        name, field = expr.path
+        asked = [step for step in scenario.steps if isinstance(step, Ask) and step.name == name]
+        if not asked or any(step.options is None and step.settings.top_logprobs is None for step in asked):
+            return ANY
+        scales = [step.returns for step in asked if step.returns is not None]
+        return enclosing_range(map(ends_of, scales)) if field == "expected" and scales else SHARE
+
+    def _called(self, scenario: Scenario, call: Call) -> Range:
+        from tripos_compiler.library.definedness import arguments_of
+
+        if call.function in GIVES:
+            return GIVES[call.function]
+        given = arguments_of(call) if call.function in _NAMED else {}
+        match call.function:
+            case "best_of" | "first" | "last" | "nth":
+                items = given["items"]
+                chosen = isinstance(items, Call) and items.function == "option_probabilities"
+                return SHARE if chosen else self._weighed(scenario, Call(function="first", args=(items,)))
+            case "choose":
+                return enclosing_range(self.of(scenario, given[each]) for each in ("this", "other"))
+            case "default":
+                return enclosing_range(self.of(scenario, given[each]) for each in ("value", "fallback"))
+            case "readable":
+                return self.of(scenario, given["value"])
+            case "abs":
+                low, high = self.of(scenario, given["value"])
+                return (0.0 if low <= 0 <= high else min(abs(low), abs(high))), max(abs(low), abs(high))
+            case "sqrt" | "exp":
+                return curved_range(call.function, self.of(scenario, given["value"]))
+            case "log" if "base" not in given:
+                return curved_range(call.function, self.of(scenario, given["value"]))
+            case "floor" | "ceil":
+                return _each_end(
+                    math.floor if call.function == "floor" else math.ceil, self.of(scenario, given["value"])
+                )
+            case "round":
+                return self._rounded(scenario, given)
+            case "min" | "max" if len(call.args) == 1 and not call.named:
+                items = call.args[0]
+                return self.of(scenario, items.value) if isinstance(items, Each) else self._item_of(scenario, items)
+            case "expected_value":
+                return self._item_of(scenario, given["values"])
+            case "min" | "max":
+                taken = min if call.function == "min" else max
+                ends = [self.of(scenario, each) for each in (*call.args, *call.named.values())]
+                return taken(low for low, _ in ends), taken(high for _, high in ends)
+            case "rank":
+                order = given["order"]
+                return (0.0, len(order.values) - 1.0) if isinstance(order, Items) else NO_LESS_THAN_ZERO
+        return ANY
+
+    def _item_of(self, scenario: Scenario, items: Expr) -> Range:
+        """Return the ends of the items of a list."""
+        if isinstance(items, Items) and items.values:
+            return enclosing_range(self.of(scenario, each) for each in items.values)
+        return self.of(scenario, Call(function="first", args=(items,)))
+
+    def _rounded(self, scenario: Scenario, given: Mapping[str, Expr]) -> Range:
+        digits = given.get("digits", Literal_(value=0))
+        if not isinstance(digits, Literal_) or not isinstance(digits.value, int):
+            return ANY
+        from tripos_compiler.library.functions.numbers import rounded
+
+        places = digits.value
+        return _each_end(lambda end: rounded(end, places), self.of(scenario, given["value"]))
+
+
+_NAMED: Final = (
+    *(*ITEM_OF, "best_of", "expected_value", "choose", "default", "readable"),
+    *("abs", "sqrt", "log", "exp", "floor", "ceil", "round", "rank"),
+)
+"""Functions whose arguments are told apart by their names."""
+
+
+def ranges_of(plan: Plan) -> Ranges:
+    """Return what looks up the types and ranges in a plan."""
+    fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in plan.datasets}
+    return Ranges(fields, {scorer.name: scorer.gives for scorer in plan.scorers})
+
+
+def score_spans(plan: Plan) -> dict[str, Range]:
+    """Between which ends the scores of every name lie, those of metrics not included."""
+    ranges = ranges_of(plan)
+    found: dict[str, list[Range]] = {}
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            if isinstance(step, Score) or (isinstance(step, Grade) and not step.metrics):
+                found.setdefault(step.name, []).append(ranges.of_step(scenario, step))
+    return {name: enclosing_range(each) for name, each in found.items()}
+
+
+def ends_of(type_: Type) -> Range:
+    """Between which ends the numbers of a type lie.
+
+    >>> from tripos_compiler.plan import IntegerType, OptionalType
+    >>> ends_of(OptionalType(of=IntegerType(low=1, high=5))), ends_of(IntegerType(low=0))
+    ((1.0, 5.0), (0.0, inf))
+    """
+    inner = type_.of if type_.kind == "optional" else type_
+    if inner.kind == "bool":
+        return SHARE
+    if inner.kind == "choice" and inner.worth:
+        return min(inner.worth), max(inner.worth)
+    if inner.kind != "integer":
+        return ANY
+    low = -math.inf if inner.low is None else float(inner.low)
+    return low, math.inf if inner.high is None else float(inner.high)
+
+
+def enclosing_range(ranges: Iterable[Range]) -> Range:
+    """Return the range that holds several.
+
+    >>> enclosing_range([(1.0, 5.0), (0.0, 0.0)])
+    (0.0, 5.0)
+    """
+    lows, highs = zip(*ranges, strict=True)
+    return min(lows), max(highs)
+
+
+def _below(type_: Type | Mapping[str, Type] | None, path: Iterable[str]) -> Type | None:
+    """Return the type of what stands behind the dots; of a list of records, a list of that of each."""
+    for name in path:
+        if type_ is None or isinstance(type_, Mapping):
+            type_ = None if type_ is None else type_.get(name)
+        elif type_.kind == "record":
+            type_ = type_.fields.get(name)
+        elif type_.kind == "list" and type_.of.kind == "record" and name in type_.of.fields:
+            type_ = type_.model_copy(update={"of": type_.of.fields[name]})
+        else:
+            return None
+    return None if isinstance(type_, Mapping) else type_
+
+
+def computed_range(operator: str, one: Range, other: Range) -> Range:
+    """Return between which ends a sum, a difference, a product or a quotient lies.
+
+    >>> computed_range("-", (0.0, 1.0), (0.0, math.inf))
+    (-inf, 1.0)
+    """
+    match operator:
+        case "+":
+            return _known(one[0] + other[0], one[1] + other[1])
+        case "-":
+            return _known(one[0] - other[1], one[1] - other[0])
+        case "/" if other[0] <= 0 <= other[1]:
+            return ANY
+        case "/":
+            ends = [a / b for a, b in product(one, other) if not (math.isinf(a) and math.isinf(b))]
+            unknown = any(math.isinf(end) for end in one) and any(math.isinf(end) for end in other)
+            return ANY if unknown else (min(ends), max(ends))
+    ends = [0.0 if 0.0 in (a, b) else a * b for a, b in product(one, other)]
+    return min(ends), max(ends)
+
+
+CURVES: Final = ("sqrt", "log", "exp", "atanh", "tanh")
+"""Functions of a figure that rise all the way, on no straight line."""
+
+
+def curve(function: str, value: float) -> float:
+    """Return one of `CURVES` at a number; where it has no value there, what it comes to at the nearest number where it
+    has.
+
+    >>> curve("sqrt", -1.0), curve("log", 0.0), curve("exp", 1000.0), curve("atanh", 1.5)
+    (0.0, -inf, inf, inf)
+    """
+    match function:
+        case "sqrt":
+            return math.sqrt(max(value, 0.0))
+        case "log":
+            return math.log(value) if value > 0 else -math.inf
+        case "atanh":
+            return math.atanh(value) if -1 < value < 1 else math.copysign(math.inf, value)
+        case "tanh":
+            return math.tanh(value)
+    try:
+        return math.exp(value)
+    except OverflowError:
+        return math.inf
+
+
+def curved_range(function: str, of: Range) -> Range:
+    """Return between which ends one of `CURVES` of a number lies, where it has a value.
+
+    >>> curved_range("exp", (-math.inf, 0.0)), curved_range("log", (0.0, 1.0))
+    ((0.0, 1.0), (-inf, 0.0))
+    """
+    low, high = (curve(function, end) for end in of)
+    return (low, high) if high > -math.inf else ANY
+
+
+def _known(low: float, high: float) -> Range:
+    return (-math.inf if math.isnan(low) else low), (math.inf if math.isnan(high) else high)
+
+
+def _each_end(function: Callable[[float], float], range_: Range) -> Range:
+    """Return what a function that never falls makes of a range."""
+    try:
+        low, high = (end if math.isinf(end) else float(function(end)) for end in range_)
+    except OverflowError:
+        return ANY
+    return low, high
+
+
+Bounds = tuple[float, float]
+UNIT: Bounds = (0.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The scale of a figure, as far as it is known. `bounds` are the least and the greatest value that it can have,
+    None where they are not known; `base` is what it ran over before it was weighted, and `bases` all that it may pass
+    for.
+
+    `constant` is the value of a figure that is a number, which goes with every scale.
+    """
+
+    bounds: Bounds | None = None
+    base: Bounds | None = None
+    bases: frozenset[Bounds] = frozenset()
+    constant: float | None = None
+
+    @property
+    def held(self) -> Bounds | None:
+        """The scale that the figure is held to others by; None if it goes with every scale."""
+        return self.bounds if self.bounds in self.bases else self.base
+
+
+def scale_of(bounds: Bounds | None) -> Scale:
+    """Return the scale of a figure that is no formula.
+
+    >>> scale_of((1.0, 10.0)).bounds
+    (1.0, 10.0)
+    """
+    return Scale(bounds, bounds, frozenset() if bounds is None else frozenset((bounds,)))
+
+
+def number(value: float) -> Scale:
+    """Return the scale of a number."""
+    return Scale((value, value), constant=value)
+
+
+def negated(scale: Scale) -> Scale:
+    """Return the scale of `-a`."""
+    bounds = None if scale.bounds is None else (-scale.bounds[1], -scale.bounds[0])
+    constant = None if scale.constant is None else -scale.constant
+    return replace(scale, bounds=bounds, constant=constant)
+
+
+def added(one: Scale, other: Scale) -> Scale:
+    """Return the scale of `a + b`. A base that only one of them has is that of the sum.
+
+    >>> half = scaled(scale_of((0.0, 1.0)), 0.5)
+    >>> added(half, half).bounds
+    (0.0, 1.0)
+    """
+    bounds = None
+    if one.bounds is not None and other.bounds is not None:
+        bounds = _scales_known(one.bounds[0] + other.bounds[0], one.bounds[1] + other.bounds[1])
+    return _settled(_merged(one, other), bounds)
+
+
+def scaled(scale: Scale, factor: float) -> Scale:
+    """Return the scale of `a * factor`; what comes to run from 0 to 1 passes for a scale of its own.
+
+    >>> ten = scale_of((1.0, 10.0))
+    >>> share = scaled(added(ten, number(-1.0)), 1 / 9)
+    >>> share.bounds, share.held, ten.held
+    ((0.0, 1.0), (0.0, 1.0), (1.0, 10.0))
+    """
+    bounds = None
+    if scale.bounds is not None:
+        ends = sorted(end * factor for end in scale.bounds)
+        bounds = _scales_known(ends[0], ends[1])
+    return _settled(scale, bounds)
+
+
+def absolute(scale: Scale) -> Scale:
+    """Return the scale of `abs(a)`."""
+    if scale.bounds is None:
+        return scale
+    low, high = scale.bounds
+    least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
+    return replace(scale, bounds=(least, max(abs(low), abs(high))))
+
+
+def least(one: Scale, other: Scale) -> Scale:
+    """Return the scale of `min(a, b)`."""
+    bounds = None
+    if one.bounds is not None and other.bounds is not None:
+        bounds = (min(one.bounds[0], other.bounds[0]), min(one.bounds[1], other.bounds[1]))
+    return _settled(_merged(one, other), bounds)
+
+
+def greatest(one: Scale, other: Scale) -> Scale:
+    """Return the scale of `max(a, b)`."""
+    return negated(least(negated(one), negated(other)))
+
+
+def enclosing(one: Scale, other: Scale) -> Scale:
+    """Return the scale of a mean of `a` and `b`."""
+    bounds = None
+    if one.bounds is not None and other.bounds is not None:
+        bounds = (min(one.bounds[0], other.bounds[0]), max(one.bounds[1], other.bounds[1]))
+    return _settled(_merged(one, other), bounds)
+
+
+def _merged(one: Scale, other: Scale) -> Scale:
+    first = one if one.base is not None else other
+    common = one.bases & other.bases
+    return replace(first, bases=common or one.bases | other.bases, constant=None)
+
+
+def _settled(scale: Scale, bounds: Bounds | None) -> Scale:
+    bases = scale.bases
+    if bounds is not None and scale.base is not None and math.isclose(bounds[1], 1) and math.isclose(bounds[0] + 1, 1):
+        bounds, bases = UNIT, bases | {UNIT}
+    return replace(scale, bounds=bounds, bases=bases, constant=None)
+
+
+def _scales_known(low: float, high: float) -> Bounds | None:
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else None
+
+
+def rounded(bounds: Bounds) -> Bounds:
+    """Return bounds without what rounding left in a sum.
+
+    >>> rounded((-0.0, 0.4 + 3 * 0.2))
+    (0.0, 1.0)
+    """
+    return (round(bounds[0], 12) + 0.0, round(bounds[1], 12) + 0.0)
+
+
+def spoken(bounds: Bounds) -> str:
+    """Return bounds as people say them.
+
+    >>> spoken((1.0, 10.0))
+    '1 to 10'
+    """
+    return f"{bounds[0]:g} to {bounds[1]:g}"
+
+
+def figure_range(plan: Plan, figure: Figure, missing: Missing) -> Range:
+    """Return the least and the greatest value that a figure of a plan can have, infinite where nothing is known."""
+    match figure:
+        case Constant(value=value):
+            return value, value
+        case Measured(measure=name):
+            measure = named(plan.measures, name)
+            low, high = measure.low, measure.high
+            return -math.inf if low is None else low, math.inf if high is None else high
+        case Formula(operator=operator, values=values):
+            return ends_of_formula(operator, [figure_range(plan, each, missing) for each in values])
+        case Aggregate():
+            return _aggregate_range(plan, figure, missing)
+
+
+def _aggregate_range(plan: Plan, figure: Aggregate, missing: Missing) -> Range:
+    function = AGGREGATES.get(figure.function)
+    if function is None:  # of the user's
+        return ANY
+    if figure.of is not None:
+        low, high = figure_range(plan, figure.of, missing)
+    else:
+        scored = scored_by(scored_values_of(plan), figure)
+        low, high = scored_range(plan, scored[0]) if scored and scored[0].kind != "compare" else ANY
+        if figure.of_condition:
+            low, high = 0.0, 1.0
+        if missing == "zero":
+            low, high = min(low, 0.0), max(high, 0.0)
+    least, most = function.bounds((low if math.isfinite(low) else None, high if math.isfinite(high) else None))
+    return -math.inf if least is None else least, math.inf if most is None else most
+
+
+def scored_range(plan: Plan, scored: ScoredStep) -> Range:
+    """Return the ends of a score that something is made of."""
+    ranges = ranges_of(plan)
+    scales = {metric.name: metric.ends for metric in plan.metrics}
+    found: list[Range] = []
+    for scenario in scored.scenarios:
+        for step in scored.steps:
+            if isinstance(step, Grade) and step.metrics:
+                names = (scored.name,) if scored.kind == "metric" else step.metrics
+                ends = [scales.get(name) for name in names]
+                found += [ANY if each is None else (float(each[0]), float(each[1])) for each in ends]
+            else:
+                found.append(ranges.of_step(scenario, step))
+    return enclosing_range(found) if found else ANY
+
+
+def ends_of_formula(operator: str, parts: Sequence[Range]) -> Range:
+    """Return the least and the greatest value of a formula of parts between ends, which may be infinite.
+
+    >>> ends_of_formula("max", [(0.0, 0.0), (-math.inf, 1.0)])
+    (0.0, 1.0)
+    >>> ends_of_formula("*", [(0.0, 1.0), (-1.0, 1.0)])
+    (-1.0, 1.0)
+    """
+    lows, highs = zip(*parts, strict=True)
+    match operator:
+        case "negate":
+            return -highs[0], -lows[0]
+        case "abs":
+            return max(lows[0], -highs[0], 0.0), max(-lows[0], highs[0])
+        case _ if operator in CURVES:
+            return curved_range(operator, parts[0])
+        case "overall":
+            return parts[0]
+        case "harmonic_mean" if min(lows) >= 0:
+            return min(lows), max(highs)
+        case "min":
+            return min(lows), min(highs)
+        case "max":
+            return max(lows), max(highs)
+        case "+" | "-" | "*":
+            return computed_range(operator, parts[0], parts[1])
+        case "/" if any(low == high for low, high in parts):  # by a number
+            return computed_range(operator, parts[0], parts[1])
+    return -math.inf, math.inf
+
+
+INTERVAL_ENDS: Final[Mapping[IntervalEnd, str]] = {
+    "lower": "the lower end of the 95 % interval of a figure, in an `expect`",
+    "upper": "the upper end of the 95 % interval of a figure, in an `expect`",
+}
+"""The ends by the names that an `expect` has for them, each with what it is."""
+
+
+def end_signature(end: str) -> str:
+    """Return how an end is written.
+
+    >>> end_signature("lower")
+    'lower(figure)'
+    """
+    return f"{end}(figure)"

@@ -1,1 +1,0 @@
-"""Functions that read the answer out of a reply."""

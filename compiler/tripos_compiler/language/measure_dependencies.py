@@ -1,0 +1,336 @@
+"""The meaning of a measure: all of a plan that its figures depend on, and which changes between two plans touch it.
+
+Two plans whose meanings are equal give equal figures of equal rows. Which rows a run has is no matter of its plan
+alone: who fills the roles, which items were chosen and what their fields say stand in the store.
+
+A slice of a measure, and a cell that it goes by, leave out treatments and items. What is left out is no part of the
+meaning, but where other cells or all models have a say in the figure of one: then nothing counts as left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tripos_compiler.language.plan_diff import Change
+from tripos_compiler.language.references import expressions_of, names_in, paths_in, printed_axes, row_identity
+from tripos_compiler.language.scored_values import ScoredStep, aggregates_of, scored_by, scored_values_of
+from tripos_compiler.plan import (
+    FIXED,
+    Aggregate,
+    Constant,
+    Converse,
+    Figure,
+    Formula,
+    Grade,
+    Judging,
+    Measure,
+    Measured,
+    Plan,
+    Scenario,
+    Step,
+    Treatment,
+    digest,
+    named,
+)
+from tripos_compiler.source.data_classes import dataclass
+
+Values = dict[str, frozenset[str]]
+Cut = tuple[tuple[str, frozenset[str]], ...]
+GROUP = ".group"
+"""What ends a dimension that goes by the groups of an axis."""
+
+
+@dataclass(frozen=True)
+class MeasureMeaning:
+    """The parts of a plan that figures of a measure depend on."""
+
+    digest: str
+    """Of the formula with the measures that it names, of the steps whose values it takes, with all that determines
+    these, and of what puts them into cells."""
+    rows: str
+    """A digest of what says which rows its scenarios run over: data, conditions, axes where there are only these."""
+    prints: frozenset[tuple[str, str]]
+    """The scenario and the fingerprint of every step whose values it takes."""
+    measures: frozenset[str]
+    scenarios: frozenset[str]
+    steps: frozenset[tuple[str, str]]
+    """The scenario and the name of these steps and of all that they build on."""
+    stale: frozenset[str]
+    """The fingerprints of `steps`."""
+    roles: frozenset[str]
+    metrics: frozenset[str]
+    datasets: frozenset[str]
+    """The data sets whose rows the scenarios run over."""
+    axes: frozenset[str]
+    fields: Mapping[str, frozenset[str] | None]
+    """By scenario the fields of a row that the steps and the cells look at; `None` for all."""
+    cuts: Mapping[str, tuple[Cut, ...]]
+    """By scenario the values of axes that an item must have for a part of the figure to read it; it is read where
+    those of any part fit."""
+    of_all_models: bool
+    """Whether the figure of a model depends on who else is compared."""
+
+    def reads(self, scenario: str, context: Mapping[str, str]) -> bool:
+        """Return true if an item of a scenario with that context is among those that the figure is taken of."""
+        return any(
+            all(axis not in context or context[axis] in values for axis, values in cut)
+            for cut in self.cuts.get(scenario, ())
+        )
+
+
+def meaning_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = ()) -> MeasureMeaning:
+    """Return the meaning of a measure of a plan, in one cell of what it goes by or, without one, as a whole."""
+    found = _Walk(plan, _is_apart(plan, measure))
+    definition = found.measure(measure, found.cut_of(dict(zip(measure.by, cell, strict=False))))
+    steps = {(scenario.name, step.name): step for scenario, _, step in found.giving}
+    prints = frozenset((scenario.name, step.fingerprint) for scenario, _, step in found.giving)
+    built_on = {
+        (scenario.name, step.name): step
+        for scenario, treatment, giving in found.giving
+        for step in _closure(treatment, giving)
+    }
+    every = [*built_on.values()]
+    scorers = [plan.scorer(step.scorer) for step in every if isinstance(step, Judging)]
+    judging = {role for step in steps.values() if isinstance(step, Judging) for role in plan.scorer(step.scorer).roles}
+    metrics = frozenset(name for step in every if isinstance(step, Grade) for name in step.metrics)
+    scenarios = {scenario.name: scenario for scenario, _, _ in found.giving}
+    rows = [scenario.rows for scenario in scenarios.values() if scenario.rows is not None]
+    roles = {role for step in every for role in _roles(step)} | {role for each in scorers for role in each.roles}
+    # What a step prints is in its fingerprint; groups of axes and dimensions of metrics make cells and stand in none.
+    cells = [
+        {name: _groups(plan, name) for name in sorted(found.dimensions) if name.endswith(GROUP)},
+        {name: plan.metric(name).dimension for name in sorted(metrics) if "dimension" in found.dimensions},
+        {name: [plan.role(name).kind, plan.role(name).with_people] for name in sorted(judging)},
+    ]
+    return MeasureMeaning(
+        digest([definition, sorted(found.sources), cells]),
+        digest([_rows(plan, scenarios[name]) for name in sorted(scenarios)]),
+        prints,
+        frozenset(found.measures),
+        frozenset(scenarios),
+        frozenset(built_on),
+        frozenset(each for step in every for each in (step.fingerprint, getattr(step, "judgement", step.fingerprint))),
+        frozenset(roles),
+        metrics,
+        frozenset(each.dataset for each in rows),
+        frozenset(axis for part in (*every, *scorers) for axis in printed_axes(part))
+        | {name.removesuffix(GROUP) for name in found.dimensions},
+        {name: _fields(each, built_on, scorers, found.dimensions) for name, each in scenarios.items()},
+        {name: tuple(sorted(cuts, key=repr)) for name, cuts in found.cuts.items()},
+        found.of_all_models,
+    )
+
+
+def _is_apart(plan: Plan, measure: Measure) -> bool:
+    """Return true if cells and slices of a measure are figures of their own rows alone."""
+    measures = {each.name: each for each in plan.measures}
+    named_by = set(_named_by(measure.figure, measures)) | {measure.name}
+    own = [measures[name] for name in named_by]
+    if any(each.corrected or each.missing == "paired" for each in own):
+        return False
+    return not any(each.of_all_models for each in aggregates_of(measure.figure, measures))
+
+
+def _named_by(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[str]:
+    match figure:
+        case Measured(measure=name):
+            yield name
+            yield from _named_by(measures[name].figure, measures)
+        case Formula(values=values):
+            for value in values:
+                yield from _named_by(value, measures)
+        case Aggregate(of=Measured() | Formula() as of):
+            yield from _named_by(of, measures)
+
+
+class _Walk:
+    """Goes through the figures that a measure is made of, and notes what they take. `apart`: slices and cells leave out
+    what they do not name."""
+
+    def __init__(self, plan: Plan, apart: bool) -> None:
+        self.plan = plan
+        self.apart = apart
+        self.cuts: dict[str, set[Cut]] = {}
+        self.values = scored_values_of(plan)
+        self.measures: set[str] = set()
+        self.dimensions: set[str] = set()
+        self.giving: list[tuple[Scenario, Treatment, Step]] = []
+        self.sources: set[str] = set()
+        self.of_all_models = False
+
+    def cut_of(self, values: Mapping[str, str | None]) -> Values:
+        """Return which values of axes and arms, and which scenarios, a slice or a cell leaves."""
+        found: Values = {}
+        axes = {axis.name: axis for axis in self.plan.axes}
+        for name, value in values.items() if self.apart else ():
+            axis = axes.get(name.removesuffix(GROUP))
+            if value is None:
+                continue
+            if axis is not None and name.endswith(GROUP):
+                found[axis.name] = frozenset(each.name for each in axis.values if each.group == value)
+            elif name not in FIXED or name == "scenario":
+                found[name] = frozenset((value,))
+        return found
+
+    def measure(self, measure: Measure, cut: Values) -> Any:
+        """Return all that defines a measure, as JSON values."""
+        self.measures.add(measure.name)
+        self.dimensions |= {*measure.by}
+        apart = {"name", "lower_is_better", "higher_is_better", "until", "figure"}
+        own = measure.model_dump(mode="json", exclude=apart)
+        return [own, self.figure(measure.figure, cut)]
+
+    def figure(self, figure: Figure, cut: Values) -> Any:
+        match figure:
+            case Aggregate():
+                return self.aggregate(figure, cut)
+            case Formula(operator="overall", values=(of,), over=over):
+                self.dimensions |= {*over}
+                axes = {dim.removesuffix(GROUP) for dim in over}
+                return ["overall", over, self.figure(of, {name: cut[name] for name in cut if name not in axes})]
+            case Formula(values=values):
+                return [figure.operator, *(self.figure(value, cut) for value in values)]
+            case Measured(measure=name):
+                self.dimensions |= {*figure.slice}
+                inner = {**cut, **self.cut_of(figure.slice)}
+                return [figure.slice, self.measure(named(self.plan.measures, name), inner)]
+            case Constant(value=value):
+                return value
+
+    def aggregate(self, figure: Aggregate, cut: Values) -> Any:
+        self.dimensions |= {*figure.by}
+        self.of_all_models |= figure.of_all_models
+        own = figure.model_dump(mode="json", exclude={"of"})
+        version = [each.version for each in self.plan.plugins if each.name == figure.function and each.aggregate]
+        if figure.of is not None:
+            self.dimensions |= {*figure.of.by}
+            cells = self.figure(figure.of, cut)
+            return [own, version, cells if isinstance(figure.of, Aggregate) else [figure.of.by, cells]]
+        taken = scored_by(self.values, figure)
+        for scored in taken:
+            self._take(scored, cut)
+        return [own, version, [[each.kind, each.type.model_dump(mode="json")] for each in taken]]
+
+    def _take(self, scored: ScoredStep, cut: Values) -> None:
+        self.of_all_models |= scored.kind == "compare"
+        own = {(step.name, step.fingerprint) for step in scored.steps}
+        for scenario in scored.scenarios:
+            if scenario.name not in cut.get("scenario", (scenario.name,)):
+                continue
+            placed = tuple((axis, cut[axis]) for axis in sorted(scenario.axes) if axis in cut)
+            for treatment in scenario.treatments:
+                if any(value not in cut.get(arm, (value,)) for arm, value in treatment.arms.items()):
+                    continue
+                for step in treatment.steps:
+                    if (step.name, step.fingerprint) not in own:
+                        continue
+                    self.cuts.setdefault(scenario.name, set()).add(placed)
+                    self.giving.append((scenario, treatment, step))
+                    source = [scored.name, scenario.name, treatment.arms, step.name, step.fingerprint]
+                    self.sources.add(digest([*source, _weights(step, scored)]))
+
+
+def _weights(step: Step, scored: ScoredStep) -> Any:
+    """Return what the metrics of a grade count that a figure takes."""
+    if not isinstance(step, Grade):
+        return None
+    weights = dict(zip(step.metrics, step.weights or (1.0,) * len(step.metrics), strict=True))
+    return weights.get(scored.name) if scored.kind == "metric" else weights
+
+
+def _closure(treatment: Treatment, giving: Step) -> Iterator[Step]:
+    """Yield a step and every other of its treatment that it builds on. What shares a name with one counts too."""
+    waiting, seen = [giving.name], {giving.name}
+    while waiting:
+        name = waiting.pop()
+        for step in treatment.steps:
+            if step.name != name:
+                continue
+            yield step
+            on = {*getattr(step, "needs", ()), getattr(step, "of", None), getattr(step, "continues", None)}
+            on |= {each for expr in expressions_of(step) for each in names_in(expr)}
+            more = {each for need in on if isinstance(need, str) for each in (need, need.partition(".")[0])} - seen
+            seen |= more
+            waiting += sorted(more)
+
+
+def _roles(step: Step) -> Iterator[str]:
+    if isinstance(step, Converse):
+        yield from (speaker.role for speaker in step.speakers)
+    for field in ("role", "using", "user"):
+        if isinstance(role := getattr(step, field, None), str):
+            yield role
+
+
+def _fields(
+    scenario: Scenario, steps: Mapping[tuple[str, str], Step], scorers: Iterable[Any], dimensions: Iterable[str]
+) -> frozenset[str] | None:
+    """Return the fields of a row that something of a scenario looks at; `None` where something takes a whole row."""
+    if scenario.rows is None:
+        return None
+    alias = scenario.rows.alias
+    parts = [*scorers, *(step for (name, _), step in steps.items() if name == scenario.name)]
+    paths = {path for part in parts for expr in expressions_of(part) for path in paths_in(expr) if path[0] == alias}
+    paths |= {tuple(name.split(".")) for name in dimensions if name.partition(".")[0] == alias}
+    return None if any(len(path) < 2 for path in paths) else frozenset(path[1] for path in paths)
+
+
+def _rows(plan: Plan, scenario: Scenario) -> Any:
+    """Return what determines the rows that a scenario runs over, as JSON values."""
+    if scenario.rows is None:
+        axes = [
+            plan.axis(name).model_dump(mode="json", exclude={"values": {"__all__": {"labels"}}})
+            for name in scenario.axes
+        ]
+        return [scenario.name, axes]
+    rows = scenario.rows.model_dump(mode="json")
+    read = [row_identity(each) for each in plan.datasets if each.name == scenario.rows.dataset]
+    made = [each.fingerprint for each in plan.made if each.name == scenario.rows.dataset]
+    return [scenario.name, rows, read, made]
+
+
+def _groups(plan: Plan, dimension: str) -> Any:
+    axis = plan.axis(dimension.removesuffix(GROUP))
+    return {value.name: value.group for value in axis.values}
+
+
+def touching_changes(
+    found: Iterable[Change], before: MeasureMeaning, after: MeasureMeaning, *, items: bool = True
+) -> list[Change]:
+    """Return those of the changes between two plans that touch a measure. Without `items` no change of which rows
+    there are is among them, where these are known to be the same."""
+    return [each for each in found if _touches(each, before, after, items)]
+
+
+def _touches(change: Change, before: MeasureMeaning, after: MeasureMeaning, items: bool) -> bool:
+    scenarios = before.scenarios | after.scenarios
+    if change.step:
+        scenario = change.name.removesuffix(f".{change.step}")
+        own = (scenario, change.step) in before.steps | after.steps
+        return own and bool(not change.stale or change.stale & before.stale or change.field in ("weights", "name"))
+    if change.part == "patch":
+        return False
+    match change.kind:
+        case "scenario":
+            return change.name in scenarios
+        case "treatment":
+            return change.name.partition(" ")[0] in scenarios
+        case "cells" | "items":
+            return items and change.name in scenarios
+        case "data set":
+            return items and change.name in before.datasets | after.datasets
+        case "measure":
+            turned = "is better when lower" in change.what
+            return change.name in before.measures | after.measures and not turned
+        case "metric":
+            return change.name in before.metrics | after.metrics
+        case "role":
+            return change.name in before.roles | after.roles and change.part == "major"
+        case "axis":
+            return change.name.partition(".")[0] in before.axes | after.axes
+        case "function" | "tree" | "benchmark":
+            return change.part == "major" and (change.kind != "benchmark" or bool(change.stale & before.stale))
+        case "language":
+            return items
+    return False

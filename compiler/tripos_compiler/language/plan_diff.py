@@ -1,0 +1,926 @@
+"""Changes between two plans of a benchmark, and the effect of each to figures that are compared.
+
+A change is `major` where it can change a score, a figure that there was before, or the items behind it; `minor` where
+it adds what no earlier figure takes in; `patch` where it is words about the benchmark.
+
+Changes of the steps of a plan: what differs between two steps, and which stored results count no longer.
+
+Versions of a benchmark: their numbers, which figures may be compared, and the least version after a change.
+
+`major.minor.patch`: figures of two versions with one `major` may be compared. `plans.py` says which part a change
+raises. Below 1.0.0 the `minor` stands for the `major`.
+
+Expressions of a plan as they are written in a spec, for people who read what changed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeVar, assert_never
+
+from pydantic import BaseModel
+
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.language.contexts import allowed_cells
+from tripos_compiler.language.references import outside_changes, row_identity
+from tripos_compiler.plan import (
+    Aggregate,
+    AtElement,
+    Axis,
+    Binary,
+    Branches,
+    Call,
+    Data,
+    Dataset,
+    DeclaredSettings,
+    Each,
+    Expr,
+    Figure,
+    Formula,
+    Get,
+    Grade,
+    Items,
+    Judging,
+    Literal_,
+    Measure,
+    Named,
+    Part,
+    Plan,
+    RecordValue,
+    Ref,
+    Scenario,
+    Settings,
+    Settling,
+    Speaker,
+    Step,
+    Treatment,
+    Unary,
+    canonical,
+)
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+
+BINDING = {
+    "or": 1,
+    "and": 2,
+    "in": 4,
+    "not in": 4,
+    "+": 5,
+    "-": 5,
+    "*": 6,
+    "/": 6,
+    **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 4),
+}
+"""How strongly operators bind; `not` stands between `and` and comparisons."""
+NOT, NEGATION, ALONE = 3, 7, 8
+
+
+def expression_notation(expr: Expr) -> str:
+    """Return an expression as it is written in a spec. A choice stands as a text, which means the same.
+
+    >>> kind = Binary(operator="in", left=Ref(path=("q", "kind")), right=Items(values=(Literal_(value="a"),)))
+    >>> expression_notation(Unary(operator="not", value=Binary(operator="and", left=kind, right=Ref(path=("hard",)))))
+    'not (q.kind in ("a") and hard)'
+    """
+    return _written(expr)[0]
+
+
+def _written(expr: Expr) -> tuple[str, int]:
+    """Return an expression, and how strongly its outermost operator binds."""
+    match expr:
+        case Literal_(value=value):
+            return json.dumps(value, ensure_ascii=False), ALONE
+        case Ref(path=path):
+            return ".".join(path), ALONE
+        case Unary(operator="not", value=value):
+            return f"not {_inside(value, NOT)}", NOT
+        case Unary(value=value):
+            return f"-{_inside(value, NEGATION)}", NEGATION
+        case Binary(operator=operator, left=left, right=right):
+            own = BINDING[operator]
+            return f"{_inside(left, own)} {operator} {_inside(right, own + 1)}", own
+        case Items(values=values):
+            return f"({', '.join(map(expression_notation, values))})", ALONE
+        case RecordValue(fields=fields):
+            return f"({', '.join(f'{name}: {expression_notation(each)}' for name, each in fields.items())})", ALONE
+        case Call(function=function, args=args, named=named):
+            given = [*map(expression_notation, args), *(f"{key}: {expression_notation(v)}" for key, v in named.items())]
+            return f"{function}({', '.join(given)})", ALONE
+        case Get(of=of, field=field):
+            return f"{_inside(of, ALONE)}.{field}", ALONE
+        case Data(dataset=dataset, field=field):
+            return dataset if field is None else f"{dataset}.{field}", ALONE
+        case Branches(tree=tree):
+            return tree, ALONE
+        case Each(loop=loop, value=value):
+            where = "" if loop.where is None else f" where {expression_notation(loop.where)}"
+            return f"[{expression_notation(value)} each {loop.alias} in {expression_notation(loop.of)}{where}]", ALONE
+        case AtElement(of=of):
+            return _written(of)
+    assert_never(expr)
+
+
+def _inside(expr: Expr, least: int) -> str:
+    text, binds = _written(expr)
+    return text if binds >= least else f"({text})"
+
+
+Weight = Literal["major", "minor", "patch"]
+WEIGHTS: tuple[Weight, ...] = ("major", "minor", "patch")
+"""From the weightiest."""
+
+_KINDS = {
+    "prompt": "prompt",
+    "system": "prompt",
+    "chat": "prompt",
+    "continues": "prompt",
+    "shots": "prompt",
+    "plain": "prompt",
+    "options": "prompt",
+    "tools": "prompt",
+    "offered": "prompt",
+    "returns": "prompt",
+    "settings": "settings",
+    "samples": "settings",
+    "repeat": "settings",
+    "limit": "settings",
+    "metrics": "allocation",
+    "weights": "allocation",
+}
+"""The kind of change that a field of a step is; of any other field it is the step's own."""
+_NOUNS = {
+    "ask": "an ask",
+    "converse": "a conversation",
+    "verdict": "a verdict",
+    "grade": "a score",
+    "compare": "a comparison",
+}
+_HIDDEN = frozenset(("step", "name", "fingerprint", "judgement", "needs", "inputs", "condition"))
+_SAID = {
+    "when": "the condition",
+    "earlier": "the condition of an earlier score of its name",
+    "value": "the expression",
+    "args": "what the scorer is given",
+}
+_BRIEF = {
+    "until": "what ends it",
+    "value": "computed in another way",
+    "weights": "weights of the metrics",
+    "when": "its condition",
+    "earlier": "the condition of an earlier one",
+}
+_MEANING = frozenset(("scorer", "metric", "allocation", "grade", "verdict", "compare", "score"))
+"""The kinds of change after which a score means something else, but for the fields `_SAME_MEANING`."""
+_SAME_MEANING = frozenset(("name", "when", "earlier", "of"))
+_NO_REPLY = frozenset(
+    ("name", "samples", "repeat", "then", "unsure_below", "weighted", "weights", "when", "earlier", "of")
+)
+"""Fields that change no reply and no judgement."""
+LONGEST = 40
+"""Characters of a value that is shown."""
+
+GONE, NEW = "is gone", "is new"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One difference between two plans: of what kind of thing, which one, what of it, and the part of the version that
+    it raises. `stale` are the fingerprints whose stored results count no longer. A change of a step has its name in
+    `step`, and the field that differs in `field`, `name` where the step itself is new or gone."""
+
+    part: Weight
+    kind: str
+    name: str
+    what: str
+    stale: frozenset[str] = frozenset()
+    brief: tuple[str, ...] | None = None
+    """The same in few words; empty for what only follows from other changes, `None` where `what` is brief enough."""
+    step: str = ""
+    field: str = ""
+
+    @property
+    def text(self) -> str:
+        """All of it in words.
+
+        >>> Change("minor", "measure", "by_level", "is new").text
+        'measure `by_level`: is new'
+        """
+        return f"{self.kind} `{self.name}`: {self.what}"
+
+    @property
+    def can_change_scores(self) -> bool:
+        """True if figures before and after it may not be compared."""
+        return self.part == "major"
+
+    @property
+    def changes_meaning(self) -> bool:
+        """True if scores before and after it mean different things, so that their difference tells of no model."""
+        return bool(self.step and self.brief) and self.kind in _MEANING and self.field not in _SAME_MEANING
+
+
+def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> Iterator[Change]:
+    """Yield what changed between two versions of a treatment. A step of which no field changed is told with the input
+    that did."""
+    pairs, gone, added = _paired(was.steps, now.steps)
+    for step in gone:
+        yield _change(step, step.step, GONE, ("taken out",), "name", _prints(step))
+    for step in added:
+        yield _change(step, step.step, NEW, ("new",), "name")
+    found = [(old, new, list(field_changes(old, new, before, after))) for old, new in pairs]
+    changed = {new.name for _, new, told in found if told}
+    for old, new, told in found:
+        lost = _prints(old) - _prints(new)
+        yield from (replace(each, stale=lost) for each in told)
+        if lost and not told:
+            inputs = outside_changes(old, new, before, after)
+            moved = any(
+                step.name in new.needs and (step.name in changed or step.fingerprint not in before.fingerprints)
+                for step in now.steps
+            )
+            yield _change(new, new.step, _followed(inputs, moved), inputs, stale=lost)
+
+
+def reply_changes(old: Step, new: Step, before: Plan, after: Plan) -> list[str]:
+    """Return what changes the replies or judgements of a step, in few words: fields of its own, of its scorer and
+    rubric, or else what it takes from data sets, trees, functions and labels. Nothing where only what it builds on
+    changed."""
+    found = [each for each in field_changes(old, new, before, after) if each.field not in _NO_REPLY]
+    return [brief for each in found for brief in each.brief or ()] or outside_changes(old, new, before, after)
+
+
+def field_changes(old: Step, new: Step, before: Plan, after: Plan) -> Iterator[Change]:
+    """Yield the fields of a step that differ, the rubric and the scorer first."""
+    if old.step != new.step:
+        now = f"{_NOUNS.get(new.step, f'a {new.step}')} now"
+        yield _change(new, new.step, f"is a {new.step} now, and was a {old.step}", (now,), "step")
+        return
+    if isinstance(old, Grade) and isinstance(new, Grade):
+        yield from _rubric(old, new, before, after)
+    if isinstance(old, Judging) and isinstance(new, Judging):
+        told = _fields(before.scorer(old.scorer), after.scorer(new.scorer), " of the scorer")
+        if old.scorer != new.scorer:
+            brief = [each for field, _, some in told if field not in ("name", "role", "params") for each in some]
+            yield _change(new, new.step, f"scorer {old.scorer} → {new.scorer}", brief, "scorer")
+        else:
+            for field, what, brief in told:
+                shown = () if field in ("role", "params") else brief
+                yield _change(new, "scorer", f"is graded by `{new.scorer}`, of which {what}", shown, f"scorer.{field}")
+    for field, what, brief in _fields(old, new):
+        if field not in ("scorer", "metrics"):
+            yield _change(new, _KINDS.get(field, new.step), what, brief, field)
+
+
+def _change(
+    step: Step,
+    kind: str,
+    what: str,
+    brief: Iterable[str],
+    field: str = "",
+    stale: frozenset[str] = frozenset(),
+) -> Change:
+    return Change("major", kind, step.name, what, stale, tuple(brief), step.name, field)
+
+
+def _followed(inputs: Sequence[str], moved: bool) -> str:
+    """Return why results of a step count no longer of which no field changed."""
+    if inputs:
+        return f"depends on {', '.join(inputs)}"
+    return "follows what it builds on" if moved else "is computed or named otherwise by another version of Tripos"
+
+
+def _paired(was: Sequence[Step], now: Sequence[Step]) -> tuple[list[tuple[Step, Step]], list[Step], list[Step]]:
+    """Return the steps that are one in both, those gone, and those that are new. Several may have one name, each under
+    a condition of its own: then those that are the same belong together, and of the others those that come first."""
+    pairs, gone, added = [], [], []
+    for name in dict.fromkeys(step.name for step in (*was, *now)):
+        old, new = ([step for step in each if step.name == name] for each in (was, now))
+        for step in list(old):
+            same = next((each for each in new if each.fingerprint == step.fingerprint), None)
+            if same is not None:
+                pairs.append((step, same))
+                old.remove(step)
+                new.remove(same)
+        pairs += zip(old, new, strict=False)
+        gone += old[len(new) :]
+        added += new[len(old) :]
+    return pairs, gone, added
+
+
+def _rubric(old: Grade, new: Grade, before: Plan, after: Plan) -> Iterator[Change]:
+    added = [each for each in new.metrics if each not in old.metrics]
+    gone = [each for each in old.metrics if each not in new.metrics]
+    both = [each for each in old.metrics if each in new.metrics]
+    changed = [each for each in both if _metric(before, each) != _metric(after, each)]
+    if old.metrics != new.metrics:
+        what = ", ".join([*(f"+ {each}" for each in added), *(f"- {each}" for each in gone)]) or "in another order"
+        brief = [f"{_named(some)} {verb}" for some, verb in ((added, "added"), (gone, "left out")) if some]
+        if not changed and [each for each in new.metrics if each in both] != both:
+            brief.append("order of the metrics")
+        yield _change(new, "allocation", f"metrics {what}", brief, "metrics")
+    for name in changed:
+        brief = [f"rubric of {_named(changed)} changed"] if name == changed[0] else []
+        yield _change(new, "metric", f"grades `{name}` by another rubric", brief, "rubric")
+
+
+def _metric(plan: Plan, name: str) -> Any:
+    return plan.metric(name).model_dump(mode="json", exclude={"dimension"})
+
+
+def _named(metrics: Sequence[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in metrics[:3])
+    return f"metric{'s' if len(metrics) > 1 else ''} {shown}" + (f" and {len(metrics) - 3} more" * (len(metrics) > 3))
+
+
+def _fields(old: Part, new: Part, of: str = "") -> list[tuple[str, str, list[str]]]:
+    """Return the fields of a part that differ, each with how: in words, and in few words, where `of` says whose its
+    texts are."""
+    hidden = _HIDDEN if hasattr(new, "step") else frozenset()
+    fields = [field for field in type(new).model_fields if field not in hidden]
+    values = [(field, getattr(old, field), getattr(new, field)) for field in fields]
+    return [(field, *_told(field, was, now, of)) for field, was, now in values if _json_value(was) != _json_value(now)]
+
+
+def _told(field: str, was: Any, now: Any, of: str) -> tuple[str, list[str]]:
+    what = f"{_SAID.get(field, field)} is other than before"
+    match field:
+        case "prompt" | "system":
+            if was and now:
+                changed = sorted(
+                    each for each in {*was, *now} if _json_value(was.get(each)) != _json_value(now.get(each))
+                )
+                what = f"the {field} ({', '.join(changed)}) is other than before"
+            return what, [_texts(f"{field}{of}", was, now)]
+        case "settings":
+            what = _settings(was, now)
+            return what, [f"settings ({what})"]
+        case "returns" | "gives":
+            return what, [_returns(was, now, field)]
+        case "speakers":
+            return what, _speakers(was, now)
+        case "shots" if len(was) == len(now):
+            return what, [
+                each for one, two in zip(was, now, strict=True) for each in _within(one, two, " of the shots")
+            ]
+        case "args":
+            other = [
+                f"what it is given as `{name}`" for name in now if _json_value(now[name]) != _json_value(was.get(name))
+            ]
+            return what, other or [f"what it is given: no `{name}`" for name in was if name not in now]
+        case "role" | "opens":
+            brief = f"{'who opens' if field == 'opens' else field} ({was} → {now})"
+            return f"{field} {was} → {now}", [brief]
+    if isinstance(was, int | float | str) and isinstance(now, int | float | str):
+        what = f"{field} {_shown(was)} → {_shown(now)}"
+        return what, [what]
+    return what, [_BRIEF.get(field, field)]
+
+
+def _speakers(before: tuple[Speaker, ...], after: tuple[Speaker, ...]) -> list[str]:
+    was = {speaker.role: speaker for speaker in before}
+    found = [] if was.keys() == {speaker.role for speaker in after} else ["who talks"]
+    for now in after:
+        if now.role in was:
+            found += _within(was[now.role], now, f" of {now.role}")
+    return found or ["the order of who talks"]
+
+
+def _within(before: Part, after: Part, of: str) -> list[str]:
+    """Return the fields of one part of a step that differ, each with whose it is."""
+    found = [each for _, _, brief in _fields(before, after, of) for each in brief]
+    return [each if each.endswith(of) else f"{each}{of}" for each in found]
+
+
+def _texts(title: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+    if before is None or after is None:
+        return f"{title} {'added' if before is None else 'taken out'}"
+    languages = [each for each in after if _json_value(before.get(each)) != _json_value(after[each])]
+    if not languages:
+        return f"{title} (no {', '.join(each for each in before if each not in after)})"
+    return title if len(languages) == len(after) else f"{title} ({', '.join(languages)})"
+
+
+def _settings(before: DeclaredSettings, after: DeclaredSettings) -> str:
+    names = [name for name in Settings.model_fields if before.given.get(name) != after.given.get(name)]
+    return ", ".join(f"{name} {_setting_change(before, after, name)}" for name in names)
+
+
+def _setting_change(before: DeclaredSettings, after: DeclaredSettings, name: str) -> str:
+    """Return how a setting changed: the lines that are gone, and those that came in their place."""
+    was, now = _setting_lines(before, name), _setting_lines(after, name)
+    gone, came = ([each for each in one if each not in other] for one, other in ((was, now), (now, was)))
+    return f"{', '.join(gone) or 'unset'} → {', '.join(came) or 'unset'}" if gone or came else "in another order"
+
+
+def _setting_lines(settings: DeclaredSettings, name: str) -> list[str]:
+    """Return the values of a setting, each with the language and the condition that it has."""
+    told = []
+    for each in (each for each in settings.cases if each.name == name):
+        words = [f"in {each.language}"] if each.language is not None else []
+        words += [f"when {expression_notation(each.when)}"] if each.when is not None else []
+        value = each.value[0] if name == "stop" else each.settings.given.get(name)
+        told.append(" ".join((_shown(value), *words)))
+    plain = settings.otherwise.given.get(name)
+    return told if plain is None else [*told, _shown(plain)]
+
+
+def _returns(before: Any, after: Any, title: str) -> str:
+    if before is None or after is None or before.kind != "record" or after.kind != "record":
+        return title
+    was, now = before.fields, after.fields
+    told = [f"+ {name}" for name in now if name not in was] + [f"- {name}" for name in was if name not in now]
+    told += [name for name in now if name in was and _json_value(was[name]) != _json_value(now[name])]
+    return f"{title} ({', '.join(told)})" if told else title
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "unset"
+    text = value if isinstance(value, str) else canonical(value).decode(errors="replace")
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def _json_value(value: Any) -> Any:
+    """Anything of a plan as JSON values."""
+    match value:
+        case BaseModel():
+            return value.model_dump(mode="json")
+        case Mapping():
+            return {name: _json_value(each) for name, each in value.items()}
+        case list() | tuple():
+            return [_json_value(each) for each in value]
+    return value
+
+
+def _prints(step: Step) -> frozenset[str]:
+    return frozenset((step.fingerprint, *([step.judgement] if isinstance(step, Judging) else [])))
+
+
+def settling_changes(before: Plan, after: Plan) -> Iterator[Change]:
+    """Yield what runs go on for until it is settled, and did not, or the other way round."""
+    was, now = map(_settling, (before, after))
+    for part, name in sorted(was.keys() & now.keys()):
+        if was[part, name] != now[part, name]:
+            yield Change("patch", part, name, "ends runs otherwise")
+
+
+def _settling(plan: Plan) -> dict[tuple[str, str], Settling | None]:
+    found = {("measure", each.name): each.until for each in plan.measures}
+    found |= {("expect", each.shown): each.until for each in plan.expectations}
+    return found | {("benchmark", plan.benchmark.name): plan.benchmark.until}
+
+
+N = TypeVar("N", bound=Named)
+
+
+def find_changes(before: Plan, after: Plan) -> list[Change]:
+    """Return what changed between two plans, the weightiest first; empty where nothing but the version did."""
+    found = _merged(
+        [
+            *_benchmark(before, after),
+            *_titles(before, after),
+            *_roles(before, after),
+            *_scenarios(before, after),
+            *_items(before, after),
+            *_metrics(before, after),
+            *_measures(before, after),
+            *_outside(before, after),
+            *_axes(before, after),
+            *_rest(before, after),
+        ]
+    )
+    lost = before.fingerprints - after.fingerprints - frozenset().union(*(each.stale for each in found))
+    if lost:  # whatever it was, it is no matter of words
+        found.append(Change("major", "benchmark", after.benchmark.name, "asks or scores otherwise", frozenset(lost)))
+    if not found and _without_version(before) != _without_version(after):
+        words = Change("patch", "benchmark", after.benchmark.name, "is described in other words")
+        found += list(_declared(before, after)) or [words]
+    return sorted(found, key=lambda change: WEIGHTS.index(change.part))
+
+
+def _merged(found: Iterable[Change]) -> list[Change]:
+    """Return changes that several treatments have in common, told once."""
+    told: dict[tuple[str, str, str, str], Change] = {}
+    for each in found:
+        key = (each.part, each.kind, each.name, each.what)
+        told[key] = replace(each, stale=each.stale | told[key].stale) if key in told else each
+    return list(told.values())
+
+
+def _benchmark(before: Plan, after: Plan) -> Iterator[Change]:
+    old, new = before.benchmark, after.benchmark
+    if old.name != new.name:
+        yield Change("major", "benchmark", new.name, f"was called `{old.name}`")
+    for field in ("title", "license", "cites"):
+        if getattr(old, field) != getattr(new, field):
+            yield Change("patch", "text", field, "is other than before")
+    if old.headline != new.headline:
+        yield _headline(old.headline, new.headline)
+    yield from _extended(before, after)
+    gone = [each for each in old.languages if each not in new.languages]
+    added = [each for each in new.languages if each not in old.languages]
+    yield from (Change("major", "language", each, "is gone") for each in gone)
+    yield from (Change("minor", "language", each, "is new") for each in added)
+
+
+def _titles(before: Plan, after: Plan) -> Iterator[Change]:
+    """Yield the titles that have other texts, of what is in both."""
+    for (kind, old), new in zip(_titled(before).items(), _titled(after).values(), strict=True):
+        for name in sorted(old & new):
+            if before.titles.get(kind, {}).get(name) != after.titles.get(kind, {}).get(name):
+                what = "title" if kind == "benchmark" else f"title of {name}"
+                yield Change("patch", "text", what, "is other than before")
+
+
+def _titled(plan: Plan) -> dict[str, set[str]]:
+    """Return the names of what may have a title, by kind."""
+    return {
+        "arm": {arm.name for arm in plan.arms},
+        "axis": {axis.name for axis in plan.axes},
+        "benchmark": {plan.benchmark.name},
+        "dimension": {metric.dimension for metric in plan.metrics},
+        "measure": {measure.name for measure in plan.measures},
+        "scenario": {scenario.name for scenario in plan.scenarios},
+    }
+
+
+def _headline(old: tuple[str, ...], new: tuple[str, ...]) -> Change:
+    """Return what stands for the benchmark: to say so first takes nothing back, to say otherwise makes it another
+    figure."""
+    told = ", ".join(new)
+    if not old:
+        return Change("minor", "headline", told, "is named first")
+    if set(old) == set(new):
+        return Change("patch", "headline", told, "stands in another order")
+    return Change("major", "headline", told or "none", f"stands for the benchmark, and {', '.join(old)} did")
+
+
+def _extended(before: Plan, after: Plan) -> Iterator[Change]:
+    """Yield the releases that are extended. What follows from another of them is told of its scenarios and their
+    steps."""
+    for gone in _gone(before.extends, after.extends):
+        yield Change("patch", "extends", gone.name, "is no longer extended")
+    for new in _new(before.extends, after.extends):
+        yield Change("patch", "extends", new.name, f"is extended, as {new.version}")
+    for old, now in _both(before.extends, after.extends):
+        if old.digest != now.digest:
+            yield Change("patch", "extends", now.name, f"was {old.version} and is {now.version}")
+
+
+def _roles(before: Plan, after: Plan) -> Iterator[Change]:
+    for old, new in _both(before.roles, after.roles):
+        if old.kind != new.kind:
+            yield Change("major", "role", new.name, f"is {new.kind} and was {old.kind}")
+        if old.default != new.default:
+            filled = "has no default" if new.default is None else f"defaults to `{new.default}`"
+            yield Change("minor", "role", new.name, filled)
+        if old.with_people != new.with_people:
+            told = "counts people with its models" if new.with_people else "shows people apart from its models"
+            yield Change("major", "role", new.name, told)
+
+
+def _scenarios(before: Plan, after: Plan) -> Iterator[Change]:
+    for scenario in _gone(before.scenarios, after.scenarios):
+        yield Change("major", "scenario", scenario.name, "is gone", frozenset(scenario.fingerprints))
+    for scenario in _new(before.scenarios, after.scenarios):
+        into = next((measure.name for measure in before.measures if _takes_in(measure, before, scenario)), None)
+        if into is None:
+            yield Change("minor", "scenario", scenario.name, "is new, and in no earlier measure")
+        else:
+            yield Change("major", "scenario", scenario.name, f"is new, and counts in measure `{into}`")
+    for old, new in _both(before.scenarios, after.scenarios):
+        yield from _scenario(old, new, before, after)
+
+
+def _scenario(old: Scenario, new: Scenario, before: Plan, after: Plan) -> Iterator[Change]:
+    if old.title != new.title:
+        yield Change("patch", "text", f"title of {new.name}", "is other than before")
+    if set(old.axes) != set(new.axes) or old.cells != new.cells:
+        yield Change("major", "cells", new.name, f"are {new.cells:,}, and were {old.cells:,}")
+    elif _other_cells(old, before, after):
+        yield Change("major", "cells", new.name, "are others than before")
+    if old.rows != new.rows:
+        yield Change("major", "items", new.name, "are taken from other rows")
+    elif old.row_count != new.row_count:
+        yield Change("major", "items", new.name, f"are {new.row_count:,}, and were {old.row_count:,}")
+    was = {_arms(each.arms): each for each in old.treatments}
+    now = {_arms(each.arms): each for each in new.treatments}
+    for arms in was.keys() - now.keys():
+        lost = {step.fingerprint for step in was[arms].steps} - new.fingerprints
+        yield Change("major", "treatment", f"{new.name} {arms}".strip(), "is gone", frozenset(lost))
+    for arms in now.keys() - was.keys():
+        yield Change("major", "treatment", f"{new.name} {arms}".strip(), "is new, and counts in its measures")
+    for arms in sorted(now.keys() & was.keys()):
+        for each in step_changes(was[arms], now[arms], before, after):
+            part: Weight = "minor" if each.what == NEW and not _counts(each, new, before) else "major"
+            yield replace(each, part=part, name=f"{new.name}.{each.step}", stale=each.stale - new.fingerprints)
+
+
+def _other_cells(old: Scenario, before: Plan, after: Plan) -> bool:
+    """Return true if guards that were changed leave other cells, however many they are. They are listed only where they
+    may be others."""
+    was, now = ([axis for axis in plan.axes if axis.name in old.axes] for plan in (before, after))
+    if all(_allowed(each) == _allowed(other) for each, other in _both(was, now)):
+        return False
+    left, leaves = ({frozenset(each.items()) for each in allowed_cells(axes)} for axes in (was, now))
+    return left != leaves
+
+
+def _allowed(axis: Axis) -> dict[str, Any]:
+    return {value.name: value.guard for value in axis.values}
+
+
+def _counts(change: Change, scenario: Scenario, before: Plan) -> bool:
+    """Return true if a step that is new may count in a figure that there was before. What is asked may; a value that is
+    taken of what is asked does where an earlier measure names it, or the scorer that it comes from."""
+    if change.kind not in ("score", "column", "grade", "verdict", "compare"):
+        return True
+    step = next(each for each in scenario.steps if each.name == change.step)
+    names = {step.name, getattr(step, "scorer", None), *getattr(step, "metrics", ())}
+    return any(
+        names & set(part.values)
+        for measure in before.measures
+        if measure.scenario in (None, scenario.name)
+        for part in _aggregates(measure.figure, before, ())
+        if part.scenario in (None, scenario.name)
+    )
+
+
+def _items(before: Plan, after: Plan) -> Iterator[Change]:
+    for old, new in _both(before.datasets, after.datasets):
+        if _content(old) != _content(new):
+            was, now = (sum(file.rows for file in each.files) for each in (old, new))
+            what = f"has {now:,} rows, and had {was:,}" if was != now else "has other rows, or reads them differently"
+            brief = f"{was:,} → {now:,} rows" if was != now else f"other content ({now:,} rows)"
+            if [(f.sha256, f.media) for f in old.every_file] == [(f.sha256, f.media) for f in new.every_file]:
+                brief = "read in another way"
+            yield Change("major", "data set", new.name, what, brief=(brief,))
+        elif old.key != new.key:
+            yield Change("major", "data set", new.name, "has another key: other rows belong together")
+    for made_before, made in _both(before.made, after.made):
+        if made_before.fingerprint != made.fingerprint or made_before.rows != made.rows:
+            lost = frozenset(made_before.fingerprints - made.fingerprints)
+            yield Change("major", "data set", made.name, "is made another way", lost)
+    for old_tree, tree in _both(before.trees, after.trees):
+        if old_tree.sha256 != tree.sha256:
+            yield Change("major", "tree", tree.name, "has other branches")
+
+
+def _metrics(before: Plan, after: Plan) -> Iterator[Change]:
+    for old, new in _both(before.metrics, after.metrics):
+        if old.dimension != new.dimension:
+            yield Change("major", "metric", new.name, f"counts in `{new.dimension}`, and did in `{old.dimension}`")
+        elif (old.low, old.high, old.asks, old.levels) != (new.low, new.high, new.asks, new.levels):
+            yield Change("major", "metric", new.name, "has another rubric", brief=())  # its grades say so in few words
+        elif old.outside != new.outside:
+            yield Change("major", "metric", new.name, f"takes scores outside of its scale by `{new.outside}`")
+        elif old.title != new.title:
+            yield Change("major", "metric", new.name, "is called otherwise in the rubric")
+
+
+_APART = ("lower_is_better", "higher_is_better", "until", "random")
+"""Fields of a measure that change no figure."""
+
+
+def _measures(before: Plan, after: Plan) -> Iterator[Change]:
+    yield from _gone_or_new("measure", before.measures, after.measures)
+    for old, new in _both(before.measures, after.measures):
+        if old.lower_is_better != new.lower_is_better:
+            headlines = (*before.benchmark.headline, *after.benchmark.headline)
+            turned = "is better when lower" if new.lower_is_better else "is better when lower no longer"
+            yield Change("major" if new.name in headlines else "minor", "measure", new.name, turned)
+        if old.random != new.random:
+            what = "has an interval that speaks of other judges or prompts than before"
+            yield Change("minor", "measure", new.name, what)
+        if any(getattr(old, name) != getattr(new, name) for name in ("figure", "by", "missing", "corrected")):
+            yield Change("major", "measure", new.name, "is computed another way")
+        elif old.model_copy(update={name: getattr(new, name) for name in _APART}) != new:
+            yield Change("major", "measure", new.name, "is taken over other scores")
+
+
+def _outside(before: Plan, after: Plan) -> Iterator[Change]:
+    """Yield what no score depends on: gates, samples, training data."""
+    yield from _gone_or_new("subset", before.subsets, after.subsets)
+    for old, new in _both(before.subsets, after.subsets):
+        if old.model_copy(update={"withheld": new.withheld}) != new:
+            yield Change("major", "subset", new.name, "is drawn another way")
+        elif old.withheld != new.withheld:
+            what = "is withheld now" if new.withheld else "is withheld no longer"
+            yield Change("minor", "subset", new.name, what)
+    yield from settling_changes(before, after)
+    gates = [{each.shown for each in plan.expectations} for plan in (before, after)]
+    yield from (Change("minor", "expect", each, "is gone") for each in sorted(gates[0] - gates[1]))
+    yield from (Change("minor", "expect", each, "is new") for each in sorted(gates[1] - gates[0]))
+    least = [{each.shown: each.least_coverage for each in plan.expectations} for plan in (before, after)]
+    for name in sorted(gates[0] & gates[1]):
+        if least[0][name] != least[1][name]:
+            yield Change("minor", "expect", name, "asks for another coverage")
+    yield from _gone_or_new("export", before.exports, after.exports, gone="minor")
+    for was, now in _both(before.exports, after.exports):
+        if was != now:
+            yield Change("minor", "export", now.name, "is other than before")
+
+
+def _axes(before: Plan, after: Plan) -> Iterator[Change]:
+    for old, new in _both(before.axes, after.axes):
+        was, now = ({value.name: value for value in axis.values} for axis in (old, new))
+        for name in was.keys() & now.keys():
+            if was[name].group != now[name].group:
+                yield Change("major", "axis", f"{new.name}.{name}", "is in another group")
+            elif was[name].labels != now[name].labels:
+                yield Change("patch", "text", f"label of {new.name}.{name}", "is other than before")
+    for old_arm, arm in _both(before.arms, after.arms):
+        labels = {value.name: value.labels for value in old_arm.values}
+        for value in arm.values:
+            if labels.get(value.name, value.labels) != value.labels:
+                yield Change("patch", "text", f"label of {arm.name}.{value.name}", "is other than before")
+
+
+def _rest(before: Plan, after: Plan) -> Iterator[Change]:
+    for old, new in _both(before.plugins, after.plugins):
+        if (old.version, old.function) != (new.version, new.function):
+            yield Change("major", "function", new.name, "has another text or version")
+
+
+def _declared(before: Plan, after: Plan) -> Iterator[Change]:
+    """Yield what is declared and nothing uses."""
+    for noun, field in _DECLARED.items():
+        old, new = getattr(before, field), getattr(after, field)
+        yield from _gone_or_new(noun, old, new, gone="minor")
+
+
+_DECLARED = {
+    "role": "roles",
+    "axis": "axes",
+    "arm": "arms",
+    "tree": "trees",
+    "function": "plugins",
+    "metric": "metrics",
+    "data set": "datasets",
+    "scorer": "scorers",
+}
+"""By the noun for one, the fields of a plan with what may be declared for others to use."""
+
+
+def _takes_in(measure: Measure, plan: Plan, scenario: Scenario) -> bool:
+    """Return true if a measure of an earlier plan takes scores of a scenario that is new: it names no scenario, and a
+    score, scorer or column that the scenario has."""
+    if measure.scenario is not None:
+        return False
+    names = {name for step in scenario.steps for name in (step.name, getattr(step, "scorer", None))}
+    return any(part.scenario is None and names & set(part.values) for part in _aggregates(measure.figure, plan, ()))
+
+
+def _aggregates(figure: Figure, plan: Plan, seen: tuple[str, ...]) -> Iterator[Aggregate]:
+    """Yield the aggregates that a figure is made of, those of other measures that it uses among them."""
+    match figure:
+        case Aggregate():
+            yield figure
+            if figure.of is not None:
+                yield from _aggregates(figure.of, plan, seen)
+        case Formula():
+            for value in figure.values:
+                yield from _aggregates(value, plan, seen)
+        case _:
+            name = getattr(figure, "measure", None)
+            for each in plan.measures:
+                if each.name == name and each.name not in seen and each.scenario is None:
+                    yield from _aggregates(each.figure, plan, (*seen, each.name))
+
+
+def renamed_from(scenario: Scenario, before: Plan, after: Plan) -> str | None:
+    """Return the scenario of an earlier plan that this one, which that plan has not, is by its steps; `None` where
+    there is none, or more than one."""
+    shape = _shape(scenario, after)
+    same = [each for each in _gone(before.scenarios, after.scenarios) if _shape(each, before) == shape]
+    return same[0].name if len(same) == 1 else None
+
+
+def _shape(scenario: Scenario, plan: Plan) -> Any:
+    """Return what a scenario does, whatever its name."""
+
+    def written(step: Step) -> Any:
+        return step.model_dump(mode="json", exclude={"fingerprint", "judgement"})
+
+    judged = {step.scorer for step in scenario.steps if isinstance(step, Judging)}
+    scorers = {name: plan.scorer(name).model_dump(mode="json") for name in judged}
+    return [[[one.arms, [written(step) for step in one.steps]] for one in scenario.treatments], scorers]
+
+
+def _content(dataset: Dataset) -> object:
+    return row_identity(dataset), [(file.captures, file.repeats, file.media) for file in dataset.every_file]
+
+
+def _arms(arms: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in sorted(arms.items()))
+
+
+def _gone(before: Iterable[N], after: Iterable[N]) -> list[N]:
+    names = {each.name for each in after}
+    return [each for each in before if each.name not in names]
+
+
+def _new(before: Iterable[N], after: Iterable[N]) -> list[N]:
+    return _gone(after, before)
+
+
+def _gone_or_new(noun: str, before: Iterable[N], after: Iterable[N], gone: Weight = "major") -> Iterator[Change]:
+    yield from (Change(gone, noun, each.name, "is gone") for each in _gone(before, after))
+    yield from (Change("minor", noun, each.name, "is new") for each in _new(before, after))
+
+
+def _both(before: Iterable[N], after: Iterable[N]) -> list[tuple[N, N]]:
+    now = {each.name: each for each in after}
+    return [(each, now[each.name]) for each in before if each.name in now]
+
+
+def _without_version(plan: Plan) -> Any:
+    """Return a plan without its version, and without the order in which its parts are declared."""
+    benchmark: Part = plan.benchmark.model_copy(update={"version": ""})
+    return _unordered(plan.model_copy(update={"benchmark": benchmark}).model_dump(mode="json"))
+
+
+def _unordered(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: _unordered(each) for name, each in value.items()}
+        case list():
+            return sorted(map(_unordered, value), key=canonical)
+    return value
+
+
+_PIECE = re.compile(r"(\D*)(\d*)")
+
+
+def are_comparable(one: str, other: str) -> bool:
+    """Return true if figures of two versions may be compared.
+
+    >>> are_comparable("1.2.0", "1.9.1"), are_comparable("0.2.0", "0.3.0")
+    (True, False)
+    """
+    first, second = version_numbers(one), version_numbers(other)
+    return first[: 2 if first[0] == 0 else 1] == second[: 2 if second[0] == 0 else 1]
+
+
+def version_numbers(version: str) -> tuple[int, int, int]:
+    """Return the three numbers of a version.
+
+    >>> version_numbers("1.2.3-rc1")
+    (1, 2, 3)
+    """
+    major, minor, patch = (int(part) for part in re.split(r"[-+]", version)[0].split("."))
+    return major, minor, patch
+
+
+def version_order(version: str) -> tuple[tuple[int, int, int], bool, list[tuple[str, int]]]:
+    """Versions in order: `2.0.0-rc9` comes before `2.0.0-rc10`, and both before `2.0.0`.
+
+    >>> version_order("2.0.0-rc9") < version_order("2.0.0-rc10") < version_order("2.0.0") < version_order("2.0.1-rc1")
+    True
+    """
+    early = version.partition("+")[0].partition("-")[2]
+    return version_numbers(version), not early, [(text, int(number or 0)) for text, number in _PIECE.findall(early)]
+
+
+def check_version(before: Plan, after: Plan, span: Span, diagnostics: Diagnostics) -> None:
+    """Report, at the place of the version, one that understates what changed since `before`, or is below it."""
+    found = find_changes(before, after)
+    if before.benchmark.name != after.benchmark.name:
+        return
+    if not found:
+        if version_numbers(after.benchmark.version) < version_numbers(before.benchmark.version):
+            message = f"version {after.benchmark.version} is below {before.benchmark.version}, which it is held against"
+            diagnostics.error(
+                "E0902", message, span, help="versions go up: nothing else changed, so leave it as it was"
+            )
+        return
+    wanted = least_version(before.benchmark.version, found[0].part)
+    if version_numbers(after.benchmark.version) >= version_numbers(wanted):
+        return
+    version = after.benchmark.version
+    message = f"version {version} understates what changed since {before.benchmark.version}: {found[0].text}"
+    notes = [change.text for change in found[1:6]]
+    diagnostics.error("E0901", message, span, help=f"call it {wanted} or higher", notes=notes)
+
+
+def least_version(version: str, part: Weight) -> str:
+    """Return the least version that follows `version` honestly after a change of that part.
+
+    >>> least_version("1.2.3", "minor"), least_version("0.2.3", "major")
+    ('1.3.0', '0.3.0')
+    """
+    return ".".join(map(str, _raised(version_numbers(version), part)))
+
+
+def _raised(version: tuple[int, int, int], part: Weight) -> tuple[int, int, int]:
+    """Return the least version that raises that part.
+
+    >>> _raised((1, 2, 3), "minor"), _raised((0, 2, 3), "major")
+    ((1, 3, 0), (0, 3, 0))
+    """
+    major, minor, patch = version
+    if part == "patch" or (part == "minor" and major == 0):
+        return major, minor, patch + 1
+    return (major, minor + 1, 0) if part == "minor" or major == 0 else (major + 1, 0, 0)

@@ -1,0 +1,467 @@
+"""Functions of texts, and the words and terms that texts are compared and looked up by.
+
+Functions that lay a value out for a prompt, and the letters and scripts that options are written in.
+"""
+
+from __future__ import annotations
+
+import json as jsonlib
+import re
+from collections.abc import Collection, Mapping, Set as AbstractSet
+from functools import cache
+from itertools import count, islice, product
+from typing import Any
+
+from tripos_compiler.library.functions.regular_expressions import Found, NotLinearError, finder, searcher
+from tripos_compiler.library.signature import Undefined, Wrong
+from tripos_compiler.library.types import ordered, sorted_items
+from tripos_compiler.replies.choices import letters_at
+from tripos_compiler.replies.text import comparable
+
+UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
+"""The scripts that put no space between words."""
+WORD = rf"[[\p{{L}}\p{{N}}\p{{M}}]--[{UNSPACED}]]+"
+INSIDE = r"(?:['’_-]|(?<=\p{Nd})[.,](?=\p{Nd}))"
+"""What may join two runs of letters and digits: `don't`, `well-known`, `3.14`."""
+PATTERN = rf"(?V1)[{UNSPACED}]\p{{M}}*|{WORD}(?:{INSIDE}{WORD})*"
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, as `comparable` writes them. In a script that puts no space between words, each
+    character is one.
+
+    >>> words_of("It’s 3.5 well-known words: 两个字。")
+    ["It's", '3.5', 'well-known', 'words', '两', '个', '字']
+    """
+    found: list[str] = _word_pattern().findall(comparable(text))
+    return found
+
+
+def separated(text: str) -> str:
+    """Return a text with spaces around each character of a script that puts none between words.
+
+    >>> separated("BLEUは良い").split()
+    ['BLEU', 'は', '良', 'い']
+    """
+    return text if text.isascii() else _unspaced_pattern().sub(r" \g<0> ", text)
+
+
+def is_unspaced(text: str) -> bool:
+    """Return true if a text has characters of a script that puts no space between words.
+
+    >>> is_unspaced("두 단어"), is_unspaced("สองคำ")
+    (False, True)
+    """
+    return not text.isascii() and _unspaced_pattern().search(text) is not None
+
+
+def tokens_of(text: str) -> list[str]:
+    """Return the words of a text, all in the same case.
+
+    >>> tokens_of("Ein GROSSER Fuß")
+    ['ein', 'grosser', 'fuss']
+    """
+    return [word.casefold() for word in words_of(text)]
+
+
+@cache
+def _word_pattern() -> Any:
+    import regex
+
+    return regex.compile(PATTERN)
+
+
+@cache
+def _unspaced_pattern() -> Any:
+    import regex
+
+    return regex.compile(rf"(?V1)[{UNSPACED}]\p{{M}}*")
+
+
+VERSION = "2"
+"""Changes with what terms are, so that an index that was kept is not taken for one of other terms."""
+
+
+def terms_of(text: str) -> list[str]:
+    """Return the terms of a text for BM25, as often as they occur.
+
+    >>> terms_of("The cat sat")
+    ['the', 'cat', 'sat']
+    >>> terms_of("一次函数 y=kx")
+    ['一', '次', '函', '数', 'y', 'kx', '一次', '次函', '函数']
+    """
+    pairs = [run[i : i + 2] for run in _runs().findall(comparable(text)) for i in range(len(run) - 1)]
+    return tokens_of(text) + pairs
+
+
+@cache
+def _runs() -> Any:
+    import regex
+
+    return regex.compile(rf"(?V1)[{UNSPACED}]{{2,}}")
+
+
+def caseless(text: str) -> str:
+    """Return the form in which texts are compared: without differences of writing that mean nothing, and of case.
+
+    >>> caseless("It’s Ａ GROSSER Fuß")
+    "it's a grosser fuss"
+    """
+    return comparable(text).casefold()
+
+
+def exact(a: str, b: str) -> bool:
+    """Return true if two texts are equal, ignoring case and the space around and between words.
+
+    [Differences of writing](functions.md#differences-of-writing) do not count.
+
+    >>> exact(" The  Answer", "the answer"), exact("It’s １０", "it's 10")
+    (True, True)
+    """
+    return caseless(a).split() == caseless(b).split()
+
+
+def contains(text: str, part: str) -> bool:
+    """Return true if a text contains another, ignoring case.
+
+    [Differences of writing](functions.md#differences-of-writing) do not count.
+
+    >>> contains("Teach DONE.", "teach done")
+    True
+    """
+    return caseless(part) in caseless(text)
+
+
+def starts_with(text: str, part: str) -> bool:
+    """Return true if a text begins with another, ignoring case.
+
+    [Differences of writing](functions.md#differences-of-writing) do not count.
+
+    >>> starts_with("Yes, it is.", "yes")
+    True
+    """
+    return caseless(text).startswith(caseless(part))
+
+
+def ends_with(text: str, part: str) -> bool:
+    """Return true if a text ends with another, ignoring case.
+
+    [Differences of writing](functions.md#differences-of-writing) do not count.
+
+    >>> ends_with("So it is TRUE", "true")
+    True
+    """
+    return caseless(text).endswith(caseless(part))
+
+
+def matches(text: str, pattern: str) -> bool:
+    """Return true if a regular expression matches a part of a text.
+
+    The syntax is that of Python's `re`. The search takes linear time, so an expression must not look ahead or behind,
+    refer back to a group, or be possessive or atomic (E0316). `^` and `$` match at the ends of the text, and after
+    `(?m)` at the ends of its lines; `(?i)` ignores case.
+
+    >>> matches("step 12", "step [0-9]+")
+    True
+    """
+    try:
+        return searcher(pattern)(text)
+    except (re.error, OverflowError, RecursionError, NotLinearError) as error:
+        raise Undefined("the pattern is not a regular expression") from error
+
+
+def is_no_pattern(given: Mapping[str, object]) -> str | Wrong | None:
+    """Return the error of a literal pattern.
+
+    >>> is_no_pattern({"pattern": "(a"})
+    'this pattern is not a regular expression: missing ), unterminated subpattern'
+    """
+    pattern = given.get("pattern")
+    if not isinstance(pattern, str):
+        return None
+    try:
+        searcher(pattern)
+    except re.error as error:
+        return f"this pattern is not a regular expression: {error.msg}"
+    except (OverflowError, RecursionError) as error:
+        return f"this pattern is not a regular expression: {error}"
+    except NotLinearError as error:
+        return Wrong("E0316", f"this pattern cannot be searched for in linear time: it {error}", error.mend)
+    return None
+
+
+def regex(text: str, pattern: str, which: int = 0) -> str | None:
+    """Return the text that a regular expression finds; missing where it finds none.
+
+    Of an expression with groups it is the first group that holds something. `which` counts the places from 0, negative
+    numbers from the end: -1 is the last. No empty text is found. The syntax is that of `matches`.
+
+    >>> regex("So 3 + 4 is 7.", "[0-9]+"), regex("So 3 + 4 is 7.", "[0-9]+", -1), regex("#### 12", "#### ([0-9]+)")
+    ('3', '7', '12')
+    """
+    found = regex_all(text, pattern)
+    return found[which] if -len(found) <= which < len(found) else None
+
+
+def regex_all(text: str, pattern: str) -> list[str]:
+    """Return all texts that a regular expression finds, from left to right, each as `regex` gives it.
+
+    >>> regex_all("x = 3, y = -4", "= (-?[0-9]+)")
+    ['3', '-4']
+    """
+    held = (_held(text, found) for found in _places(text, pattern))
+    return [each for each in held if each]
+
+
+def regex_replace(text: str, pattern: str, new: str) -> str:
+    """Return the text with all that a regular expression finds replaced by `new`.
+
+    In `new`, `\\1` to `\\9` are the groups of the expression. No empty text is found. The syntax is that of `matches`.
+
+    >>> regex_replace("1,200 and 30,000", "([0-9]),([0-9])", r"\\1\\2"), regex_replace("a  b", " +", " ")
+    ('1200 and 30000', 'a b')
+    """
+    pieces: list[str] = []
+    at = 0
+    for found in _places(text, pattern):
+        pieces += [text[at : found.start], _filled(new, found)]
+        at = found.end
+    return "".join([*pieces, text[at:]])
+
+
+def _places(text: str, pattern: str) -> list[Found]:
+    try:
+        return finder(pattern)(text)
+    except (re.error, OverflowError, RecursionError, NotLinearError) as error:
+        raise Undefined("the pattern is not a regular expression") from error
+
+
+def _held(text: str, found: Found) -> str | None:
+    return next(filter(None, found.groups), None) if found.groups else text[found.start : found.end]
+
+
+def _filled(new: str, found: Found) -> str:
+    def group(number: re.Match[str]) -> str:
+        place = int(number[1]) - 1
+        if place >= len(found.groups):
+            raise Undefined("the expression has fewer groups than are put in")
+        return found.groups[place] or ""
+
+    return _GROUP_NUMBER.sub(group, new)
+
+
+def lacks_group(given: Mapping[str, object]) -> str | Wrong | None:
+    """Return the error of a literal pattern, or of a literal text with more groups than it has.
+
+    >>> lacks_group({"pattern": "(a)b", "new": r"\\2"})
+    'the pattern has 1 group, and the text takes group 2'
+    """
+    wrong = is_no_pattern(given)
+    pattern, new = given.get("pattern"), given.get("new")
+    if wrong is not None or not isinstance(pattern, str) or not isinstance(new, str):
+        return wrong
+    groups = re.compile(pattern).groups
+    asked = max((int(number) for number in _GROUP_NUMBER.findall(new)), default=0)
+    has = "1 group" if groups == 1 else f"{groups} groups"
+    return f"the pattern has {has}, and the text takes group {asked}" if asked > groups else None
+
+
+_GROUP_NUMBER = re.compile(r"\\([1-9])")
+
+
+def words(text: str) -> int:
+    """Return the number of words of a text.
+
+    `it's`, `it’s`, `well-known` and `3.14` are one each. In scripts that put no space between words, such as Chinese,
+    Japanese and Thai, each character counts as one.
+
+    >>> words("two words"), words("两个字")
+    (2, 3)
+    """
+    return len(words_of(text))
+
+
+def byte_count(text: str) -> int:
+    """Return the number of bytes of a text in UTF-8.
+
+    >>> byte_count("word"), byte_count("字")
+    (4, 3)
+    """
+    return len(text.encode("utf-8", "replace"))
+
+
+def lower(text: str) -> str:
+    """Return the text in lower case.
+
+    >>> lower("ABC")
+    'abc'
+    """
+    return text.lower()
+
+
+def upper(text: str) -> str:
+    """Return the text in upper case.
+
+    >>> upper("abc")
+    'ABC'
+    """
+    return text.upper()
+
+
+def trim(text: str) -> str:
+    """Return the text without the space around it.
+
+    >>> trim("  a ")
+    'a'
+    """
+    return text.strip()
+
+
+def replace(text: str, old: str, new: str) -> str:
+    """Return the text with every `old` replaced by `new`.
+
+    >>> replace("1.000.000", ".", "")
+    '1000000'
+    """
+    if not old:
+        raise Undefined("what is replaced is empty")
+    return text.replace(old, new)
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Return the parts of a text between separators, as they are; one part more than there are separators.
+
+    >>> split("a, b,", ",")
+    ['a', ' b', '']
+    """
+    if not separator:
+        raise Undefined("the separator is empty")
+    return text.split(separator)
+
+
+def is_empty(given: Mapping[str, object]) -> str | None:
+    """Return the error of a literal text to search for.
+
+    >>> is_empty({"text": "", "separator": ""})
+    '`separator` is empty'
+    """
+    empty = (name for name in ("separator", "old", "marker") if given.get(name) == "")
+    name = next(empty, None)
+    return None if name is None else f"`{name}` is empty"
+
+
+def lines(text: str) -> list[str]:
+    """Return the lines of a text that are not blank, without the space around them.
+
+    >>> lines("one\\n\\n  two\\n")
+    ['one', 'two']
+    """
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def join(items: Collection[str], separator: str) -> str:
+    """Return the texts of a list in a row, with a separator between them; those of a set in order.
+
+    >>> join(["a", "b"], ", ")
+    'a, b'
+    """
+    return separator.join(ordered(items))
+
+
+def bullets(items: Collection[str]) -> str:
+    """Return a line for each item, with a dash; those of a set in order.
+
+    >>> print(bullets(["a", "b"]))
+    - a
+    - b
+    """
+    return "\n".join(f"- {item}" for item in ordered(items))
+
+
+SIGN = "{}"
+"""Stands in a mark where the letter or the number does."""
+MARK = f"{SIGN}. "
+
+
+def numbered(items: Collection[str], mark: str = MARK) -> str:
+    """Return a line for each item, numbered from 1; those of a set in order.
+
+    `mark` is what stands before an item, all of it, with `{}` in place of the number: `"({}) "`, `"Step {}: "`.
+
+    >>> print(numbered(["a", "b"]))
+    1. a
+    2. b
+    >>> print(numbered(["a", "b"], "({}) "))
+    (1) a
+    (2) b
+    """
+    return _marked([str(number) for number in range(1, len(items) + 1)], items, mark)
+
+
+def lettered(items: Collection[str], letters: str = "", mark: str = MARK) -> str:
+    """Return a line for each item, lettered from A, after Z from AA; those of a set in order.
+
+    `letters` names others, in order: each character of it, or each word. `mark` is what stands before an item, all of
+    it, with `{}` in place of the letter: `"({}) "`, `"{}) "`, `"{}: "`, `"[{}] "`.
+
+    >>> print(lettered(["a", "b"]))
+    A. a
+    B. b
+    >>> print(lettered(["3", "5"], "I II III IV"))
+    I. 3
+    II. 5
+    >>> print(lettered(["3", "5"], "", "({}) "))
+    (A) 3
+    (B) 5
+    """
+    return _marked(letters_for(items, letters), items, mark)
+
+
+def _marked(signs: Collection[str], items: Collection[str], mark: str) -> str:
+    if mark.count(SIGN) != 1:
+        raise Undefined(NO_SIGN)
+    before, after = mark.split(SIGN)
+    return "\n".join(f"{before}{sign}{after}{item}" for sign, item in zip(signs, ordered(items), strict=True))
+
+
+NO_SIGN = f"the mark must have `{SIGN}` once, where the letter or the number stands"
+
+
+def has_no_sign(given: Mapping[str, object]) -> str | None:
+    """Return the error of a literal mark.
+
+    >>> has_no_sign({"mark": "A) "}), has_no_sign({"mark": "{}) "})
+    ('the mark must have `{}` once, where the letter or the number stands', None)
+    """
+    mark = given.get("mark")
+    return NO_SIGN if isinstance(mark, str) and mark.count(SIGN) != 1 else None
+
+
+def letters_for(items: Collection[str], letters: str = "") -> list[str]:
+    """Return the letter of each item, as `lettered` shows it.
+
+    After the last letter come pairs, as AA after Z.
+
+    >>> letters_for(["3", "5"]), letters_for(["3", "5"], "I II III IV")
+    (['A', 'B'], ['I', 'II'])
+    """
+    named = letters.split() if len(letters.split()) > 1 else list(letters.strip())
+    if not named:
+        return [letters_at(number) for number in range(len(items))]
+    longer = ("".join(each) for size in count(1) for each in product(named, repeat=size))
+    return list(islice(longer, len(items)))
+
+
+def json(value: Any) -> str:
+    """Return the value as JSON on one line; a set is a list in order.
+
+    >>> json({"a": [1, "é"], "b": {3, 2}})
+    '{"a": [1, "é"], "b": [2, 3]}'
+    """
+    return jsonlib.dumps(value, ensure_ascii=False, default=_json_default)
+
+
+def _json_default(value: Any) -> Any:
+    if isinstance(value, AbstractSet):
+        return sorted_items(value)
+    raise TypeError(f"not a JSON value: {type(value).__name__}")

@@ -1,0 +1,716 @@
+"""Functions as the language sees them, read from Python signatures.
+
+The types of parameters as patterns that types of arguments are matched against.
+
+A Python annotation is read into a pattern once; matching binds its variables to the narrowest types that all the
+arguments fit, so that `last(items: Sequence[T]) -> T` of a `list<text>` gives a `text`.
+
+Partial functions: which have no value for some of their arguments, when that is, and what guards them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set as AbstractSet
+from decimal import Decimal
+from functools import cached_property
+from typing import Annotated, Any, TypeVar, assert_never
+
+from tripos_compiler.library.types import (
+    PLAIN,
+    TURN,
+    Calls,
+    Implied,
+    Json,
+    Path,
+    ReadCall,
+    Tools,
+    Tree,
+    Turn,
+    WrittenOut,
+    WrittenType,
+    element_type,
+    fits,
+    is_of_paths,
+    join,
+    list_of,
+    ordered,
+    type_notation,
+    without_optional,
+)
+from tripos_compiler.plan import (
+    TOOL_CALL,
+    BoolType,
+    IntegerType,
+    JsonType,
+    NumberType,
+    OptionalType,
+    PathType,
+    SetType,
+    TextType,
+    Type,
+)
+from tripos_compiler.source.data_classes import dataclass
+
+
+@dataclass(frozen=True)
+class Exactly:
+    """A type without variables."""
+
+    type: Type
+
+
+@dataclass(frozen=True)
+class Whatever:
+    """A value of any type, also one that may be missing."""
+
+
+@dataclass(frozen=True)
+class PatternKind:
+    """Any `tree`, any `record`."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One type, the same wherever the name stands. `plain` takes only what can be told apart and put in order."""
+
+    name: str
+    limit: typing.Literal["none", "number", "plain"] = "none"
+
+
+@dataclass(frozen=True)
+class ListOf:
+    of: Pattern
+
+
+@dataclass(frozen=True)
+class SetOf:
+    of: Pattern
+
+
+@dataclass(frozen=True)
+class OptionalPattern:
+    """May be missing."""
+
+    of: Pattern
+
+
+@dataclass(frozen=True)
+class TypeItself:
+    """A type, and no value of it."""
+
+    of: Variable
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """The first of these that fits."""
+
+    patterns: tuple[Pattern, ...]
+
+
+Pattern = Exactly | Whatever | PatternKind | Variable | ListOf | SetOf | OptionalPattern | TypeItself | OneOf
+Bindings = dict[str, Type]
+
+_SIMPLE: dict[Any, Type] = {
+    str: TextType(),
+    int: IntegerType(),
+    float: NumberType(),
+    bool: BoolType(),
+    Path: PathType(),
+    Turn: TURN,
+    Json: JsonType(),
+    Tools: JsonType(form="tools"),
+    Calls: JsonType(form="calls"),
+    ReadCall: TOOL_CALL,
+}
+
+
+def read_pattern(annotation: Any) -> Pattern:
+    """Return the pattern of an annotation. Raises `TypeError` where it has no counterpart in the language.
+
+    >>> written(read_pattern(list[str] | None))
+    'list<text>?'
+    """
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if annotation is Any:
+        return Whatever()
+    if annotation is Tree:
+        return PatternKind("tree")
+    if isinstance(annotation, TypeVar):
+        limit = "number" if annotation.__constraints__ else "plain" if annotation.__bound__ is Hashable else "none"
+        return Variable(annotation.__name__, limit)  # type: ignore[arg-type]
+    if annotation in _SIMPLE:
+        return Exactly(_SIMPLE[annotation])
+    if origin is Annotated:
+        named = next((mark.of for mark in annotation.__metadata__ if isinstance(mark, WrittenType)), None)
+        return read_pattern(arguments[0]) if named is None else TypeItself(Variable(named))
+    if origin in (types.UnionType, typing.Union):
+        several = tuple(read_pattern(argument) for argument in arguments if argument is not types.NoneType)
+        one = several[0] if len(several) == 1 else OneOf(several)
+        return _maybe(one) if types.NoneType in arguments else one
+    if origin in (list, Sequence, Collection):
+        of = read_pattern(arguments[0])
+        return Exactly(list_of(of.type)) if isinstance(of, Exactly) else ListOf(of)
+    if origin in (set, frozenset, AbstractSet):
+        of = read_pattern(arguments[0])
+        return Exactly(SetType(of=of.type)) if isinstance(of, Exactly) else SetOf(of)
+    if origin in (dict, Mapping):
+        return PatternKind("record")
+    raise TypeError(f"no type of the language says {annotation!r}")
+
+
+def _maybe(pattern: Pattern) -> Pattern:
+    return Exactly(OptionalType(of=pattern.type)) if isinstance(pattern, Exactly) else OptionalPattern(pattern)
+
+
+def match_type(pattern: Pattern, given: Type, bound: Bindings) -> bool:
+    """Return true if a type fits a pattern; if so, binds the pattern's variables in `bound`.
+
+    >>> from tripos_compiler.plan import ListType
+    >>> bound: Bindings = {}
+    >>> match_type(ListOf(Variable("T")), ListType(of=TextType()), bound), bound["T"].kind
+    (True, 'text')
+    """
+    match pattern:
+        case Exactly(type=type_):
+            return fits(given, type_)
+        case Whatever():
+            return True
+        case PatternKind(kind=kind):
+            return given.kind == kind
+        case Variable():
+            return _bind(pattern, given, bound)
+        case ListOf(of=of):
+            held = element_type(given)
+            return held is not None and match_type(of, held, bound)
+        case SetOf(of=of):
+            return given.kind == "set" and match_type(of, given.of, bound)
+        case OptionalPattern(of=of):
+            return match_type(of, without_optional(given), bound)
+        case TypeItself(of=of):
+            return match_type(of, given, bound)
+        case OneOf(patterns=patterns):
+            for candidate in patterns:
+                attempt = dict(bound)
+                if match_type(candidate, given, attempt):
+                    bound.update(attempt)
+                    return True
+            return False
+    assert_never(pattern)
+
+
+def _bind(variable: Variable, given: Type, bound: Bindings) -> bool:
+    if variable.limit == "number" and not fits(given, NumberType()):
+        return False
+    if variable.limit == "plain" and given.kind not in PLAIN:
+        return False
+    if variable.limit == "number":
+        given = IntegerType() if given.kind == "integer" else given  # `abs` of a -5..5 is none
+    known = bound.get(variable.name)
+    joined = given if known is None else join(known, given)
+    if joined is None:
+        return False
+    bound[variable.name] = joined
+    return True
+
+
+def fill(pattern: Pattern, bound: Bindings) -> Type | None:
+    """Return the type that a pattern stands for, given what its variables are bound to; None where that is not
+    known."""
+    match pattern:
+        case Exactly(type=type_):
+            return type_
+        case Variable(name=name, limit=limit):
+            return bound.get(name, NumberType() if limit == "number" else None)
+        case ListOf(of=of):
+            inner = fill(of, bound)
+            return None if inner is None else list_of(inner)
+        case SetOf(of=of):
+            inner = fill(of, bound)
+            return None if inner is None else SetType(of=inner)
+        case OptionalPattern(of=of):
+            inner = fill(of, bound)
+            return None if inner is None else OptionalType(of=without_optional(inner))
+        case Whatever() | PatternKind() | TypeItself() | OneOf():
+            return None
+    assert_never(pattern)
+
+
+def written(pattern: Pattern, *, variables: bool = True) -> str:
+    """Return a pattern as it is written in a signature; without `variables` as it is written in a message.
+
+    >>> written(ListOf(Variable("T"))), written(ListOf(Variable("T")), variables=False)
+    ('list<T>', 'list<any>')
+    """
+    match pattern:
+        case Exactly(type=type_):
+            return type_notation(type_)
+        case Whatever():
+            return "any"
+        case PatternKind(kind=kind):
+            return kind
+        case Variable(name=name, limit=limit):
+            return "number" if limit == "number" else name if variables else "any"
+        case ListOf(of=of):
+            return f"list<{written(of, variables=variables)}>"
+        case SetOf(of=of):
+            return f"set<{written(of, variables=variables)}>"
+        case OptionalPattern(of=of):
+            return f"{written(of, variables=variables)}?"
+        case TypeItself(of=of):
+            return f"the type {of.name}"
+        case OneOf(patterns=patterns):
+            *most, last = (written(one, variables=variables) for one in patterns)
+            return f"{', '.join(most)} or {last}"
+    assert_never(pattern)
+
+
+LARGEST = 1e70
+"""No number of a spec, a score or a figure is further from 0: what is, has no value. Sums of fourth powers of as many
+such numbers as a run has are numbers of double precision, so every error and every test can be worked out from them."""
+PAST = "it is past all bounds, which are ±1e70"
+"""Why a number past `LARGEST` has no value."""
+
+
+def in_bounds(number: float | Decimal) -> bool:
+    """Return true if a number is one that a score or a figure may be: none that is infinite, NaN or past `LARGEST`.
+
+    >>> in_bounds(1e70), in_bounds(-1.1e70), in_bounds(float("nan")), in_bounds(10**400)
+    (True, False, False, False)
+    """
+    return -LARGEST <= number <= LARGEST
+
+
+class Undefined(Exception):
+    """A function has no value for these arguments. The message says why, without the texts of replies and items."""
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """An error of literal arguments that has a code of its own."""
+
+    code: str
+    message: str
+    help: str
+
+
+class Unread(Exception):
+    """A function that reads a text finds there what it cannot read one way only. The message says what."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """The compiler's knowledge of the value of an argument: the value itself where it is `written` out, the `least`
+    number that it can be, the least number of items in it, and the `names` of the data set that it is a column of."""
+
+    written: object = None
+    least: float | None = None
+    above: bool = False
+    """Whether it is more than `least`."""
+    nonzero: bool = False
+    items: int = 0
+    text: bool = False
+    order: tuple[str, ...] | None = None
+    """Where it is a choice, or a list of texts that are written out: its values."""
+    dataset: str | None = None
+    texts: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    """Where it is rows: the names of their fields that are texts, and of those that are or hold paths."""
+
+    @property
+    def positive(self) -> bool:
+        """True if it is a number above 0."""
+        return self.least is not None and (self.least > 0 or (self.least == 0 and (self.above or self.nonzero)))
+
+
+Arguments = Mapping[str, Known]
+"""What is known of the arguments, by the name of their parameter."""
+
+
+@dataclass(frozen=True)
+class Partial:
+    """When a function has no value: `why`, after "where", because of the parameters `of`; `guard` is what to write, and
+    `total` whether that cannot be with arguments of which so much is known."""
+
+    of: tuple[str, ...]
+    why: str
+    guard: str
+    total: Callable[[Arguments], bool]
+
+
+def _is_there(given: Arguments) -> bool:
+    items, index = given["items"], given["index"].written
+    return isinstance(index, int) and 0 <= index < items.items
+
+
+def _has_items(name: str) -> Callable[[Arguments], bool]:
+    return lambda given: given[name].items > 0
+
+
+def _has_numbers(given: Arguments) -> bool:
+    return "b" in given or given["a"].items > 0
+
+
+def _has_reference(name: str) -> Callable[[Arguments], bool]:
+    return lambda given: given[name].text or given[name].items > 0
+
+
+def _is_written(name: str) -> Callable[[Arguments], bool]:
+    """Of what is written out, the compiler has seen whether there is a value; of what is left out there is."""
+    return lambda given: name not in given or given[name].written is not None
+
+
+def _are_columns(given: Arguments) -> bool:
+    return given["items"].dataset is not None and given["items"].dataset == given["keys"].dataset
+
+
+def _is_ordered(given: Arguments) -> bool:
+    value, order = given["value"].order, given["order"].order
+    return value is not None and order is not None and set(value) <= set(order)
+
+
+def _has_fields(given: Arguments) -> bool:
+    rows, at, fields = given["rows"], given.get("at"), given.get("fields")
+    placed = at is None or at.written in rows.places
+    return placed and (fields is None or (fields.order is not None and set(fields.order) <= set(rows.texts)))
+
+
+def _is_not_negative(given: Arguments) -> bool:
+    least = given["value"].least
+    return least is not None and least >= 0
+
+
+def _has_logarithm(given: Arguments) -> bool:
+    return given["value"].positive and _is_written("base")(given)
+
+
+def _has_power(given: Arguments) -> bool:
+    base, exponent = given["value"], given["exponent"].written
+    if base.positive:
+        return True
+    whole = isinstance(exponent, int | float) and exponent >= 0 and int(exponent) == exponent
+    return whole or (_is_not_negative(given) and isinstance(exponent, int | float) and exponent >= 0)
+
+
+_OR = "say what stands in its place: `default({}, …)`"
+NO_ITEM = Partial(("items", "index"), "the list has no item at that position", _OR.format("nth(…)"), _is_there)
+NO_KEY = Partial(("key", "items"), "no option has that letter", _OR.format("key_place(…)"), lambda _: False)
+NO_SHUFFLED_PLACE = Partial(
+    ("place", "items"), "the list has no item at that position", _OR.format("shuffled_place(…)"), lambda _: False
+)
+NO_LEAST = Partial(("a",), "the list is empty", _OR.format("min(…)"), _has_numbers)
+NO_GREATEST = Partial(("a",), "the list is empty", _OR.format("max(…)"), _has_numbers)
+NO_FIRST = Partial(("items",), "the list is empty", _OR.format("first(…)"), _has_items("items"))
+NO_LAST = Partial(("items",), "the list is empty", _OR.format("last(…)"), _has_items("items"))
+NOT_ALIKE = Partial(("items", "keys"), "the lists differ in length", "take columns of one data set", _are_columns)
+NO_BEST = Partial(
+    ("items", "values"), "the lists differ in length, or are empty", _OR.format("best_of(…)"), lambda given: False
+)
+NOT_OF_ONE_LENGTH = Partial(
+    ("items", "values"), "the lists differ in length", _OR.format("sorted_by(…)"), lambda given: False
+)
+NO_PAIRS = Partial(("items", "others"), "the lists differ in length", _OR.format("zip(…)"), lambda given: False)
+NO_EXPECTATION = Partial(
+    ("values", "probabilities"),
+    "the lists differ in length, or all probabilities are 0",
+    _OR.format("expected_value(…)"),
+    lambda _: False,
+)
+NO_OPTION_SEEN = Partial(
+    ("tokens", "logprobs"),
+    "no option is among the likeliest tokens",
+    "say what stands in place of what is made of it: `default(expected_value(…), 0)`",
+    lambda _: False,
+)
+NO_PERPLEXITY = Partial(("logprobs",), "the list is empty", _OR.format("perplexity(…)"), lambda _: False)
+NO_TOOL = Partial(
+    ("tools", "allowed"),
+    "a call is allowed of a tool that is not there",
+    "mend the row, which allows it",
+    lambda _: False,
+)
+NOT_IN_ORDER = Partial(("value", "order"), "the text is not in the order", _OR.format("rank(…)"), _is_ordered)
+NO_ROOT = Partial(("value",), "the number is negative", _OR.format("sqrt(…)"), _is_not_negative)
+NO_LOGARITHM = Partial(("value", "base"), "the number is not positive", _OR.format("log(…)"), _has_logarithm)
+NO_POWER = Partial(
+    ("value", "exponent"), "0 or a negative number has no such power", _OR.format("power(…)"), _has_power
+)
+NO_PATTERN = Partial(
+    ("pattern",), "the pattern is not a regular expression", "write the pattern out", _is_written("pattern")
+)
+NO_SEPARATOR = Partial(("separator",), "the separator is empty", "write the separator out", _is_written("separator"))
+NOTHING_OLD = Partial(("old",), "what is replaced is empty", "write out what is replaced", _is_written("old"))
+NO_MARKER = Partial(("marker",), "the marker is empty", "write the marker out", _is_written("marker"))
+NO_SIGN = Partial(("mark",), "the mark does not have `{}` once", "write the mark out", _is_written("mark"))
+NO_RUN = Partial(("run",), "the run is shorter than a word", "write the length of the run out", _is_written("run"))
+NO_REFERENCE = Partial(
+    ("reference",), "there is no reference", "rule it out: `when length(…) > 0`", _has_reference("reference")
+)
+NO_REFERENCES = Partial(
+    ("references",), "there is no reference", "rule it out: `when length(…) > 0`", _has_reference("references")
+)
+NO_GROUP = Partial(
+    ("pattern", "new"),
+    "the pattern is not a regular expression, or lacks a group that is put in",
+    "write the pattern and the new text out",
+    lambda given: _is_written("pattern")(given) and _is_written("new")(given),
+)
+NO_RUN_OR_REFERENCE = Partial(
+    ("n", "reference"),
+    "the run is shorter than a word, or there is no reference",
+    "write the length of the run out, and rule it out: `when length(…) > 0`",
+    lambda given: _is_written("n")(given) and _has_reference("reference")(given),
+)
+NO_PLACE = Partial(("at",), "the rows have no such field", "write the field out", _has_fields)
+NO_FIELD = Partial(("at", "fields"), "the rows have no such field", "write the field out", _has_fields)
+
+
+Types = Mapping[str, Type | Sequence[Type]]
+"""The types of the arguments that are given, by the name of their parameter; of one that takes many, all of them."""
+
+Rule = Callable[[Types], Type | str]
+"""The type of a result where a signature cannot say it, or a message that says what is wrong with the arguments."""
+
+Check = Callable[[Mapping[str, object]], str | Wrong | None]
+"""What is wrong with arguments that are written out, by the name of their parameter; None where nothing is."""
+
+ANYTHING = Whatever()
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """`type` None: several types are taken, and `Function.result` says which.
+
+    `many`: any number of arguments, none included. `implied`: the compiler fills it in where it is not given.
+    """
+
+    name: str
+    type: Type | None
+    required: bool
+    many: bool = False
+    implied: Implied | None = None
+    pattern: Pattern = ANYTHING
+    written_out: WrittenOut | None = None
+
+    @property
+    def is_like_others(self) -> bool:
+        """Return true if it takes any one type, which arguments before it may have."""
+        return isinstance(self.pattern, Variable)
+
+    @property
+    def is_type(self) -> bool:
+        """Return true if it is a type, and not a value of one."""
+        return isinstance(self.pattern, TypeItself)
+
+    @property
+    def shown(self) -> str:
+        """Return how it stands in a signature.
+
+        >>> Parameter("items", None, True, many=True).shown
+        'items…: any'
+        """
+        return f"{self.name}{'…' if self.many else ''}: {written(self.pattern)}{self._optional}"
+
+    @property
+    def _optional(self) -> str:
+        return "" if self.required or self.many else " (optional)"
+
+
+def _nothing_wrong(_: Mapping[str, object]) -> str | Wrong | None:
+    return None
+
+
+@dataclass(frozen=True)
+class FunctionSignature:
+    """The types of a function. `returns` None: it depends on the arguments."""
+
+    parameters: tuple[Parameter, ...]
+    returns: Type | None
+    pattern: Pattern
+    sequences: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function as the language sees it. Its signature is read when somebody first asks for it: a spec uses few."""
+
+    name: str
+    python: Callable[..., Any]
+    annotated: Callable[..., Any]
+    """The Python function whose signature it has."""
+    rule: Rule | None = None
+    check: Check = _nothing_wrong
+    partial: Partial | None = None
+    """When it has no value; None where it always has one."""
+
+    @cached_property
+    def _signature(self) -> FunctionSignature:
+        return _read_signature(self.annotated)
+
+    @cached_property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """Return its parameters. Raises `TypeError` for an annotation that the language has no type for."""
+        return self._signature.parameters
+
+    @cached_property
+    def returns(self) -> Type | None:
+        """Return its type; None where it depends on the arguments, and `result` says it."""
+        return self._signature.returns
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """Return what its type is like."""
+        return self._signature.pattern
+
+    @cached_property
+    def sequences(self) -> frozenset[str]:
+        """Return the parameters that are lists, also where a set is given: then its items in order."""
+        return self._signature.sequences
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Return the names of its parameters."""
+        return tuple(each.name for each in self.parameters)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Its value. Raises `Undefined` where it has none and says so, `OverflowError` where a number has no bounds."""
+        if self.sequences:
+            args = tuple(self._listed(name, value) for name, value in zip(self.names, args, strict=False))
+            named = {name: self._listed(name, value) for name, value in named.items()}
+        return self.python(*args, **named)
+
+    def _listed(self, name: str, value: Any) -> Any:
+        return ordered(value) if name in self.sequences and isinstance(value, AbstractSet) else value
+
+    @property
+    def shown(self) -> str:
+        """The signature as people read it, for example `same_number(a: number?, b: number?) -> bool`."""
+        return f"{self.name}({', '.join(p.shown for p in self.parameters)}) -> {written(self.pattern)}"
+
+    @property
+    def summary(self) -> str:
+        """Return what it gives, in a line: the first sentence of its docstring."""
+        return (inspect.getdoc(self.python) or "").split("\n\n")[0].replace("\n", " ")
+
+    def result(self, types: Types) -> Type | str:
+        """Return the type of its result for arguments of these types, or what is wrong with them.
+
+        >>> from tripos_compiler.library import FUNCTIONS
+        >>> from tripos_compiler.plan import IntegerType, ListType, TextType
+        >>> FUNCTIONS["last"].result({"items": ListType(of=TextType())})
+        TextType(kind='text')
+        >>> FUNCTIONS["last"].result({"items": IntegerType()})
+        '`items` must be `list<any>`, this is `integer`'
+        """
+        bound: Bindings = {}
+        for parameter in self.parameters:
+            given = types.get(parameter.name, ())
+            for type_ in given if isinstance(given, Sequence) else (given,):
+                earlier = dict(bound)
+                if not match_type(parameter.pattern, type_, bound):
+                    return _misfit(parameter, type_, earlier)
+        if self.rule is not None:
+            return self.rule(types)
+        result = fill(self.pattern, bound)
+        assert result is not None, f"the signature of {self.name} does not say what it gives"
+        return result
+
+    def implied(self, types: Types) -> dict[str, str | tuple[str, ...]]:
+        """Return what the compiler passes for the parameters that are not given, by name, but for the locale; `types`
+        are those of the given ones, for which `result` found a type.
+
+        >>> from tripos_compiler.library import FUNCTIONS
+        >>> from tripos_compiler.plan import ChoiceType
+        >>> FUNCTIONS["rank"].implied({"value": ChoiceType(values=("low", "high"))})
+        {'order': ('low', 'high')}
+        """
+        found: dict[str, str | tuple[str, ...]] = {}
+        for parameter in self.parameters:
+            mark = parameter.implied
+            if mark is None or mark.by == "locale" or parameter.name in types:
+                continue
+            of = types[mark.of]
+            assert not isinstance(of, Sequence)
+            value = _implied(mark, without_optional(of))
+            assert value is not None, f"{self.name}: its rule let {type_notation(of)} pass"
+            found[parameter.name] = value
+        return found
+
+
+def _implied(mark: Implied, of: Type) -> str | tuple[str, ...] | None:
+    if mark.by == "values":
+        return of.values if of.kind == "choice" else None
+    record = of.of if of.kind in ("list", "set") else of
+    if record.kind != "record":
+        return None
+    if mark.by == "paths":
+        return next((name for name, type_ in record.fields.items() if is_of_paths(type_)), None)
+    kind = "path" if mark.by == "path" else "text"
+    names = tuple(name for name, type_ in record.fields.items() if without_optional(type_).kind == kind)
+    return names if mark.by == "texts" else next(iter(names), None)
+
+
+def _misfit(parameter: Parameter, given: Type, bound: Bindings) -> str:
+    """Return what is wrong with an argument that does not fit beside those before it."""
+    if match_type(parameter.pattern, given, {}):
+        before = next(iter(bound.values()), None)
+        return (
+            f"`{parameter.name}` is `{type_notation(given)}` beside `{type_notation(before)}`; give both the same type"
+        )
+    if given.kind == "optional" and match_type(parameter.pattern, given.of, dict(bound)):
+        return f"`{parameter.name}` may be missing here; say what stands in its place: `default(…, …)`"
+    wanted = written(parameter.pattern, variables=False)
+    return f"`{parameter.name}` must be `{wanted}`, this is `{type_notation(given)}`"
+
+
+def define(
+    python: Callable[..., Any],
+    name: str | None = None,
+    *,
+    rule: Rule | None = None,
+    check: Check = _nothing_wrong,
+    partial: Partial | None = None,
+) -> Function:
+    """Return the function of the language that a Python function is.
+
+    >>> def half(value: float) -> float:
+    ...     return value / 2
+    >>> define(half).shown
+    'half(value: number) -> number'
+    """
+    return Function(name or python.__name__, python, python, rule, check, partial)
+
+
+def _read_signature(python: Callable[..., Any]) -> FunctionSignature:
+    hints = typing.get_type_hints(python, include_extras=True)
+    parameters = tuple(_parameter(one, hints[one.name]) for one in inspect.signature(python).parameters.values())
+    pattern = read_pattern(hints["return"])
+    sequences = frozenset(name for name, each in hints.items() if name != "return" and _is_sequence(each))
+    return FunctionSignature(parameters, _settled(pattern), pattern, sequences)
+
+
+def _is_sequence(annotation: Any) -> bool:
+    if typing.get_origin(annotation) is Annotated:
+        annotation = typing.get_args(annotation)[0]
+    return typing.get_origin(annotation) in (list, Sequence)
+
+
+def _parameter(parameter: inspect.Parameter, annotation: Any) -> Parameter:
+    pattern = read_pattern(annotation)
+    marks = annotation.__metadata__ if typing.get_origin(annotation) is Annotated else ()
+    many = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+    implied = next((mark for mark in marks if isinstance(mark, Implied)), None)
+    required = parameter.default is inspect.Parameter.empty and not many
+    out = next((mark for mark in marks if isinstance(mark, WrittenOut)), None)
+    return Parameter(parameter.name, _settled(pattern), required, many, implied, pattern, out)
+
+
+def _settled(pattern: Pattern) -> Type | None:
+    """Return the type that a pattern stands for by itself; of a number that stays whole, any number."""
+    settled = isinstance(pattern, Exactly) or (isinstance(pattern, Variable) and pattern.limit == "number")
+    return fill(pattern, {}) if settled else None

@@ -1,0 +1,1 @@
+"""Steps of a scenario that ask, converse and retrieve."""

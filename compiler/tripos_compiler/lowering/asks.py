@@ -1,0 +1,726 @@
+"""Lowers `ask`, with its chat and continued conversation.
+
+Lowers what an ask goes on from: a `chat` of the data, or what `continue` names.
+
+Lowers what an ask says of a text without a chat, `plain`, and of probabilities: `likelihood of`, `top_logprobs`.
+
+Lowers what an ask says of tools: which the model may call.
+
+Lowers the `shots` of an ask: which rows are shown, by what they are drawn, and their texts.
+
+Lowers `options`: options as they are shown, shuffled and lettered, and where the right one stands among them.
+
+Each of its names stands for an expression, as that of a `let` does: so whatever is proved, counted and stored of an
+expression holds of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.table import SETTINGS
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.language.references import names_used, subexpressions, with_dependencies
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.types import fits, type_notation, without_optional
+from tripos_compiler.lowering.multi_turn_asks import (
+    AskedList,
+    PromptList,
+    ToolLoop,
+    lower_asked_list,
+    lower_asks,
+    lower_loop,
+    lower_script,
+    lower_state,
+    lower_turns,
+)
+from tripos_compiler.lowering.requests import lower_question, lower_samples
+from tripos_compiler.lowering.steps import NOT_ASKED, Steps, mention_question, warn_unasked, warn_undefined
+from tripos_compiler.plan import (
+    LIKELIHOODS,
+    REPLY_PARTS,
+    Ask,
+    Binary,
+    Call,
+    Converse,
+    DataField,
+    DialogueType,
+    Expr,
+    Hole,
+    IntegerType,
+    Items,
+    JsonType,
+    ListType,
+    Literal_,
+    Plain,
+    RecordType,
+    Ref,
+    SampleList,
+    Shots,
+    Template,
+    Texts,
+    TextType,
+    Tool,
+    Type,
+    calling_type,
+    weighed_fields,
+    written,
+)
+from tripos_compiler.resolve.program import (
+    Binding,
+    LoadedDataset,
+    Program,
+    Scope,
+    Typed,
+    has_lost_part,
+    numbers_of,
+    record_fields,
+    row_fields,
+)
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Name, Number, Syntax, Text
+from tripos_compiler.typecheck.expressions import Elaborator
+from tripos_compiler.typecheck.templates import Localised, lower_texts
+from tripos_compiler.typecheck.types import is_secret
+
+SETTLED = ("system", "shots")
+"""What the first question of a chat has said for all that follow."""
+
+
+def lower_chat(steps: Steps, statement: Statement) -> Typed | bool | None:
+    """Return the dialogue that comes first; None where there is none, False where it is wrong."""
+    written = statement.one_of("chat")
+    if written is None:
+        return None
+    value = written.syntax("value")
+    return steps.elaborator().expression(value, DialogueType(), "what is chatted") or False
+
+
+def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | bool | None:
+    """Return the name of the conversation, or of the ask, that is continued; None where there is none, False where it
+    is wrong."""
+    written = statement.one_of("continue")
+    if written is None:
+        return None
+    program, name = steps.program, written.name("step")
+    found = next((step for step in steps.lowered if step.name == name.text), None)
+    binding = steps.scope.get(name.text)
+    if not isinstance(found, Ask | Converse) or binding is None:
+        if binding is not None and binding.type is None and not binding.fields:
+            return False  # it was reported
+        close = nearest(name.text, [step.name for step in steps.lowered if isinstance(step, Ask | Converse)])
+        help_ = f"did you mean `{close}`?" if close else "name an `ask` or a `converse` step that stands before"
+        program.diagnostics.error(
+            "E0201", f"nothing called `{name.text}` can be continued here", name.span, help=help_, unknown=name.text
+        )
+        return False
+    program.index.use(name.span, binding.span)
+    if (chat := statement.one_of("chat")) is not None:
+        help_ = "remove one of the two: a question goes on from one dialogue"
+        program.diagnostics.error("E0107", "an ask with `continue` takes no `chat`", chat.head, help=help_)
+        return False
+    if role.text not in program.roles:
+        return False  # it was reported
+    good = _goes_on(steps, statement, found) if isinstance(found, Ask) else True
+    return found.name if _took_part(steps, found, role, name) and good else False
+
+
+def _took_part(steps: Steps, found: Ask | Converse, role: Name, name: Name) -> bool:
+    """Return true if the role spoke in what it continues; reports where it did not."""
+    if isinstance(found, Ask):
+        message, help_ = f"`{found.name}` is a reply of `{found.role}`", f"ask `{found.role}`"
+        took_part = role.text == found.role
+    else:
+        message = f"`{role.text}` took no part in `{found.name}`"
+        help_ = f"its speakers are {' and '.join(f'`{speaker.role}`' for speaker in found.speakers)}"
+        took_part = role.text in [speaker.role for speaker in found.speakers]
+    if not took_part:
+        steps.program.diagnostics.error("E0208", message, name.span, help=help_)
+    return took_part
+
+
+def _goes_on(steps: Steps, statement: Statement, found: Ask) -> bool:
+    """Return true if an ask may go on from another; reports what stands in the way."""
+    program, good = steps.program, True
+    for construct in SETTLED:
+        for form in statement.of(construct):
+            message = f"an ask that continues `{found.name}` takes no `{construct}`"
+            help_ = f"write it in `{found.name}`: a chat has it once, at its beginning"
+            program.diagnostics.error("E0107", message, form.head, help=help_)
+            good = False
+    if found.plain is not None:
+        span = statement.of("continue")[0].name("step").span
+        message, help_ = f"`{found.name}` is a plain text, which has no turns", "name an ask without `plain`"
+        program.diagnostics.error("E0107", message, span, help=help_)
+        good = False
+    if found.calls_tools:
+        span = statement.of("continue")[0].name("step").span
+        message = f"`{found.name}` may call tools, and a call without its result cannot be gone on from"
+        program.diagnostics.error("E0107", message, span, help="name an ask without `tools`")
+        good = False
+    return good
+
+
+TEXTS = ListType(of=TextType())
+SINGLE = ("bool", "integer", "number", "choice")
+"""Types of which the place in a reply is known."""
+CHATTING = ("chat", "continue")
+"""What an ask has of a chat."""
+
+
+def lower_plain(steps: Steps, ask: Statement) -> Plain | bool | None:
+    """Return how the text of an ask is joined; None where it is a chat, False where it is both, which is reported. A
+    likelihood is that of a text."""
+    written, likelihood = ask.one_of("plain"), ask.one_of("likelihood")
+    if written is None and likelihood is None:
+        if (template := ask.one_of("chat_template")) is not None:
+            help_ = "write `plain`; any other ask is sent as a chat, and the model's server puts it into its template"
+            message = "`chat_template` is for an ask with `plain` or `likelihood`"
+            steps.program.diagnostics.error("E0107", message, template.head, help=help_)
+            return False
+        return None
+    word = "plain" if likelihood is None else "likelihood"
+    for construct in (*CHATTING, "returns"):
+        if (other := ask.one_of(construct)) is not None:
+            message = f"an ask with `{word}` takes no `{construct}`"
+            help_ = "remove one of the two: a plain text has no turns, and no form of a reply"
+            steps.program.diagnostics.error("E0107", message, other.head, help=help_)
+            return False
+    slots = {} if written is None else {"parted": written.find("separator"), "link": written.find("link")}
+    return Plain(**{name: text.value for name, text in slots.items() if isinstance(text, Text)})
+
+
+def lower_options(steps: Steps, ask: Statement) -> Typed | bool | None:
+    """Return the texts whose likelihood is asked for; None where none is, False where it is wrong, which is
+    reported."""
+    written = ask.one_of("likelihood")
+    if written is None:
+        return None
+    good = True
+    for name in ("samples", *SETTINGS):
+        if name not in ("provider", "chat_template") and ask.of(name):
+            message = f"an ask with `likelihood` takes no `{name}`"
+            help_ = "remove it: nothing is written, so there is nothing to draw or to end"
+            steps.program.diagnostics.error("E0107", message, ask.of(name)[0].head, help=help_)
+            good = False
+    value, check = written.syntax("options"), steps.elaborator()
+    options = check.infer(value)
+    if options is not None and options.type.kind in ("text", "choice"):
+        options = replace(options, expr=Items(values=(options.expr,)), type=TEXTS)
+    elif options is not None:
+        options = check.typed_as(options, value, TEXTS, "what the likelihood is of")
+    return options if good and options is not None else False
+
+
+BESIDE_TOKENS = ("plain", "tools", "prompts")
+"""What an ask with the probabilities of its tokens has not."""
+
+
+def may_weigh(steps: Steps, ask: Statement, returns: Type | None) -> bool:
+    """Return true if an ask may have the probabilities of its tokens, as far as it asks for them; a mistake is
+    reported."""
+    written = ask.one_of("top_logprobs")
+    if written is None or ask.one_of("likelihood") is not None:  # a likelihood takes no setting, which is reported
+        return True
+    good = True
+    for other in (found for construct in BESIDE_TOKENS for found in ask.of(construct)):
+        message = f"an ask with `top_logprobs` takes no `{other.construct}`"
+        help_ = "remove one of the two: probabilities of tokens are those of one reply of a chat"
+        steps.program.diagnostics.error("E0107", message, other.head, help=help_)
+        good = False
+    if returns is not None and returns.kind not in SINGLE:
+        help_ = "ask for one value, such as `returns choice(A, B)`, or for a text"
+        message = "an ask with `top_logprobs` returns one value"
+        steps.program.diagnostics.error("E0107", message, ask.of("returns")[0].head, help=help_)
+        good = False
+    return good
+
+
+WITHOUT = ("plain", "likelihood", "returns")
+"""What no ask with tools has: a reply with calls has a form of its own."""
+
+
+@dataclass(frozen=True)
+class OfferedTools:
+    """The tools of an ask: those that are declared, and an expression for those of the row."""
+
+    declared: tuple[Tool, ...] = ()
+    listed: Typed | None = None
+
+
+def lower_offered(steps: Steps, ask: Statement) -> OfferedTools | None:
+    """Return the tools of an ask; None where anything of them is wrong, which is reported."""
+    written = ask.one_of("tools")
+    if written is None:
+        return OfferedTools()
+    good = True
+    for construct in WITHOUT:
+        if (other := ask.one_of(construct)) is not None:
+            message = f"an ask with `tools` takes no `{construct}`"
+            help_ = "remove one of the two: a reply with calls has a form of its own"
+            steps.program.diagnostics.error("E0107", message, other.head, help=help_)
+            good = False
+    declared: dict[str, Tool] = {}
+    listed: Typed | None = None
+    for syntax in written.many("tools"):
+        if isinstance(syntax, Name) and syntax.text not in steps.scope:
+            tool = _declared(steps, syntax)
+            good = good and tool is not None and _is_new(steps, syntax, syntax.text in declared)
+            if tool is not None:
+                declared[tool.name] = tool
+            continue
+        found = _listed(steps, syntax)
+        good = good and found is not None and _is_new(steps, syntax, listed is not None)
+        listed = found
+    if declared and listed is not None:
+        message = "these tools are declared, and those of a column stand beside them"
+        help_ = "take the tools of the column, or those that are declared"
+        steps.program.diagnostics.error("E0107", message, written.head, help=help_)
+        good = False
+    return OfferedTools(tuple(declared.values()), listed) if good else None
+
+
+def _declared(steps: Steps, name: Name) -> Tool | None:
+    if not steps.program.is_declared("tool", name):
+        return None
+    return steps.program.tools.get(name.text)  # one that is wrong was reported
+
+
+def _listed(steps: Steps, syntax: Syntax) -> Typed | None:
+    steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
+    typed = steps.elaborator().infer(syntax)
+    if typed is None:
+        return None
+    if typed.type != JsonType(form="tools"):
+        message = f"these are no tools: `{type_notation(typed.type)}`"
+        help_ = "name tools that are declared, or a column of type `tools`: `functions tools`"
+        steps.program.diagnostics.error("E0301", message, syntax.span, help=help_)
+        return None
+    warn_undefined(steps, typed, NOT_ASKED)
+    return typed
+
+
+def _is_new(steps: Steps, syntax: Syntax, known: bool) -> bool:
+    """Return true if a tool, or a list of them, is named for the first time; reports it where it is not."""
+    if known:
+        message = "these tools are named twice" if isinstance(syntax, Name) else "only one column can have tools"
+        steps.program.diagnostics.error("E0202", message, syntax.span, help="remove one")
+    return not known
+
+
+def lower_shown_options(steps: Steps, statement: Statement) -> bool:
+    """`options NAME from OPTIONS with key KEY [shuffled by DRAW] [lettered LETTERS] [marked MARK]`."""
+    name = statement.name()
+    good = steps.free(name)
+    steps.program.index.scopes.append((statement.syntax("options").span, dict(steps.scope)))
+    found = bind_options(steps.program, steps.scope, statement)
+    if found is None or not good:
+        steps.unknown(name)
+        return False
+    steps.options.append(statement)
+    steps.define("options", name, None, "options, text, letters, right, letter")
+    steps.scope[name.text] = found
+    return True
+
+
+def bind_options(program: Program, scope: Scope, statement: Statement) -> Binding | None:
+    """Return what the name of `options` means; None where anything of it is wrong, which is reported."""
+    check = Elaborator(program, scope)
+    given = check.expression(statement.syntax("options"), TEXTS, "what is chosen from")
+    key = check.expression(statement.syntax("key"))
+    draw = statement.find("draw")
+    by = check.expression(draw, TextType(), "what shuffles the options") if draw is not None else None
+    if key is not None and key.type.kind not in ("integer", "text", "choice"):
+        message = "the key must be the position of the right option, or its letter"
+        help_ = "write its position where the key is the text of the option: `rank(answer, options)`"
+        program.diagnostics.error("E0301", message, statement.syntax("key").span, help=help_)
+        return None
+    if given is None or key is None or (draw is not None and by is None):
+        return None
+    letters, mark = _literal(statement, "letters"), _literal(statement, "mark")
+    wrong = FUNCTIONS["lettered"].check({name: each.value for name, each in mark.items()})
+    if isinstance(wrong, str):
+        program.diagnostics.error("E0303", wrong, statement.syntax("mark").span, help='for example `marked "({}) "`')
+        return None
+    options = given.expr if by is None else Call(function="shuffled", args=(given.expr, by.expr))
+    shown = Call(function="letters_for", args=(options,), named=letters)
+    place: Expr = key.expr
+    if key.type.kind != "integer":
+        place = Call(function="key_place", args=(key.expr, given.expr), named=letters)
+    if by is not None:
+        place = Call(function="shuffled_place", args=(place, given.expr, by.expr))
+    elif key.type.kind == "integer":  # a position past the options is none, as a letter past them is
+        place = Call(function="key_place", args=(Call(function="nth", args=(shown, place)), given.expr), named=letters)
+    may = tuple(lack for each in (given, key, by) if each is not None for lack in each.may)
+    name, span = statement.name().text, statement.name().span
+    fields: dict[str, tuple[Type, Expr]] = {
+        "options": (TEXTS, options),
+        "text": (TextType(), Call(function="lettered", args=(options,), named={**letters, **mark})),
+        "letters": (TEXTS, shown),
+        "right": (IntegerType(), place),
+        "letter": (TextType(), Call(function="nth", args=(shown, place))),
+    }
+    bound = {field: Binding((name, field), type_, {}, expr, span, may) for field, (type_, expr) in fields.items()}
+    return Binding((name,), None, bound, span=span)
+
+
+def _literal(statement: Statement, slot: str) -> dict[str, Literal_]:
+    """Return the argument that a string in a slot is, by the name of its parameter; none where it is left out."""
+    written = statement.find(slot)
+    return {slot: Literal_(value=written.value)} if isinstance(written, Text) else {}
+
+
+def letter_shown(scope: Scope, options: Sequence[Statement], told: Sequence[Expr]) -> Binding | None:
+    """Return the letter of the right option of the first `options` whose options a prompt shows; None where it shows
+    none."""
+    shown = {written(part).model_dump_json() for expr in told for part in subexpressions(expr)}
+    for each in options:
+        fields = scope[each.name().text].fields
+        values = [value for name in ("text", "options") if (value := fields[name].value) is not None]
+        if any(written(value).model_dump_json() in shown for value in values):
+            return fields["letter"]
+    return None
+
+
+def lower_shots(steps: Steps, statement: Statement, returns: Type | None) -> tuple[Shots, ...] | None:
+    """Every `shots` of an ask. None where any is wrong, which is reported."""
+    found = [_shots(steps, statement, written, returns) for written in statement.of("shots")]
+    good = tuple(shots for shots in found if shots is not None)
+    return good if len(good) == len(found) else None
+
+
+def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | None) -> Shots | None:
+    program, dataset = steps.program, written.name("dataset")
+    count = written.syntax("count")
+    if not program.is_declared("dataset", dataset):
+        return None
+    loaded = program.rowsets.get(dataset.text)
+    if loaded is None or not loaded.sound:
+        return None
+    if isinstance(count, Number) and count.value < 1:
+        program.diagnostics.error("E0301", "`shots` must be 1 or more", count.span, help="write `shots 1 from …`")
+        return None
+    alias = written.find_name("alias") or dataset
+    if alias.text in steps.scope:
+        message = f"`{alias.text}` is a name of this scenario already"
+        program.diagnostics.error("E0202", message, alias.span, help="give the shots another name: `as x`")
+        return None
+    scope = {**steps.scope, alias.text: _row(loaded, alias)}
+    where = _condition(steps, written, "filter", scope)
+    when = _condition(steps, written, "cond", dict(steps.scope))
+    drawn = _drawn(steps, written)
+    if where is False or when is False or drawn is False:
+        return None
+    if written.block is not None:
+        texts = _written(steps, written, scope)
+    else:
+        texts = _own(steps, ask, written, loaded, alias, returns)
+    if texts is None:
+        return None
+    condition = where.expr if isinstance(where, Typed) else None
+    if isinstance(when, Typed):  # a shot that is not shown is one for which nothing holds
+        condition = when.expr if condition is None else Binary(operator="and", left=when.expr, right=condition)
+    prompt, reply = texts
+    return Shots(
+        count=int(count.value) if isinstance(count, Number) else 1,
+        dataset=loaded.dataset.name,
+        alias=alias.text,
+        where=condition,
+        drawn=drawn.expr if isinstance(drawn, Typed) else None,
+        prompt=prompt.texts,
+        reply=reply.texts,
+    )
+
+
+def _row(loaded: LoadedDataset, alias: Name) -> Binding:
+    """Return a row of the shots."""
+    return Binding((alias.text,), None, row_fields(loaded, alias.text), span=alias.span)
+
+
+def _drawn(steps: Steps, written: Statement) -> Typed | bool | None:
+    """Return the text that draws shots; None where the first rows are taken, False where it is wrong, which is
+    reported."""
+    syntax = written.find("draw")
+    if syntax is None:
+        return None
+    steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
+    typed = steps.elaborator().expression(syntax, TextType(), "what draws the shots")
+    if typed is not None:
+        warn_undefined(steps, typed, NOT_ASKED)
+    return typed or False
+
+
+def _condition(steps: Steps, written: Statement, key: str, scope: dict[str, Binding]) -> Typed | bool | None:
+    syntax = written.find(key)
+    if syntax is None:
+        return None
+    steps.program.index.scopes.append((syntax.span, scope))
+    return Elaborator(steps.program, scope).condition(syntax) or False
+
+
+def _written(steps: Steps, written: Statement, scope: dict[str, Binding]) -> tuple[Localised, Localised] | None:
+    """Return the texts of a block of its own."""
+    found: list[Localised] = []
+    for construct, what in (("shot_prompt", "prompt"), ("reply", "reply")):
+        statements = written.of(construct)
+        if not statements:
+            help_ = f'write `{what} "…"` in its block'
+            lacking = written.block.span if written.block is not None else None
+            message = f"these shots have no `{what}`"
+            steps.program.diagnostics.error("E0206", message, written.head, help=help_, lacking=lacking)
+            continue
+        texts = lower_texts(steps.program, scope, statements, f"the {what}")
+        if texts is not None:
+            found.append(texts)
+    return (found[0], found[1]) if len(found) == 2 else None
+
+
+def _own(
+    steps: Steps,
+    ask: Statement,
+    written: Statement,
+    loaded: LoadedDataset,
+    alias: Name,
+    returns: Type | None,
+) -> tuple[Localised, Localised] | None:
+    """The ask's own prompt with the shot's row in place of the row at hand, and the one field that answers it."""
+    program = steps.program
+    help_ = 'give them texts of their own: `shots … { prompt "…", reply "…" }`'
+    row = _row(loaded, alias)
+    scope = _for_the_row(steps, loaded, alias, row)
+    items = program.diagnostics.items
+    mark = len(items)
+    prompt = lower_texts(program, scope, ask.of("prompt"), "the prompt") if ask.of("prompt") else None
+    wrong = [item for item in items[mark:] if item.severity == "error"]
+    del items[mark:]
+    if prompt is None or wrong:
+        reason = f": {wrong[0].message}" if wrong else ""
+        message = f"the prompt cannot be filled from a row of `{loaded.dataset.name}`{reason}"
+        program.diagnostics.error("E0404", message, written.head, help=help_)
+        return None
+    if (letter := letter_shown(scope, steps.options, [hole.typed.expr for hole in prompt.told()])) is not None:
+        return prompt, _reply(steps, letter, TextType(), written.head, returns)
+    printed = {
+        name
+        for hole in prompt.told()
+        for name in (field.name for field in loaded.dataset.fields)
+        if (alias.text, name) in _paths(hole.typed)
+    }
+    wanted = returns if returns is not None else TextType()
+    answers = [f for f in loaded.dataset.fields if f.name not in printed and fits(f.type, wanted)]
+    if len(answers) != 1:
+        found = ", ".join(f"`{field.name}`" for field in answers) or "none"
+        message = f"which field of `{loaded.dataset.name}` is the answer? {found} would do"
+        program.diagnostics.error("E0404", message, written.head, help=help_)
+        return None
+    binding = row.fields[answers[0].name]
+    return prompt, _reply(steps, binding, answers[0].type, written.head, returns)
+
+
+def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding) -> dict[str, Binding]:
+    """Return what the ask's own prompt can name where it is filled from a shot's row: the row in place of the one at
+    hand, its axes, and what is named by `let`, of that row. What other steps yield stays that of the row at hand."""
+    taken = {steps.alias: row} if steps.alias is not None else {}
+    axes = {each.name: row.fields[each.name] for each in loaded.dataset.fields if _is_axis(each)}
+    lets = {let.name().text for let in (*steps.lets, *steps.options)}
+    given = {name: binding for name, binding in steps.scope.items() if name not in lets}
+    scope = {**given, **{name: axis for name, axis in axes.items() if name in given}, **taken, alias.text: row}
+    items = steps.program.diagnostics.items
+    mark = len(items)
+    for let in steps.lets:
+        name = let.name()
+        typed = Elaborator(steps.program, scope).expression(let.syntax("value"))
+        if typed is not None:
+            scope[name.text] = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)
+    for options in steps.options:
+        found = bind_options(steps.program, scope, options)
+        if found is not None:
+            scope[options.name().text] = found
+    del items[mark:]  # what has no value for such a row is wrong only where the prompt names it
+    return scope
+
+
+def _is_axis(field: DataField) -> bool:
+    return field.type.kind == "choice" and field.type.axis == field.name
+
+
+def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Type | None) -> Localised:
+    expr = binding.value or Ref(path=binding.path)
+    hole = Hole(expr=expr, type=type_)
+    if returns is not None and without_optional(returns).kind in ("list", "set", "record", "json"):
+        hole = Hole(expr=Call(function="json", args=(expr,)), type=TextType())
+    from tripos_compiler.typecheck.templates import FilledHole
+
+    texts: Texts = {language: Template(parts=(hole,)) for language in steps.program.languages}
+    filled = FilledHole(Typed(hole.expr, hole.type), span)
+    return Localised(texts, dict.fromkeys(steps.program.languages, (filled,)))
+
+
+def _paths(typed: Typed) -> set[tuple[str, ...]]:
+    from tripos_compiler.language.references import paths_in
+
+    return {path[:2] for path in paths_in(typed.expr)}
+
+
+def lower_ask(steps: Steps, statement: Statement) -> bool:
+    """`ask NAME by ROLE [each ELEMENTS] [when COND] { … }`."""
+    when = steps.condition(statement)
+    if statement.find("elements") is None:
+        return _ask(steps, statement, when)
+    name, outer, listed = statement.name(), steps.scope, lower_asked_list(steps, statement)
+    if listed is None:
+        steps.unknown(name)
+        return False
+    steps.scope = dict(listed.scope)
+    try:
+        return _ask(steps, statement, when, listed)
+    finally:
+        outer[name.text] = steps.scope[name.text]
+        steps.scope = outer
+
+
+def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: AskedList | None = None) -> bool:
+    program, name, role = steps.program, statement.name(), statement.name("role")
+    good = steps.named(name)
+    known = program.is_declared("role", role) and may_answer(steps, role)
+    question = lower_question(program, dict(steps.scope), statement, steps.rows)
+    chat = lower_chat(steps, statement)
+    earlier = lower_continued(steps, statement, role)
+    script = lower_script(steps, statement)
+    if not statement.of("prompt") and not statement.of("chat") and script is None:
+        help_ = 'write `prompt "…"` in its block'
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"`{name.text}` asks nothing"
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+        steps.unknown(name)
+        return False
+    good = _has_no_secrets(steps, statement) and good
+    if has_lost_part(program, statement):  # what it returns, continues or shows is not known
+        steps.unknown(name)
+        return False
+    shots = lower_shots(steps, statement, question.returns) if question is not None else None
+    plain, options, tools = (
+        lower_plain(steps, statement),
+        lower_options(steps, statement),
+        lower_offered(steps, statement),
+    )
+    loop = lower_state(steps, statement, () if tools is None else tools.declared, may_answer)
+    good = question is None or (may_weigh(steps, statement, question.returns) and good)
+    lowered = (when, chat, earlier, plain, options, script, loop)
+    if not good or not known or False in lowered or question is None or shots is None or tools is None:
+        steps.unknown(name)
+        return False
+    history = chat.expr if isinstance(chat, Typed) else None
+    returns = LIKELIHOODS if isinstance(options, Typed) else question.returns
+    returns = calling_type(tools.declared) if statement.of("tools") else returns
+    ask = Ask(
+        name=name.text,
+        role=role.text,
+        system=question.system.texts if question.system else None,
+        shots=shots,
+        chat=history,
+        continues=earlier if isinstance(earlier, str) else None,
+        prompt=question.prompt.texts if question.prompt else None,
+        plain=plain if isinstance(plain, Plain) else None,
+        options=options.expr if isinstance(options, Typed) else None,
+        tools=tools.declared,
+        offered=tools.listed.expr if tools.listed is not None else None,
+        returns=returns,
+        numbers=numbers_of(program, question.returns),
+        samples=lower_samples(statement),
+        settings=question.settings,
+        when=when.expr if isinstance(when, Typed) else None,
+        fingerprint="",
+    )
+    asked_when = when if isinstance(when, Typed) else None
+    warn_unasked(steps, question, asked_when)
+    if isinstance(chat, Typed):
+        warn_undefined(steps, chat, NOT_ASKED, asked_when)
+    if isinstance(options, Typed):
+        warn_undefined(steps, options, NOT_ASKED, asked_when)
+    draws = [each.drawn for each in ask.shots]
+    told = [each for each in (ask.chat, ask.options, ask.offered, *draws) if each is not None]
+    if listed is not None:
+        mention_question(steps, question, listed.of, *told)
+        if not (done := lower_asks(steps, statement, ask, listed)):
+            steps.unknown(name)
+        return done
+    if isinstance(script, PromptList):
+        mention_question(steps, question, script.prompts.expr, *told)
+        if not (done := lower_turns(steps, statement, ask, script)):
+            steps.unknown(name)
+        return done
+    if isinstance(loop, ToolLoop):
+        mention_question(steps, question, loop.state.expr, *told)
+        lower_loop(steps, statement, ask, loop)
+        return True
+    steps.lowered.append(ask)
+    steps.wholes[name.text] = name
+    _bind(steps, statement, ask)
+    mention_question(steps, question, *told)
+    return True
+
+
+def _has_no_secrets(steps: Steps, statement: Statement) -> bool:
+    """Return true if what an ask returns is marked as secret nowhere; reports where it is."""
+    marked = [inner for form in statement.of("returns") for inner in form.body if is_secret(inner)]
+    for inner in marked:
+        help_ = "remove it: only the rows of data sets have secrets"
+        steps.program.diagnostics.error("E0106", "a reply has no secrets", inner.head, help=help_)
+    return not marked
+
+
+def may_answer(steps: Steps, role: Name) -> bool:
+    """Return true if a role may be asked; a panel only grades."""
+    if steps.kind(role.text) != "panel":
+        return True
+    message = f"`{role.text}` is a panel: it grades, and answers no questions"
+    help_ = "ask a role of its own, or declare this one without `panel`"
+    steps.program.diagnostics.error("E0208", message, role.span, help=help_)
+    return False
+
+
+def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
+    """Bind the reply."""
+    name = statement.name()
+    span = name.span
+    fields = {
+        **{part: Binding((ask.name, part), type_, span=span) for part, type_ in REPLY_PARTS.items()},
+        "prompt": Binding((ask.name, "prompt"), TextType(), span=span),
+    }
+    whole: Binding = fields["text"]
+    if ask.options is not None:
+        fields = {"prompt": fields["prompt"]}
+    type_: Type | None = whole.type
+    path, shown = whole.path, type_ or TextType()
+    if ask.returns is not None and ask.returns.kind == "record":
+        fields |= record_fields((ask.name,), ask.returns, span)
+        for inner in (inner for returns in statement.of("returns") for inner in returns.body):
+            own, type_ = inner.name(), ask.returns.fields[inner.name().text]
+            fields[own.text] = replace(fields[own.text], span=own.span)
+            steps.program.index.define("field", own.text, own.span, f"ask {ask.name}", type_notation(type_))
+        for tool in ask.tools:
+            fields[tool.name] = replace(fields[tool.name], span=steps.program.declared["tool"][tool.name].span)
+        type_, path = None, (ask.name,)
+        shown = RecordType(fields={"text": TextType(), **ask.returns.fields})
+    elif ask.returns is not None:
+        type_, path, shown = ask.returns, (ask.name, "value"), ask.returns
+    if ask.settings.top_logprobs is not None and (read := ask.read_as) is not None and read.kind == "record":
+        fields |= record_fields((ask.name,), RecordType(fields=weighed_fields(ask.returns)), span)
+        shown = RecordType(fields={"text": TextType(), **read.fields})
+    several = ask.samples > 1 and ask.options is None and not _builds_on_samples(steps, ask)
+    if several and "samples" not in fields:
+        listed = SampleList(name=f"{ask.name}.samples", of=ask.name, fingerprint="")
+        steps.lowered.append(listed)
+        fields["samples"] = Binding((listed.name,), ListType(of=shown), span=span, most=ask.samples)
+    steps.scope[ask.name] = Binding(path, type_, fields, span=span)
+    steps.define("ask", name, ask.returns or TextType())
+
+
+def _builds_on_samples(steps: Steps, ask: Ask) -> bool:
+    """Return true if an ask goes on from one of several samples, so that its own are no tries at the same thing."""
+    found = with_dependencies(steps.lowered, names_used(ask))
+    return any(step.name in found and getattr(step, "samples", 1) > 1 for step in steps.lowered)

@@ -1,0 +1,809 @@
+"""Counts the model calls of a plan, exactly, before any is made.
+
+Where a step takes place as rows and axes have it is decided for every row; what a reply decides leaves a span. The
+texts that a retrieving step embeds are counted as far as the compiler knows them: each is embedded once.
+
+Counts of calls about the elements of lists: exact for the lists of a row, bounded for those of a reply.
+
+In which cases a step takes place. What rows and axes decide is decided here; what a reply decides is left open.
+
+A step takes place where its condition holds and whatever it prints has a value. It takes nothing that stands in a
+passage which is not printed, or behind an `and` or `or` that is decided before. A reply may not come, since a model may
+decline: what takes anything of it but the prompt that was sent may not take place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import field
+from functools import partial
+from typing import Any, Final
+
+from tripos_compiler.language.evaluation import DATA, LAZY, PLACE, Missing, Unavailable, elements, evaluate
+from tripos_compiler.language.references import CALLING, asked_for, names_in, subexpressions, taken, without_reveal
+from tripos_compiler.library.definedness import lack_of
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.plan import (
+    Ask,
+    Binary,
+    Call,
+    CallCount,
+    Compare,
+    Converse,
+    Data,
+    Each,
+    Expr,
+    Grade,
+    Hole,
+    Judging,
+    Loop,
+    Passage,
+    RecordValue,
+    Ref,
+    Retrieve,
+    Role,
+    SampleList,
+    Scenario,
+    Scorer,
+    Shots,
+    Step,
+    Template,
+    Texts,
+    Unary,
+    Verdict,
+    parts_of,
+)
+from tripos_compiler.resolve.program import Program
+from tripos_compiler.source.data_classes import dataclass
+
+Case = Mapping[str, Any]
+"""The names of one case: its axes, and its row under the alias."""
+YES: Final = "yes"
+"""It is there; of a condition, that it holds."""
+NO: Final = "no"
+VOID: Final = "void"
+"""It has no value."""
+OPEN: Final = frozenset((YES, NO))
+UNSURE: Final = frozenset((YES, NO, VOID))
+BOUNDED: Final = ("text", "choice", "bool", "path", "list", "set", "record", "dialogue")
+"""The kinds of which a value that a name stands for is no number."""
+
+
+def may_be_undefined(expr: Expr) -> bool:
+    """Return true if an expression may have no value, though every name in it has one."""
+    return any(_is_partial(part) for part in subexpressions(expr))
+
+
+@dataclass
+class _Branch:
+    """The next node of a case, and what follows from what is seen: another branch, or what was found."""
+
+    look: Callable[[Case], Hashable]
+    after: dict[Hashable, _Branch | bool | None] = field(default_factory=dict)
+
+
+class StepOutcomes:
+    """Tells it of the steps of one treatment. `names` are those that a case has.
+
+    What a step comes to in a case follows from what is looked at in the case, one thing after another, and what to look
+    at next from what was seen. So that is kept as a tree: of many cases few come to anything that none did before.
+    """
+
+    def __init__(self, steps: Sequence[Step], names: Set[str]) -> None:
+        self.names = names
+        self.steps = {step.name: step for step in steps if isinstance(step, CALLING)}
+        self.is_paired = any(isinstance(step, Compare) for step in steps)
+        """True if `first` and `second` are the sides of a comparison, and no step."""
+        self._open: dict[int, bool] = {}
+        self._decides: dict[int, bool] = {}
+        self._held: list[Expr | Step] = []
+        """What an id stands for, which names it as long as it lives."""
+        self._trees: dict[int, _Branch | bool | None] = {}
+        self._looks: dict[Hashable, tuple[Callable[[Case], Hashable], Hashable]] = {}
+        """What was looked at in the case at hand, in order, and what was seen."""
+        self._outcomes: dict[int, frozenset[bool]] = {}
+        self._values: dict[int, tuple[Expr, frozenset[str]]] = {}
+
+    def always(self, step: Step) -> bool:
+        """Return true if a step takes place in every case, whatever is replied."""
+        ask = step if isinstance(step, Ask) else None
+        chooses = ask is not None and ask.options is not None and names_in(ask.options)  # there may be no option
+        if (
+            step.when is not None
+            or _earlier(step)
+            or chooses
+            or (ask is not None and ask.prompt is None and ask.continues is None)
+        ):
+            return False
+        return not any(self._may_be_void(expr) for expr in taken(step))
+
+    def in_case(self, step: Step, case: Case) -> bool | None:
+        """Return true if a step takes place in a case; None where a reply decides."""
+        if id(step) not in self._trees:
+            self._held.append(step)
+            self._trees[id(step)] = self._followed(step, case)[0]
+        at = self._trees[id(step)]
+        while isinstance(at, _Branch):
+            seen = at.look(case)
+            if seen not in at.after:
+                return self._grown(step, case)
+            at = at.after[seen]
+        return at
+
+    def _grown(self, step: Step, case: Case) -> bool | None:
+        """As `in_case`, of a case in which something is seen that was not before."""
+        _, looks, found = self._followed(step, case)
+        at = self._trees[id(step)]
+        for number, (_, seen) in enumerate(looks, 1):
+            assert isinstance(at, _Branch)
+            if seen not in at.after:
+                at.after[seen] = _Branch(looks[number][0]) if number < len(looks) else found
+            at = at.after[seen]
+        return found
+
+    def _followed(
+        self, step: Step, case: Case
+    ) -> tuple[_Branch | bool | None, Sequence[tuple[Callable[[Case], Hashable], Hashable]], bool | None]:
+        """Return the beginning of a step's tree, what is looked at in a case and what was seen, and what it comes
+        to."""
+        self._looks, self._outcomes, self._values = {}, {}, {}
+        done = self._done(step, case)
+        found = None if len(done) > 1 else True in done
+        looks = list(self._looks.values())
+        return _Branch(looks[0][0]) if looks else found, looks, found
+
+    def _seen(self, key: Hashable, look: Callable[[Case], Hashable], case: Case) -> Any:
+        """Return what is seen in a case; each thing is looked at once."""
+        if key not in self._looks:
+            self._looks[key] = (look, look(case))
+        return self._looks[key][1]
+
+    def known(self, expr: Expr, case: Case) -> str | None:
+        """Return the text that an expression gives in a case; None where that is not known, or it gives none."""
+        if not self._decided(expr):
+            return None
+        try:
+            value = evaluate(expr, case)
+        except Unavailable:
+            return None
+        return value if isinstance(value, str) else None
+
+    def _done(self, step: Step, case: Case) -> frozenset[bool]:
+        """Return what may be of a step: that it takes place, and that it does not. It is worked out once a case."""
+        if (known := self._outcomes.get(id(step))) is not None:
+            return known
+        found = {each == YES for each in (self._value(step.when, case) if step.when is not None else (YES,))}
+        for earlier in _earlier(step):
+            found = found - {True} | {False} if self._rules_out(earlier, case) else found
+            found = found | {False} if self._rules_out(earlier, case) is None else found
+        if True in found:
+            for lacks in self._lacking(step, case):
+                found = {False} if lacks is True else found | {False} if lacks is None else found
+                if found == {False}:
+                    break
+        self._outcomes[id(step)] = done = frozenset(found)
+        return done
+
+    def _rules_out(self, earlier: Expr, case: Case) -> bool | None:
+        """Return true if the condition of an earlier score leaves none to one of its name; None where a reply decides.
+        It holds, or has no value for want of a reply; where the row is why it has none, that score does not apply."""
+        value = self._value(earlier, case)
+        if self._decided(earlier):
+            return value == {YES}
+        return value == {YES} or (None if value != {NO} else False)
+
+    def _lacking(self, step: Step, case: Case) -> Iterator[bool | None]:
+        """Of all that a step takes, whether it lacks a value; None where a reply or a row decides."""
+        match step:
+            case Ask():
+                yield from self._lacking_texts(step.system, case)
+                yield from self._lacking_texts(step.prompt, case)
+                others = (*step.settings.conditions(), *([] if step.offered is None else [step.offered]))
+                yield from (_lacks(self._value(each, case)) for each in others)
+                if step.chat is not None:
+                    yield _lacks(self._value(step.chat, case))
+                    yield self._asks_nothing(step, step.chat, case)
+                if step.options is not None:
+                    yield self._lacks_options(step.options, case)
+                if step.continues is not None:
+                    yield _lacks(self._yielded(Ref(path=(step.continues, "turns")), case))
+                for shots in step.shots:
+                    yield from self._lacking_shots(shots, case)
+            case Converse():
+                for speaker in step.speakers:
+                    yield from self._lacking_texts(speaker.system, case)
+                    yield from (_lacks(self._value(when, case)) for when in speaker.settings.conditions())
+            case Retrieve():
+                yield _lacks(self._value(step.source, case))
+                for expr in (*step.include, *asked_for(step)):  # texts may be embedded before that is seen
+                    yield None if _lacks(self._value(expr, case)) is not False else False
+            case SampleList(of=of):
+                yield _lacks(self._yielded(Ref(path=(of, "text")), case))
+            case Verdict(loops=loops) if loops:
+                yield _lacks(self._value(loops[0].of, case))
+            case Verdict() | Grade() | Compare():
+                for expr in step.args.values():
+                    yield _lacks(self._value(expr, case))
+
+    def _asks_nothing(self, step: Ask, chat: Expr, case: Case) -> bool | None:
+        """Return true if all that is sent is a dialogue without a turn; None where that is not known."""
+        if step.prompt is not None or not self._decided(chat):
+            return False if step.prompt is not None else None
+        return {VOID: True, YES: False, NO: None}[self._seen(id(chat), partial(_outcome, chat), case)]
+
+    def _lacks_options(self, options: Expr, case: Case) -> bool | None:
+        """Return true if there is no option, or one without a text; None where that is not known."""
+        lacks = _lacks(self._value(options, case))
+        if lacks or not self._decided(options):
+            return lacks or None
+        return bool(self._seen(("options", id(options)), lambda known: not all(evaluate(options, known) or [""]), case))
+
+    def _lacking_texts(self, texts: Texts | None, case: Case) -> Iterator[bool | None]:
+        if texts is None:
+            return
+        own = self._seen("language", lambda known: known.get("language"), case) if len(texts) > 1 else None
+        for template in [texts[own]] if own in texts else texts.values():
+            yield from self._lacking_text(template, case)
+
+    def _lacking_text(self, template: Template, case: Case) -> Iterator[bool | None]:
+        passages = [part for part in template.parts if isinstance(part, Passage)]
+        for hole in () if passages else template.parts:
+            if isinstance(hole, Hole):
+                yield self._lacks_hole(hole, case)
+        for passage in passages:
+            held = self._value(passage.when, case) if passage.when is not None else frozenset((YES,))
+            yield _lacks(held)
+            if YES not in held:
+                continue
+            for part in passage.parts:
+                if isinstance(part, Hole):
+                    lacks = self._lacks_hole(part, case)
+                    yield None if lacks and NO in held else lacks
+
+    def _lacks_hole(self, hole: Hole, case: Case) -> bool | None:
+        if isinstance(hole.expr, Ref) and hole.type.kind in BOUNDED and self._decided(hole.expr):
+            return False  # no name of a case is without a value; a number may lie past all bounds
+        return _lacks(self._value(hole.expr, case))
+
+    def _lacking_shots(self, shots: Shots, case: Case) -> Iterator[bool | None]:
+        """Yield a condition without a value rules out a row, and no more, unless it is for want of a reply; of texts
+        that may have none it depends on the rows."""
+        yield False if shots.drawn is None else _lacks(self._value(shots.drawn, case))
+        if shots.where is not None:
+            for part in subexpressions(shots.where):
+                if isinstance(part, Ref) and self._step_of(part) is not None and VOID in self._value(part, case):
+                    yield None
+        for texts in (shots.prompt, shots.reply):
+            for lacks in self._lacking_texts(texts, case):
+                yield False if lacks is False else None
+
+    def _value(self, expr: Expr, case: Case) -> frozenset[str]:
+        """Return what may be of an expression: that it is there or holds, that it does not hold, that it has no
+        value. It is worked out once a case."""
+        if id(expr) not in self._values:
+            self._values[id(expr)] = (expr, self._new_value(expr, case))
+        return self._values[id(expr)][1]
+
+    def _new_value(self, expr: Expr, case: Case) -> frozenset[str]:
+        if self._decided(expr):
+            return frozenset((self._seen(id(expr), partial(_outcome, expr), case),))
+        match expr:
+            case Ref():
+                return self._yielded(expr, case)
+            case Unary(operator="not", value=value):
+                swapped = {YES: NO, NO: YES, VOID: VOID}
+                return frozenset(swapped[each] for each in self._value(value, case))
+            case Binary(operator="and" | "or", left=left, right=right):
+                ends = NO if expr.operator == "and" else YES
+                first = self._value(left, case)
+                after = self._value(right, case) if first - {ends, VOID} else frozenset[str]()
+                return (first & {ends, VOID}) | after
+        parts = [self._value(part, case) for part in parts_of(expr)]
+        if isinstance(expr, RecordValue):  # a field of it may have no value, and another one is looked at
+            return UNSURE if any(VOID in part for part in parts) else OPEN
+        if isinstance(expr, Call) and expr.function in LAZY:  # what has no value may not be looked at
+            return UNSURE if any(VOID in part for part in parts) or _is_partial(expr) else OPEN
+        if any(part == {VOID} for part in parts):
+            return frozenset((VOID,))
+        return UNSURE if _is_partial(expr) or any(VOID in part for part in parts) else OPEN
+
+    def _yielded(self, ref: Ref, case: Case) -> frozenset[str]:
+        """Return what may be of a name. A turn of a conversation, a judge and an embedding model may decline as any
+        model."""
+        step = self._step_of(ref)
+        if step is None:
+            return OPEN
+        done = self._done(step, case)
+        if True not in done:
+            return frozenset((VOID,))
+        return OPEN if done == {True} and not _may_lack(step, ref) else UNSURE
+
+    def _step_of(self, ref: Ref) -> Step | None:
+        """Return the step that a name is of; of a pair that of either side."""
+        sided = self.is_paired and ref.path[0] in ("first", "second") and len(ref.path) > 1
+        path = ref.path[1:] if sided else ref.path
+        return self.steps.get(path[0])
+
+    def _may_be_void(self, expr: Expr) -> bool:
+        """Return true if an expression may have no value in some case; looked into once."""
+        found = self._open.get(id(expr))
+        if found is None:
+            found = may_be_undefined(expr) or any(
+                (step := self._step_of(part)) is not None and (_may_lack(step, part) or not self.always(step))
+                for part in subexpressions(expr)
+                if isinstance(part, Ref)
+            )
+            self._open[id(expr)] = found
+            self._held.append(expr)
+        return found
+
+    def _decided(self, expr: Expr) -> bool:
+        """Return true if the names of a case decide an expression; looked into once, too."""
+        found = self._decides.get(id(expr))
+        if found is None:
+            found = names_in(expr) <= self.names and all(is_evaluable(part) for part in subexpressions(expr))
+            self._decides[id(expr)] = found
+            self._held.append(expr)
+        return found
+
+
+def _earlier(step: Step) -> tuple[Expr, ...]:
+    """Return the conditions of earlier scores of the name of one."""
+    return (step.earlier or ()) if isinstance(step, Judging) else ()
+
+
+def _outcome(expr: Expr, case: Case) -> str:
+    """Return what an expression comes to that a case decides."""
+    try:
+        return YES if evaluate(expr, case) else NO
+    except Unavailable:
+        return VOID
+
+
+def _lacks(value: frozenset[str]) -> bool | None:
+    """Return true if a value is lacking; None where it may be."""
+    return VOID in value if len(value) == 1 or VOID not in value else None
+
+
+def _may_lack(step: Step, ref: Ref) -> bool:
+    """Return true if a step that took place may not yield that. What was sent is there in any event."""
+    if isinstance(step, Ask):
+        return "prompt" not in ref.path[1:3]
+    return step.using is not None if isinstance(step, Retrieve) else True
+
+
+def _is_partial(part: Expr) -> bool:
+    """Return true if it may have no value, itself: a division, a function where it is partial, one of the user's."""
+    match part:
+        case Binary(operator="/"):
+            return True
+        case Each(loop=loop):
+            return loop.most is not None
+        case Call(function=function, args=args, named=named):
+            if function == "picked":  # of columns of one data set, which are as long as each other
+                bare = [without_reveal(arg) for arg in args[:2]]
+                columns = {arg.dataset if isinstance(arg, Data) else "" for arg in bare}
+                return len(columns) > 1 or "" in columns
+            if function in ("examples_for", "siblings"):
+                return len(args) + len(named) > 2  # a field that rows lack
+            return function == "readable" or function not in FUNCTIONS or lack_of(part) is not None
+    return False
+
+
+def is_evaluable(part: Expr) -> bool:
+    """Return true if the compiler can evaluate it: no data set, no tree, no function of the user's."""
+    return part.op not in ("data", "tree") and (not isinstance(part, Call) or part.function in FUNCTIONS)
+
+
+Places = tuple[int, ...]
+UNKNOWN = "unknown"
+"""The status of what only a reply says."""
+
+
+@dataclass(frozen=True)
+class CallRange:
+    """How often something happens: as a rule, at least, at most."""
+
+    calls: int
+    least: int
+    most: int
+
+    def times(self, factor: int) -> CallRange:
+        """Return that many times as often."""
+        return CallRange(self.calls * factor, self.least * factor, self.most * factor)
+
+
+def loop_calls(
+    places: Sequence[tuple[StepOutcomes, Step]], known: Sequence[Case] | None, count: int, certain: bool
+) -> tuple[CallRange, tuple[int, int]]:
+    """Return about how many elements a judge is asked in all cases, and in one of them: of a list that stands in a row
+    so many as it has, of one that a reply says none at least, and at most what its loop takes."""
+    each = [_in_case(places, case) for case in known] if known is not None else [_in_case(places, {})]
+    least, most = [one for one, _ in each] or [0], [one for _, one in each] or [0]
+    row = (min(least) if certain else 0, max(most))
+    if known is None:
+        return CallRange(most[0] * count, least[0] * count if certain else 0, most[0] * count), row
+    return CallRange(sum(most), sum(least) if certain else 0, sum(most)), row
+
+
+def _in_case(places: Sequence[tuple[StepOutcomes, Step]], case: Case) -> tuple[int, int]:
+    """Return the least and the most elements in a case, in all steps and treatments together that ask the same."""
+    certain, possible = set[Places](), set[Places]()
+    for outcomes, step in places:
+        assert isinstance(step, Verdict)
+        done = outcomes.in_case(step, case)
+        if done is not False:
+            for place, sure in _listed(step.loops, case):
+                possible.add(place)
+                if sure and done:
+                    certain.add(place)
+    return len(certain), len(possible)
+
+
+def _listed(loops: Sequence[Loop], names: Mapping[str, Any]) -> Iterator[tuple[Places, bool]]:
+    """Yield the elements that loops go through or may, and whether it is sure that they do."""
+    if not loops:
+        yield (), True
+        return
+    loop, *rest = loops
+    if not _decides(loop.of, names):
+        for place in _possible(loop, names):
+            yield from (((place, *inner), False) for inner, _ in _listed(rest, names))
+        return
+    try:
+        for inside in elements(loop, names):
+            sure = loop.where is None or _decides(loop.where, inside)
+            if not sure or loop.where is None or evaluate(loop.where, inside):
+                place = inside[PLACE + loop.alias]
+                yield from (((place, *inner), sure and each) for inner, each in _listed(rest, inside))
+    except Unavailable:
+        return
+
+
+def _possible(loop: Loop, names: Mapping[str, Any]) -> Iterator[int]:
+    """Yield the places of the elements that a list may have which replies say, or are in: of those that there are where
+    no reply decides that, as of the replies to the elements of a list of the row, and else of as many as the loop
+    takes."""
+    every = range(loop.most or 0)
+    parts = [*subexpressions(loop.of), *(() if loop.where is None else subexpressions(loop.where))]
+    if not all(is_evaluable(part) for part in parts):
+        yield from every
+        return
+    looked_at = names_in(loop.of) | (set() if loop.where is None else names_in(loop.where))
+    unknown = {name: Missing(name, UNKNOWN) for name in looked_at - names.keys() - {loop.alias}}
+    try:
+        for inside in elements(loop, {**names, **unknown}):
+            if _may_hold(loop.where, inside):
+                yield inside[PLACE + loop.alias]
+    except Unavailable as reason:
+        if reason.status == UNKNOWN:
+            yield from every
+
+
+def _may_hold(where: Expr | None, names: Mapping[str, Any]) -> bool:
+    try:
+        return where is None or bool(evaluate(where, names))
+    except Unavailable as reason:
+        return reason.status == UNKNOWN
+
+
+def _decides(expr: Expr, names: Mapping[str, Any]) -> bool:
+    """Return true if these names decide an expression, without a reply, a data set or a function of the user's."""
+    return names_in(expr) <= names.keys() and all(is_evaluable(part) for part in subexpressions(expr))
+
+
+@dataclass(frozen=True)
+class RetrievalCorpus:
+    """The corpus of a retrieval step: how many different `texts` at the most, and which, where that is known. `queries`
+    are the texts of the row at hand that they are compared with."""
+
+    most: int
+    texts: frozenset[str] | None
+    queries: tuple[Expr, ...]
+
+
+def embedding_pools(program: Program, scenario: Scenario) -> dict[str, RetrievalCorpus]:
+    """Return the pool of every step that embeds."""
+    return {
+        step.name: _pool(program, step)
+        for step in scenario.steps
+        if isinstance(step, Retrieve) and step.using is not None
+    }
+
+
+def _pool(program: Program, step: Retrieve) -> RetrievalCorpus:
+    sides = list(_sides(step))
+    texts = _texts(program, step, [element for _, element in sides])
+    most = len(set(_values(program, step.source))) * len(sides) if texts is None else len(texts)
+    return RetrievalCorpus(most, texts, tuple(query for query, _ in sides))
+
+
+def _sides(step: Retrieve) -> Iterator[tuple[Expr, Expr]]:
+    """Yield what is compared: a text of the row at hand and one of the element."""
+    for part in subexpressions(step.by):
+        if isinstance(part, Call) and part.function == "similarity":
+            one, other = [*part.args, *part.named.values()][:2]
+            if names_in(other) == {step.alias} and step.alias not in names_in(one):
+                yield one, other
+            elif names_in(one) == {step.alias} and step.alias not in names_in(other):
+                yield other, one
+
+
+def _texts(program: Program, step: Retrieve, elements: list[Expr]) -> frozenset[str] | None:
+    """Return the texts of all elements; None where they depend on the row at hand, or on rows that a run makes."""
+    used = {part.dataset for part in subexpressions(step.source) if isinstance(part, Data)}
+    whole = all(name in program.rowsets and program.rowsets[name].known for name in used)
+    if names_in(step.source) or not whole or any(part.op == "tree" for part in subexpressions(step.source)):
+        return None
+    data = {name: [row.values for row in program.rowsets[name].rows] for name in used}
+    found: set[str] = set()
+    try:
+        for element in evaluate(step.source, {DATA: data}):
+            for expr in elements:
+                try:
+                    value = evaluate(expr, {step.alias: element})
+                except Unavailable:
+                    continue
+                found |= {value} if isinstance(value, str) else set()
+    except Unavailable:
+        return None
+    return frozenset(found)
+
+
+def _values(program: Program, expr: Expr) -> Iterator[str]:
+    match expr:
+        case Data(dataset=name, field=field) if name in program.rowsets:
+            loaded = program.rowsets[name]
+            if not loaded.known:
+                yield from (f"row {number}" for number in range(loaded.count))
+            for row in loaded.rows:
+                yield from _flat(row.values if field is None else row.values[field])
+        case Call(function="picked", args=(items, *_)):
+            yield from _values(program, items)  # for all keys together
+        case Call(args=args):
+            for each in args:
+                yield from _values(program, each)
+
+
+def _flat(value: Any) -> Iterator[str]:
+    if isinstance(value, list | set | frozenset | tuple):
+        for item in value:
+            yield from _flat(item)
+    elif value is not None:
+        yield str(value)
+
+
+@dataclass(frozen=True)
+class CountedCases:
+    """The cases of a scenario: `known` are the names of its cases where the compiler has them."""
+
+    count: int
+    names: frozenset[str]
+    known: Sequence[Case] | None
+    certain: bool
+    """Whether there will be that many rows, and not fewer."""
+
+
+@dataclass
+class SharedStep:
+    """A step whose calls are made once for all treatments that have it: for every combination of models in `times`, so
+    many `samples` in each case in which it takes place in one of the treatments."""
+
+    step: Step
+    times: tuple[str, ...]
+    samples: int
+    repeats: int = 1
+    """How many times each of its judges is asked."""
+    places: list[tuple[StepOutcomes, Step]] = field(default_factory=list)
+    arms: list[dict[str, str]] = field(default_factory=list)
+
+
+def count_calls(
+    scenario: Scenario,
+    cases: CountedCases,
+    roles: Mapping[str, Role],
+    scorers: Mapping[str, Scorer],
+    pool: Mapping[str, RetrievalCorpus],
+) -> list[CallCount]:
+    """Return the calls of every step of a scenario; steps that several treatments share are counted once.
+
+    `pool` says of a step that embeds what it looks through.
+    """
+    counter = _Counter(scenario, cases, roles, scorers, pool)
+    return list(counter.counts())
+
+
+def count_embeddings_once(counts: Iterable[CallCount], scenarios: Iterable[Scenario]) -> Iterator[CallCount]:
+    """Yield the calls of all scenarios. A text is embedded once, so it is sure to be only where a first one embeds."""
+    embedding = {step.using for each in scenarios for step in each.steps if isinstance(step, Retrieve)}
+    first: dict[str, str] = {}
+    for count in counts:
+        again = count.role in embedding and first.setdefault(count.role, count.scenario) != count.scenario
+        yield count.model_copy(update={"least": 0}) if again else count
+
+
+def _named_by(step: Step) -> tuple[str, ...]:
+    """Return the steps that name the reply of a step, or the verdict of a judge: each of theirs is another one."""
+    return step.judged if isinstance(step, Judging) else step.needs
+
+
+class _Counter:
+    def __init__(
+        self,
+        scenario: Scenario,
+        cases: CountedCases,
+        roles: Mapping[str, Role],
+        scorers: Mapping[str, Scorer],
+        pool: Mapping[str, RetrievalCorpus],
+    ) -> None:
+        self.scenario = scenario
+        self.cases = cases
+        self.roles = roles
+        self.scorers = scorers
+        self.pool = pool
+        self.embedded: dict[str, tuple[set[str], set[str]]] = {}
+        """By role, the texts that it embeds for sure, and those that it may."""
+
+    def counts(self) -> Iterator[CallCount]:
+        shared: dict[str, SharedStep] = {}
+        escalated: dict[str, SharedStep] = {}
+        for treatment in self.scenario.treatments:
+            times: dict[str, tuple[str, ...]] = {}
+            samples: dict[str, int] = {}
+            places = StepOutcomes(treatment.steps, self.cases.names if self.cases.known is not None else frozenset())
+            for step in treatment.steps:
+                times[step.name] = self._times(step, times)
+                before = [] if isinstance(step, SampleList) else [samples[name] for name in _named_by(step)]
+                samples[step.name] = max([getattr(step, "samples", 1), *before])
+                asked = shared.setdefault(self._identity(step), SharedStep(step, times[step.name], samples[step.name]))
+                asked.samples = max(asked.samples, samples[step.name])
+                if isinstance(step, Verdict | Grade | Compare):
+                    asked.repeats = max(asked.repeats, self.scorers[step.scorer].samples)
+                both = [asked]
+                if isinstance(step, Grade) and (then := self.scorers[step.scorer].then) is not None:
+                    own = self._times(step, times, then)
+                    key = f"{step.judgement} {then}"
+                    both.append(escalated.setdefault(key, SharedStep(step, own, samples[step.name])))
+                for each in both:
+                    each.places.append((places, step))
+                    each.arms.extend([treatment.arms] if treatment.arms else [])
+        for asked in shared.values():
+            for count in self._of(asked):
+                yield count.model_copy(update={"arms": tuple(asked.arms)})
+        for asked in escalated.values():
+            yield self._escalated(asked).model_copy(update={"arms": tuple(asked.arms)})
+
+    def _escalated(self, asked: SharedStep) -> CallCount:
+        """Return the calls of the stronger judges of a cascade: at least none, and at most all."""
+        assert isinstance(asked.step, Grade)
+        then = self.scorers[asked.step.scorer].then
+        assert then is not None
+        most = self._span(asked.places).times(asked.samples).most
+        return self._count(asked.step.name, then, CallRange(most, 0, most), asked.times, (0, asked.samples))
+
+    def _identity(self, step: Step) -> str:
+        """Return what is asked once is counted once: a judge's reply may serve several scores. Judges of two roles are
+        two, also where they are sent the same."""
+        if isinstance(step, Verdict | Grade | Compare):
+            return f"{step.judgement} {self.scorers[step.scorer].role}"
+        return step.fingerprint
+
+    def _times(self, step: Step, times: Mapping[str, tuple[str, ...]], judge: str | None = None) -> tuple[str, ...]:
+        """Return the roles for whose models a step is done each; `judge` stands in the place of a scorer's own role."""
+        upstream = [role for name in _named_by(step) for role in times[name]]
+        own: tuple[str, ...] = ()
+        match step:
+            case Ask():
+                own = (step.role,)
+            case Converse():
+                own = tuple(speaker.role for speaker in step.speakers)
+            case Verdict() | Grade() | Compare():
+                own = (judge or self.scorers[step.scorer].role,)
+        several = [role for role in own if self.roles[role].kind != "single"]
+        return tuple(dict.fromkeys((*upstream, *several)))
+
+    def _of(self, asked: SharedStep) -> Iterator[CallCount]:
+        step, times = asked.step, asked.times
+        times_a_row = asked.samples * asked.repeats
+        if isinstance(step, Verdict) and step.loops:
+            span, (least, most) = loop_calls(asked.places, self.cases.known, self.cases.count, self.cases.certain)
+            of_a_row = (least * times_a_row, most * times_a_row)
+            yield self._count(step.name, self.scorers[step.scorer].role, span.times(times_a_row), times, of_a_row)
+            return
+        span = self._span(asked.places)
+        alike = span.most == self.cases.count and span.least in (0, span.most)
+        row = None if alike else (0, times_a_row)
+        span = span.times(times_a_row)
+        match step:
+            case Ask():
+                yield self._count(step.name, step.role, span, times, row)
+            case Converse():
+                held = span
+                for speaker in step.speakers:
+                    opens = speaker.role == step.opens
+                    most = (step.limit + 1) // 2 if opens else step.limit // 2
+                    turns = CallRange(held.calls * most, held.least if opens else 0, held.most * most)
+                    of_row = None if row is None else (0, row[1] * most)
+                    if opens and held.least:  # the first turn is certain and no other
+                        of_row = (0 if row is not None else asked.samples, asked.samples * most)
+                    yield self._count(step.name, speaker.role, turns, times, of_row)
+            case Retrieve() if step.using is not None:
+                yield from self._embedded(asked, step, step.using)
+            case Verdict() | Grade():
+                yield self._count(step.name, self.scorers[step.scorer].role, span, times, row)
+            case Compare():
+                compared = next((role.name for role in self.roles.values() if role.kind == "compared"), None)
+                judge = self.scorers[step.scorer].role
+                others = tuple(role for role in times if role != compared or role == judge)
+                count = self._count(step.name, judge, span, others, row)
+                yield count.model_copy(update={"pairs": compared})
+
+    def _embedded(self, asked: SharedStep, step: Retrieve, role: str) -> Iterator[CallCount]:
+        """Every text is embedded once, whichever row or step needs it: of what is not known the least is nothing, for
+        it may be what was embedded before."""
+        pool, span = self.pool[step.name], self._span(asked.places)
+        before = self.embedded.setdefault(role, (set(), set()))
+        queries = self._queries(asked, pool)
+        certain, possible = set[str](), set[str]()
+        if queries is not None:
+            certain, possible = queries
+        if pool.texts is not None and span.most:
+            possible |= pool.texts
+            certain |= pool.texts if span.least else set()
+        least, most = len(certain - before[1]), len(possible - before[1])
+        before[0].update(certain)
+        before[1].update(possible)
+        if pool.texts is None:
+            most += pool.most
+        asked_for = CallRange(span.most, 0, span.most).times(asked.samples * len(pool.queries))
+        if queries is None and not asked.times:
+            most += asked_for.most
+        known = CallRange(most, least, most)
+        yield self._count(step.name, role, known, (), None if least == most == 0 else (0, most))
+        if queries is None and asked.times:
+            yield self._count(step.name, role, asked_for, asked.times, (0, asked.samples * len(pool.queries)))
+
+    def _queries(self, asked: SharedStep, pool: RetrievalCorpus) -> tuple[set[str], set[str]] | None:
+        """Return the texts that rows are looked for by, for sure and perhaps; None where they are not known."""
+        if self.cases.known is None:
+            return None
+        certain, possible = set[str](), set[str]()
+        for case in self.cases.known:
+            found = [each.in_case(step, case) for each, step in asked.places]
+            if set(found) == {False}:
+                continue
+            for query in pool.queries:
+                text = asked.places[0][0].known(query, case)
+                if text is None:
+                    return None
+                possible.add(text)
+                if True in found and self.cases.certain:
+                    certain.add(text)
+        return certain, possible
+
+    def _count(
+        self, step: str, role: str, span: CallRange, times: tuple[str, ...], row: tuple[int, int] | None = None
+    ) -> CallCount:
+        return CallCount(
+            scenario=self.scenario.name,
+            step=step,
+            role=role,
+            calls=span.calls,
+            least=span.least,
+            most=span.most,
+            times=times,
+            row=row,
+        )
+
+    def _span(self, places: Sequence[tuple[StepOutcomes, Step]]) -> CallRange:
+        """In how many cases a step takes place in some treatment; where a reply decides, at the most."""
+        if any(each.always(step) for each, step in places):
+            most = certain = self.cases.count
+        elif self.cases.known is None:
+            sure = any(each.in_case(step, {}) for each, step in places)
+            most, certain = self.cases.count, self.cases.count if sure else 0
+        else:
+            found = [[each.in_case(step, case) for each, step in places] for case in self.cases.known]
+            certain = sum(1 for each in found if True in each)
+            most = sum(1 for each in found if set(each) != {False})
+        return CallRange(most, certain if self.cases.certain else 0, most)

@@ -1,0 +1,355 @@
+"""Lowers what a scenario covers: its axes and their allowed combinations, and its arms.
+
+Lowers what a scenario runs over: its rows, each in an allowed cell of its context.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from typing import Any
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import Label
+from tripos_compiler.language.contexts import allowed_cells as each_cell, axes_in_guards, broken_guard, count_cells
+from tripos_compiler.language.evaluation import DATA, TREES, Unavailable, evaluate
+from tripos_compiler.language.references import names_in, subexpressions
+from tripos_compiler.library.types import type_notation
+from tripos_compiler.lowering.declarations import branches_of
+from tripos_compiler.lowering.generated_datasets import lower_scenario_dataset, may_have_fewer_rows
+from tripos_compiler.plan import Arm, Axis, Branches, ChoiceType, Data, Expr, Rows
+from tripos_compiler.resolve.program import (
+    KINDS,
+    Binding,
+    LoadedDataset,
+    LoadedRow,
+    Program,
+    Typed,
+    has_lost_part,
+    has_lost_values,
+    product_of,
+    row_binding,
+)
+from tripos_compiler.resolve.python_functions import is_known_early
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Name, Syntax
+from tripos_compiler.typecheck.expressions import Elaborator
+from tripos_compiler.typecheck.types import axis_type
+
+
+@dataclass
+class ScenarioCases:
+    """The cases of a scenario. Where it is not `sound`, something about it was reported; its scope still binds every
+    name, those without a known type too, so that the steps are checked and nothing is reported twice."""
+
+    axes: list[Axis]
+    scope: dict[str, Binding]
+    cells: int = 0
+    arms: list[Arm] = field(default_factory=list)
+    alias: str | None = None
+    loaded: LoadedDataset | None = None
+    """The data set that is run over."""
+    rows: Rows | None = None
+    count: int = 0
+    kept: list[dict[str, Any]] | None = None
+    """The names of every case, where the compiler has them."""
+    certain: bool = True
+    """Whether there will be so many rows, and not fewer."""
+    from_file: bool = False
+    sound: bool = True
+
+
+def lower_context(program: Program, statement: Statement) -> ScenarioCases:
+    """Return the axes of a scenario in order; a benchmark of one language has it in every context."""
+    written = statement.one_of("context")
+    names = product_of(program, written.syntax("axes")) if written is not None else []
+    if written is None and has_lost_part(program, statement):
+        names = None  # it may have said any
+    cases = ScenarioCases([], {}, sound=names is not None)
+    unknown = False
+    for name in names or ():
+        axis = program.axes.get(name.text)
+        declared = program.declared.get("axis", {}).get(name.text)
+        program.index.use(name.span, declared.span if declared is not None else None)
+        if axis is None:
+            cases.sound = False
+            cases.scope[name.text] = Binding((name.text,))
+            if name.text not in program.declared.get("axis", {}):
+                unknown = True
+                program.unknown("axis", name, tuple(program.axes))
+        elif axis in cases.axes:
+            message = f"axis `{name.text}` is in this context twice"
+            program.diagnostics.error("E0202", message, name.span, help="remove one")
+            cases.sound = False
+        else:
+            cases.axes.append(axis)
+    language = program.axes["language"]
+    if language not in cases.axes and names is not None:
+        if len(program.languages) > 1 and not unknown:
+            where = written.head if written is not None else statement.head
+            help_ = "write `context language * …`"
+            message = "the benchmark has several languages, and this context does not say which"
+            program.diagnostics.error("E0401", message, where, help=help_)
+            cases.sound = False
+        cases.axes.insert(0, language)
+    spans = {name: declared.span for name, declared in program.declared.get("axis", {}).items()}
+    cases.scope |= {axis.name: Binding((axis.name,), axis_type(axis), span=spans.get(axis.name)) for axis in cases.axes}
+    if unknown or names is None:  # any axis may have been meant
+        cases.scope = {name: Binding((name,)) for name in program.declared.get("axis", {})} | cases.scope
+    for name in names or ():
+        for other in (
+            sorted(axes_in_guards(program.axes[name.text]) - set(cases.scope)) if name.text in program.axes else ()
+        ):
+            message = f"`{name.text}` is restricted by `{other}`, which is not in this context"
+            help_ = f"add it: `context … * {other} * {name.text}`"
+            program.diagnostics.error("E0607", message, name.span, help=help_)
+            cases.sound = False
+    _count(program, statement, cases)
+    return cases
+
+
+def _count(program: Program, statement: Statement, cases: ScenarioCases) -> None:
+    """Count the cells that the guards allow; there must be one."""
+    written = statement.one_of("context")
+    try:
+        cases.cells = count_cells(cases.axes) if cases.sound else 0
+    except Unavailable as error:
+        where = (written or statement).head
+        help_ = "look at the `when` conditions of the groups"
+        message = f"a condition on these axes has no value: {error}"
+        program.diagnostics.error("E0301", message, where, help=help_)
+        cases.sound = False
+    if cases.sound and cases.cells == 0 and written is not None:
+        help_ = "look at the `when` conditions of the groups"
+        tied = [(axis.name, " and ".join(f"`{name}`" for name in sorted(axes_in_guards(axis)))) for axis in cases.axes]
+        note = ", ".join(f"`{name}` by {others}" for name, others in tied if others)
+        message, notes = "no combination of these axes is allowed", [f"restricted are {note}"]
+        if not has_lost_values(program, *(axis.name for axis in cases.axes)):
+            program.diagnostics.error("E0603", message, written.head, help=help_, notes=notes)
+        cases.sound = False
+
+
+def lower_arms_of(program: Program, statement: Statement, cases: ScenarioCases) -> ScenarioCases:
+    """Add the arms to a context."""
+    written = statement.one_of("arms")
+    for name in (product_of(program, written.syntax("arms"), "arms") or []) if written is not None else []:
+        if not program.is_declared("arm", name):
+            cases.sound = False
+            for meant in (name.text, *program.declared.get("arm", {})):
+                cases.scope.setdefault(meant, Binding((meant,)))
+            continue
+        arm = program.arms.get(name.text)
+        if arm is None:  # it was reported
+            cases.sound = False
+            cases.scope.setdefault(name.text, Binding((name.text,)))
+            continue
+        if arm in cases.arms:
+            message = f"arm `{name.text}` is in this scenario twice"
+            program.diagnostics.error("E0202", message, name.span, help="remove one")
+            cases.sound = False
+            continue
+        cases.arms.append(arm)
+        type_ = ChoiceType(values=tuple(value.name for value in arm.values), axis=arm.name)
+        span = program.declared["arm"][arm.name].span
+        cases.scope[arm.name] = Binding((arm.name,), type_, span=span)
+    return cases
+
+
+MOST_CELLS = 100_000
+"""Contexts of up to so many cells are listed, to count in which of them a condition holds."""
+
+
+def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> ScenarioCases:
+    """Add the rows to a context."""
+    over = statement.one_of("over")
+    written = [inner for inner in statement.body if inner.construct in KINDS["dataset"]]
+    local = {inner.name().text: inner for inner in written}
+    loaded: LoadedDataset | None = None
+    if over is not None:
+        name = over.name("dataset")
+        alias = over.find_name("alias") or name
+        if name.text in local:
+            loaded = _local(program, statement, local[name.text], cases)
+            program.index.use(name.span, local[name.text].name().span)
+        elif name.text in program.declared.get("dataset", {}):
+            loaded = program.rowsets.get(name.text)
+            program.index.use(name.span, program.declared["dataset"][name.text].span)
+        else:
+            program.unknown("dataset", name, tuple(local))
+            for meant in (*local, *program.declared.get("dataset", {})):
+                cases.scope.setdefault(meant, Binding((meant,)))
+    elif local:
+        alias = next(iter(local.values())).name()
+        for extra in written[1:]:
+            label = Label(alias.span, "the first")
+            message = "a scenario runs over one data set, and this is its second"
+            help_ = "say which: `over NAME`; move the other to the top of the file if it is shared"
+            program.diagnostics.error("E0202", message, extra.name().span, label, help=help_)
+            cases.sound = False
+        loaded = _local(program, statement, local[alias.text], cases)
+    else:
+        cases.count = cases.cells
+        if cases.sound and cases.cells <= MOST_CELLS:
+            cases.kept = [dict(cell) for cell in each_cell(cases.axes)]
+        return cases
+    if alias.text in cases.scope:
+        message = f"`{alias.text}` is an axis or arm of this scenario already"
+        program.diagnostics.error("E0202", message, alias.span, help="give the rows another name: `as x`")
+        cases.sound = False
+        return cases
+    cases.alias = alias.text
+    cases.scope[alias.text] = Binding((alias.text,), span=alias.span)
+    if loaded is None:
+        cases.sound = False
+        return cases
+    cases.loaded = loaded
+    cases.from_file = loaded.known
+    cases.scope[alias.text] = row_binding(loaded, alias.text, alias.span)
+    _keep(program, statement, cases, loaded, alias, over)
+    return cases
+
+
+def _local(program: Program, scenario: Statement, statement: Statement, cases: ScenarioCases) -> LoadedDataset | None:
+    """Return a data set inside a scenario; a role's rows are written in every cell of its context."""
+    if not cases.sound:
+        axes: list[Axis] = []
+    else:
+        axes = cases.axes
+    scope = {name: binding for name, binding in cases.scope.items() if name not in program.arms}
+    return lower_scenario_dataset(program, statement, scenario.name().text, axes, scope)
+
+
+def _keep(
+    program: Program,
+    scenario: Statement,
+    cases: ScenarioCases,
+    loaded: LoadedDataset,
+    alias: Name,
+    over: Statement | None,
+) -> None:
+    """Count the rows that are run, and check that each lies in an allowed cell."""
+    condition = over.find("filter") if over is not None else None
+    scope = {name: binding for name, binding in cases.scope.items() if name not in {arm.name for arm in cases.arms}}
+    if condition is not None:
+        program.index.scopes.append((condition.span, scope))
+    where = Elaborator(program, scope).condition(condition) if condition is not None else None
+    early = where is None or condition is None or is_known_early(program, where.expr, condition.span)
+    cases.sound = cases.sound and loaded.sound and early and (where is not None or condition is None)
+    _say_their_axes(program, scenario, cases, loaded)
+    if not cases.sound:
+        return
+    cases.rows = Rows(dataset=loaded.dataset.name, alias=alias.text, where=where.expr if where else None)
+    if not loaded.known:
+        _keep_made(program, cases, loaded, where.expr if where else None)
+    elif not _keep_read(program, scenario, cases, loaded, alias, where, condition):
+        return
+    if cases.count == 0:
+        span = (over or scenario).head
+        help_ = "look at `where`" if where is not None else "the file is empty"
+        program.diagnostics.error("E0603", "this scenario runs over no row", span, help=help_)
+        cases.sound = False
+
+
+def _looked_into(program: Program, where: Expr, condition: Syntax) -> dict[str, Any] | None:
+    """Return the data sets and trees that a condition looks into, as `evaluate` finds them; None where their rows are
+    not known before a run, which is reported."""
+    data: dict[str, Any] = {}
+    trees: dict[str, Any] = {}
+    for part in subexpressions(where):
+        match part:
+            case Data(dataset=name):
+                loaded = program.rowsets.get(name)
+                if loaded is None or not loaded.known or not loaded.sound:
+                    message = f"this is decided before a run, and the rows of `{name}` are only known in one"
+                    help_ = "choose the rows where they are made: `dataset kept from … where …`, and run over those"
+                    program.diagnostics.error("E0314", message, condition.span, help=help_)
+                    return None
+                data[name] = [row.values for row in loaded.rows]
+            case Branches(tree=tree):
+                trees[tree] = branches_of(program, tree) or {}
+    return {DATA: data, TREES: trees}
+
+
+def _keep_read(
+    program: Program,
+    scenario: Statement,
+    cases: ScenarioCases,
+    loaded: LoadedDataset,
+    alias: Name,
+    where: Typed | None,
+    condition: Syntax | None,
+) -> bool:
+    """Count the rows of a file; False where the condition has no value for one, which is reported."""
+    cases.kept = []
+    whole = _looked_into(program, where.expr, condition) if where is not None and condition is not None else {}
+    if whole is None:
+        cases.sound = False
+        return False
+    for row in loaded.rows:
+        cell = {axis.name: row.values.get(axis.name, axis.values[0].name) for axis in cases.axes}
+        try:
+            if where is not None and not evaluate(where.expr, {**whole, **cell, alias.text: row.values}):
+                continue
+        except Unavailable as error:
+            message = f"row {row.number} of {row.path}: this condition has no value: {error}"
+            span = (condition or scenario).span
+            program.diagnostics.error("E0301", message, span, help="mend the row, or guard the condition")
+            cases.sound = False
+            return False
+        cases.count += 1
+        cases.kept.append({**cell, alias.text: row.values})
+        broken = broken_guard(cell, cases.axes)
+        if broken is not None and cases.sound:
+            _outside(program, loaded, row, broken, cell)
+            cases.sound = False
+    return True
+
+
+def _say_their_axes(program: Program, scenario: Statement, cases: ScenarioCases, loaded: LoadedDataset) -> None:
+    """Check that the rows say where they lie in the context."""
+    types = {f.name: f.type for f in loaded.dataset.fields}
+    names = set(types) | set(loaded.poisoned)
+    for axis in cases.axes:
+        said = types.get(axis.name)
+        if said is not None and not (said.kind == "choice" and said.axis == axis.name):
+            message = f"field `{axis.name}` is `{type_notation(said)}`, and the context needs the axis of that name"
+            help_ = f"write `{axis.name}` alone, with `from` where the column has another name"
+            program.diagnostics.error("E0301", message, loaded.spans[axis.name], help=help_)
+            cases.sound = False
+        local = loaded.made is not None and loaded.made.scenario is not None
+        if axis.name not in names and not local and not (axis.name == "language" and len(axis.values) == 1):
+            help_ = f"add `{axis.name}` to its fields, with `from` where the column has another name"
+            message = f"the rows do not say their `{axis.name}`"
+            written = scenario.one_of("context")
+            where_ = (written or scenario).head
+            program.diagnostics.error("E0308", message, where_, help=help_, unknown=axis.name)
+            cases.sound = False
+
+
+def _keep_made(program: Program, cases: ScenarioCases, loaded: LoadedDataset, where: Expr | None) -> None:
+    """Count the rows of a data set that only a run will know. Where they are written in every cell, the cells of all
+    rows are known, and what is decided by them alone."""
+    made = loaded.made
+    assert made is not None, "it is sound"
+    axes = {axis.name for axis in cases.axes}
+    cases.count = loaded.count
+    cases.certain = where is None and not may_have_fewer_rows(program, made)
+    own = made.scenario is not None and made.source is None
+    if not own or made.rows > MOST_CELLS or (where is not None and not names_in(where) <= axes):
+        return
+    if where is not None and any(part.op in ("data", "tree") for part in subexpressions(where)):
+        return
+    every = [dict(cell) for cell in each_cell(cases.axes) for _ in range(made.count)]
+    try:
+        cases.kept = [cell for cell in every if where is None or evaluate(where, cell)]
+    except Unavailable:
+        return
+    cases.count = len(cases.kept)
+    cases.certain = not may_have_fewer_rows(program, made)
+
+
+def _outside(program: Program, loaded: LoadedDataset, row: LoadedRow, axis: Axis, cell: dict[str, str]) -> None:
+    span: Span = loaded.spans[axis.name]
+    others = ", ".join(f"{name} {cell[name]}" for name in sorted(axes_in_guards(axis)))
+    message = f"row {row.number} of {row.path}: {axis.name} {cell[axis.name]} is not allowed with {others}"
+    program.diagnostics.error("E0605", message, span, help="mend the row, or the `when` of the axis's group")

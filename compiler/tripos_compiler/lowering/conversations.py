@@ -1,0 +1,152 @@
+"""Lowers `converse`: two roles talk, within bounds that end it."""
+
+from __future__ import annotations
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.lowering.asks import may_answer
+from tripos_compiler.lowering.requests import Question, lower_question
+from tripos_compiler.lowering.steps import Steps, mention_question, warn_unasked
+from tripos_compiler.plan import Converse, DialogueType, Speaker, TextType, Until
+from tripos_compiler.resolve.program import Binding, Typed
+from tripos_compiler.source.tree import Name, Number
+
+MOST_TURNS = 1000
+MOST_REPEATS = 1000
+
+
+def lower_converse(steps: Steps, statement: Statement) -> bool:
+    """`converse NAME [when COND] { A { … } B { … } opens A, until A says "…", limit N turns, repeat N }`."""
+    name = statement.name()
+    good = steps.named(name)
+    when = steps.condition(statement)
+    written = statement.of("speaker")
+    speakers = [_speaker(steps, each) for each in written]
+    good = _two(steps, statement, written) and good
+    names = [each.name() for each in written]
+    limit = _bound(steps, statement, "limit", MOST_TURNS)
+    repeat = _bound(steps, statement, "repeat", MOST_REPEATS)
+    opens = _opens(steps, statement, names)
+    until = _until(steps, statement, names)
+    known = [(role, question) for role, question in zip(names, speakers, strict=True) if question is not None]
+    good = good and len(known) == 2
+    if not good or when is False or limit is None or opens is None or until is None or repeat is None:
+        steps.unknown(name)
+        return False
+    first, second = (
+        Speaker(role=role.text, system=question.system.texts if question.system else None, settings=question.settings)
+        for role, question in known
+    )
+    for _, question in known:
+        warn_unasked(steps, question, when if isinstance(when, Typed) else None)
+    steps.lowered.append(
+        Converse(
+            name=name.text,
+            speakers=(first, second),
+            opens=opens,
+            until=until,
+            limit=limit,
+            repeat=repeat,
+            when=when.expr if isinstance(when, Typed) else None,
+            fingerprint="",
+        )
+    )
+    steps.wholes[name.text] = name
+    fields = {"text": Binding((name.text, "text"), TextType(), span=name.span)}
+    steps.scope[name.text] = Binding((name.text, "turns"), DialogueType(), fields, span=name.span)
+    steps.define("converse", name, DialogueType())
+    for _, question in known:
+        mention_question(steps, question)
+    return True
+
+
+def _speaker(steps: Steps, statement: Statement) -> Question | None:
+    role = statement.name()
+    if not steps.program.is_declared("role", role) or not may_answer(steps, role):
+        return None
+    return lower_question(steps.program, dict(steps.scope), statement, steps.rows)
+
+
+def _two(steps: Steps, statement: Statement, written: list[Statement]) -> bool:
+    program = steps.program
+    if len(written) == 2 and written[0].name().text == written[1].name().text:
+        label = Label(written[0].head, "first here")
+        message = f"`{written[0].name().text}` cannot talk with itself"
+        help_ = "declare a role for the other side; one model may fill both"
+        program.diagnostics.error("E0202", message, written[1].head, label, help=help_)
+        return False
+    if len(written) == 2:
+        return True
+    help_ = 'write a block for each: `teacher { system "…" }`'
+    lacking = statement.block.span if statement.block is not None and len(written) < 2 else None
+    message = f"a conversation has two speakers, and this has {len(written)}"
+    program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+    return False
+
+
+def _bound(steps: Steps, statement: Statement, what: str, most: int) -> int | None:
+    """Return a number of the conversation; `limit` must be there, `repeat` is one where it is not."""
+    written = statement.one_of(what)
+    if written is None:
+        if what == "repeat":
+            return 1
+        help_ = "write `limit 30 turns`"
+        lacking = statement.block.span if statement.block is not None else None
+        message = "nothing bounds this conversation"
+        steps.program.diagnostics.error("E0803", message, statement.head, help=help_, lacking=lacking)
+        return None
+    count = written.syntax("count")
+    value = int(count.value) if isinstance(count, Number) else 0
+    if 1 <= value <= most:
+        return value
+    message = f"`{what}` must lie between 1 and {most}"
+    steps.program.diagnostics.error("E0803", message, count.span, help=f"write a number up to {most}")
+    return None
+
+
+def _role(steps: Steps, role: Name, names: list[Name]) -> bool:
+    spoken = [name.text for name in names]
+    if role.text in spoken:
+        declared = steps.program.declared.get("role", {}).get(role.text)
+        steps.program.index.use(role.span, declared.span if declared is not None else None)
+        return True
+    roles = steps.program.declared.get("role", {})
+    if role.text in roles and any(name not in roles for name in spoken):
+        return False  # it is the one whose name was reported
+    close = nearest(role.text, spoken)
+    help_ = f"its speakers are {', '.join(f'`{name}`' for name in spoken)}" if spoken else "give it a block of its own"
+    help_ = f"did you mean `{close}`?" if close else help_
+    message = f"`{role.text}` takes no part in this conversation"
+    steps.program.diagnostics.error("E0201", message, role.span, help=help_, unknown=role.text)
+    return False
+
+
+def _opens(steps: Steps, statement: Statement, names: list[Name]) -> str | None:
+    written = statement.one_of("opens")
+    if written is None:
+        help_ = f"write `opens {names[0].text}`" if names else "write `opens ROLE`"
+        lacking = statement.block.span if statement.block is not None else None
+        message = "this conversation does not say who opens it"
+        steps.program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+        return None
+    role = written.name("role")
+    return role.text if _role(steps, role, names) else None
+
+
+def _until(steps: Steps, statement: Statement, names: list[Name]) -> tuple[Until, ...] | None:
+    found: list[Until] = []
+    written = statement.of("until")
+    if not written:
+        help_ = 'write `until teacher says "done"`; `limit` alone cuts every conversation off'
+        lacking = statement.block.span if statement.block is not None else None
+        message = "no role can end this conversation"
+        steps.program.diagnostics.error("E0803", message, statement.head, help=help_, lacking=lacking)
+        return None
+    for each in written:
+        role, text = each.name("role"), each.text("string")
+        if not text.value.strip():
+            message = "every turn would end it: this text is empty"
+            steps.program.diagnostics.error("E0803", message, text.span, help='write what is said: "done"')
+        elif _role(steps, role, names):
+            found.append(Until(role=role.text, text=text.value))
+    return tuple(found) if len(found) == len(written) else None

@@ -1,0 +1,571 @@
+"""Lowers data sets that are read from files: their fields and key, and those that take the fields of another.
+
+Reads the files of a data set, and checks every column and value.
+
+Lowers `join`: the files whose columns are added to the rows of a data set.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import field, replace
+from decimal import Decimal
+from typing import Any
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.language.exact_values import InexactJson, exact_number
+from tripos_compiler.language.rows import ABSENT, DateCell, Misfit, find_value, is_structured, item_id, read_row
+from tripos_compiler.library.media import MediumKind
+from tripos_compiler.library.signature import in_bounds
+from tripos_compiler.library.types import type_notation, without_optional
+from tripos_compiler.plan import DataField, DataFile, Dataset, Join, Type, digest
+from tripos_compiler.resolve.program import Binding, LoadedDataset, LoadedRow, Program, Scope, Typed, row_fields
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.inputs import DataError, FoundFile, JoinedFiles
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import BinaryExpr, Name, Syntax, Text
+from tripos_compiler.typecheck.expressions import Elaborator
+from tripos_compiler.typecheck.types import axis_type, field_type, is_secret
+
+REPORTED_A_FILE = 3
+"""After so many bad values of one file the rest are counted, not listed."""
+NAMED = 1000
+"""So many columns of a file are remembered for a name like one that is not there."""
+
+
+AS_TEXT = "format the column as text and type it again: else `007` is kept as 7, `4.50` as 4.5, and `3/4` as a date"
+"""How to mend a cell of a spreadsheet that is no text."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """The plan's record of files, and their typed rows: those that say something new, and those that repeat one."""
+
+    files: tuple[DataFile, ...]
+    rows: tuple[LoadedRow, ...]
+    repeated: tuple[LoadedRow, ...]
+    media_by_folder: bool = False
+    """Whether cells that say the same name different files, each beside its own data file."""
+    keys: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """By column what `rows` have by which rows of joined files are found, where no field reads it."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A data set to be read: `where` its path is written, and for every field where its mistakes are reported."""
+
+    dataset: Dataset
+    where: Span
+    places: Mapping[str, tuple[Span] | tuple[Span, Label]]
+    meant: list[str] = field(default_factory=list)
+    """The columns that fields without one are likely misspelt for."""
+
+
+@dataclass
+class Lacking:
+    """The rows of a file that have no such column, as long as none has it."""
+
+    of: DataField
+    rows: int = 0
+    first: list[int] = field(default_factory=list)
+
+
+def read_files(program: Program, columns: Columns, files: list[FoundFile]) -> Read | None:
+    """Return what the files hold. None where anything was reported."""
+    reading = _Reading(program, columns)
+    described = [reading.file(file) for file in files]
+    reading.finish()
+    if not reading.good:
+        return None
+    by_folder = any(len(marks) > 1 for marks in reading.media.values())
+    return Read(tuple(described), tuple(reading.rows), tuple(reading.repeated), by_folder, reading.keys_of_rows())
+
+
+class _Reading:
+    def __init__(self, program: Program, columns: Columns) -> None:
+        self.program = program
+        self.columns = columns
+        self.fields = columns.dataset.fields
+        self.rows: list[LoadedRow] = []
+        self.repeated: list[LoadedRow] = []
+        self.good = True
+        declared = {name for each in self.fields for name in each.columns}
+        self.keys: dict[str, list[Any]] = {
+            join.column: [] for join in columns.dataset.joins if join.column not in declared
+        }
+        self.seen: dict[int, LoadedRow] = {}
+        """The rows by content; a number takes less room than its digits."""
+        self.media: dict[tuple[MediumKind, str], set[str]] = {}
+        """By kind and cell, the marks of the files that cells name."""
+        self.absent: dict[str, list[tuple[str, list[str]]]] = {}
+        """For a field the files without its column, and the columns that they have."""
+        self.parts = {each.name: 0 for each in self.fields if _is_text(each)}
+        """For a text how many rows have it as a list or record, as long as every row has."""
+
+    def file(self, file: FoundFile) -> DataFile:
+        count, bad = 0, 0
+        repeats: list[int] = []
+        unseen = {each.name: Lacking(each) for each in self.fields if each.type.kind != "optional"}
+        had: dict[str, None] = {}
+        dates: dict[str, list[int]] = {}
+        marks: list[str] = []
+
+        def medium(kind: MediumKind, value: Any) -> str:
+            marks.append(self.program.data.medium(file, kind, value))
+            if isinstance(value, str):
+                self.media.setdefault((kind, value), set()).add(marks[-1])
+            return marks[-1]
+
+        try:
+            for number, record in enumerate(self.program.data.rows(file), 1):
+                raw = {**file.captures, **record}
+                count = number
+                if unseen and not self._has_columns(file, number, raw, unseen, had):
+                    continue
+                self._look_for_parts(raw)
+                self._look_for_dates(raw, number, dates)
+                before = len(marks)
+                row = read_row(self.columns.dataset, raw, self.program.axes, medium)
+                if isinstance(row, Misfit):
+                    bad += 1
+                    if bad <= REPORTED_A_FILE:
+                        self._misfit(file, number, row)
+                elif self._repeats(file, number, row, warn=not repeats):
+                    repeats.append(number)
+                    del marks[before:]
+                else:
+                    for name, values in self.keys.items():
+                        values.append(raw.get(name))
+        except DataError as error:
+            self._error("E0307", error.message, self.columns.where, help=error.help)
+            unseen.clear()  # it is not known what the rows have
+        if bad > REPORTED_A_FILE:
+            message = f"{bad - REPORTED_A_FILE} more rows of {file.path} do not fit"
+            self._error("E0305", message, self.columns.where, help="mend the file, or the types of the fields")
+        for name, numbers in dates.items():
+            rows = f"row {numbers[0]}" if len(numbers) == 1 else f"rows {numbers[0]} and {len(numbers) - 1} more"
+            message = f"{rows} of {file.path}: a date stands in the text `{name}`"
+            self.program.diagnostics.warning("W0310", message, *self.columns.places[name], help=AS_TEXT)
+        for lacking in unseen.values():
+            if lacking.rows:
+                self.absent.setdefault(lacking.of.name, []).append((file.path, list(had)))
+        return DataFile(
+            path=file.path,
+            sha256=file.sha256,
+            rows=count,
+            captures=dict(file.captures),
+            repeats=tuple(repeats),
+            media=digest(marks) if marks else None,
+        )
+
+    def keys_of_rows(self) -> Mapping[str, tuple[Any, ...]]:
+        """Return what rows of joined files are found by, where no field reads it."""
+        return {name: tuple(values) for name, values in self.keys.items()}
+
+    def finish(self) -> None:
+        """Report what only all the rows tell."""
+        for name, files in self.absent.items():
+            self._no_column(next(each for each in self.fields if each.name == name), files)
+        if not self.good:
+            return
+        for name, rows in self.parts.items():
+            if rows:
+                message = f"`{name}` is a list or record in every row"
+                help_ = f"write its type: `{name} list<text>`, or `{name} {{ … }}`"
+                self._error("E0305", message, *self.columns.places[name], help=help_)
+
+    def _error(self, code: str, message: str, *where: Span | Label, help: str) -> None:
+        self.program.diagnostics.error(code, message, *where, help=help)
+        self.good = False
+
+    def _has_columns(
+        self, file: FoundFile, number: int, raw: dict[str, Any], unseen: dict[str, Lacking], had: dict[str, None]
+    ) -> bool:
+        """Return true if a row has every column that no row before it had. A column that comes later was missing
+        before."""
+        for name, lacking in list(unseen.items()):
+            if find_value(lacking.of, raw)[1] is ABSENT:
+                lacking.rows += 1
+                if len(lacking.first) < REPORTED_A_FILE:
+                    lacking.first.append(number)
+            else:
+                del unseen[name]
+                for earlier in lacking.first:
+                    self._nothing(file, earlier, lacking.of)
+                if lacking.rows > len(lacking.first):
+                    more = lacking.rows - len(lacking.first)
+                    message = f"{more} more rows of {file.path} have nothing in `{name}`"
+                    self._error("E0305", message, self.columns.where, help=_allow(lacking.of))
+        if unseen and len(had) < NAMED:
+            had.update(dict.fromkeys(raw))
+        return not any(lacking.rows for lacking in unseen.values())
+
+    def _look_for_parts(self, raw: dict[str, Any]) -> None:
+        for each in self.fields:
+            if each.name in self.parts:
+                value = find_value(each, raw)[1]
+                if is_structured(each.type, value):
+                    self.parts[each.name] += 1
+                elif value is not ABSENT and value is not None:
+                    del self.parts[each.name]
+
+    def _look_for_dates(self, raw: dict[str, Any], number: int, dates: dict[str, list[int]]) -> None:
+        """Note the texts for which a spreadsheet has a date."""
+        for each in self.fields:
+            if _is_text(each) and isinstance(find_value(each, raw)[1], DateCell):
+                dates.setdefault(each.name, []).append(number)
+
+    def _repeats(self, file: FoundFile, number: int, row: dict[str, Any], warn: bool) -> bool:
+        """Return true if a row says what an earlier one says; keeps it where it does not."""
+        loaded = LoadedRow(row, file.path, number)
+        earlier = self.seen.setdefault(int(item_id(row), 16), loaded)
+        if earlier is loaded:
+            self.rows.append(loaded)
+            return False
+        self.repeated.append(replace(loaded, values=earlier.values))
+        if warn:
+            place = f"row {earlier.number}" + ("" if earlier.path == file.path else f" of {earlier.path}")
+            message = f"row {number} of {file.path} says what {place} says"
+            help_ = "repeated rows run once: remove them, or add a distinguishing field"
+            self.program.diagnostics.warning("W0309", message, self.columns.where, help=help_)
+        return True
+
+    def _no_column(self, field: DataField, files: list[tuple[str, list[str]]]) -> None:
+        path, had = files[0]
+        columns = " or ".join(f"`{column}`" for column in field.columns)
+        close = nearest(field.columns[0], had)
+        if close is not None:
+            self.columns.meant.append(close)
+        listed = ", ".join(f"`{column}`" for column in had[:10]) or "no columns"
+        help_ = f'did you mean `{close}`? write `from "{close}"`' if close else f"the file has {listed}"
+        more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+        message = f"{path}{more} {'have' if more else 'has'} no column {columns}"
+        self._error("E0304", message, *self.columns.places[field.name], help=help_)
+
+    def _nothing(self, file: FoundFile, number: int, field: DataField) -> None:
+        message = f"row {number} of {file.path} has nothing in `{field.name}`"
+        self._error("E0305", message, *self.columns.places[field.name], help=_allow(field))
+
+    def _misfit(self, file: FoundFile, number: int, misfit: Misfit) -> None:
+        field = next(each for each in self.fields if each.name == misfit.field)
+        if misfit.value is None:
+            self._nothing(file, number, field)
+            return
+        if misfit.reason is not None:
+            message = f"row {number} of {file.path}: {misfit.reason}"
+            if isinstance(misfit.reason, InexactJson):
+                message = f"row {number} of {file.path}: `{field.name}` cannot be read exactly: {misfit.reason}"
+            self._error("E0305", message, *self.columns.places[field.name], help=misfit.reason.help)
+            return
+        value = str(misfit.value) if isinstance(misfit.value, Decimal) else repr(misfit.value)
+        value = value if len(value) <= 60 else value[:57] + "…"
+        message = f"row {number} of {file.path}: {value} is not `{misfit.expected}`"
+        help_ = "mend the row, or the field's type"
+        workbook = file.path.casefold().endswith(".xlsx")
+        exact = _exact(misfit.value)
+        long = exact is not None and not -(2**63) < exact < 2**63
+        if long and (_is_integer(field) or (_is_text(field) and not workbook)):
+            message = f"row {number} of {file.path}: a whole number of `{field.name}` is beyond 64 bits"
+            help_ = "put it in quotation marks, and make it `text`: the largest whole number is 9223372036854775807"
+        elif exact is not None and without_optional(field.type).kind == "number":
+            message = f"row {number} of {file.path}: a number of `{field.name}` is past all bounds, which are ±1e70"
+            help_ = "mend the row, or make the field `text`"
+            if in_bounds(exact):
+                message = f"row {number} of {file.path}: {value} has more digits than `{field.name}` can keep"
+                help_ = "round it, or make the field `text`"
+        elif _is_text(field) and isinstance(misfit.value, int | float | Decimal):
+            help_ = AS_TEXT if workbook else "put it in quotation marks, or mend the field's type"
+        self._error("E0305", message, *self.columns.places[field.name], help=help_)
+
+
+def _is_text(field: DataField) -> bool:
+    return without_optional(field.type).kind == "text"
+
+
+def _is_integer(field: DataField) -> bool:
+    """Return true of any integer, without ends of its own."""
+    type_ = without_optional(field.type)
+    return type_.kind == "integer" and type_.low is None and type_.high is None
+
+
+def _exact(value: object) -> float | Decimal | None:
+    """Return a finite number that a file has; None of anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        return None
+    try:
+        exact = exact_number(value) if isinstance(value, str | Decimal) else value
+    except ValueError:
+        return None
+    return None if isinstance(exact, float) and not math.isfinite(exact) else exact
+
+
+def _allow(field: DataField) -> str:
+    return f"mend the row, or allow it: `{field.name} {type_notation(field.type)}?`"
+
+
+@dataclass(frozen=True)
+class FoundJoins:
+    """The joins of a data set as the plan has them, and their files."""
+
+    joins: tuple[Join, ...] = ()
+    files: tuple[JoinedFiles, ...] = ()
+
+
+def lower_joins(program: Program, statement: Statement, dataset: Dataset) -> FoundJoins | None:
+    """Return what `join PATH on COLUMN [to OTHER]` adds; None where anything was reported.
+
+    Of each file those columns are taken that a field reads and that it has.
+    """
+    wanted = {name for each in dataset.fields for name in each.columns}
+    joins: list[Join] = []
+    found: list[JoinedFiles] = []
+    for written in statement.of("join"):
+        path, column = written.text("path"), written.text("column").value
+        other = written.text("other").value if written.has("other") else column
+        try:
+            files = program.data.find(path.value, written.span.source.path)
+            read = [_columns(program, file) for file in files]
+        except DataError as error:
+            program.diagnostics.error("E0307", error.message, path.span, help=error.help)
+            continue
+        there = {name for names, _ in read for name in names}
+        if other not in there:
+            message = f"{files[0].path} has no column `{other}`, by which its rows are found"
+            listed = ", ".join(f"`{name}`" for name in sorted(there)[:10]) or "no columns"
+            span = written.text("other" if written.has("other") else "column").span
+            program.diagnostics.error("E0304", message, span, help=f'write `to "COLUMN"`: the file has {listed}')
+            continue
+        later = {each.text("column").value for each in statement.of("join")}
+        taken = tuple(sorted(there & (wanted | later)))
+        described = tuple(
+            DataFile(path=file.path, sha256=file.sha256, rows=rows, captures=dict(file.captures))
+            for file, (_, rows) in zip(files, read, strict=True)
+        )
+        joins.append(Join(source=path.value, column=column, other=other, columns=taken, files=described))
+        found.append(JoinedFiles(tuple(files), column, other, taken))
+    return FoundJoins(tuple(joins), tuple(found)) if len(joins) == len(list(statement.of("join"))) else None
+
+
+def _columns(program: Program, file: FoundFile) -> tuple[set[str], int]:
+    """Return the columns of a file, and how many rows it has."""
+    names, count = set(file.captures), 0
+    for record in program.data.rows(file):
+        names.update(record)
+        count += 1
+    return names, count
+
+
+@dataclass
+class Fields:
+    """The fields of a data set, as they are declared."""
+
+    fields: list[DataField] = field(default_factory=list)
+    poisoned: list[str] = field(default_factory=list)
+    spans: dict[str, Span] = field(default_factory=dict)
+    heads: dict[str, Span] = field(default_factory=dict)
+    sound: bool = True
+
+
+def lower_file(program: Program, statement: Statement, name: str) -> LoadedDataset:
+    """`dataset NAME from PATH { … }`, under the name it has in the plan."""
+    fields = _fields(program, statement, name)
+    path = statement.text("path")
+    dataset = Dataset(name=name, source=path.value, fields=tuple(fields.fields), files=())
+    loaded = _loaded(statement, fields, dataset)
+    key = _key(program, statement, loaded)
+    if key is False:
+        fields.sound = False
+    elif isinstance(key, Typed):
+        dataset = dataset.model_copy(update={"key": key.expr})
+    places = {each: (head,) for each, head in fields.heads.items()}
+    joins = lower_joins(program, statement, dataset)
+    return _read(program, statement, fields, dataset, Columns(dataset, path.span, places), joins)
+
+
+def lower_like(program: Program, statement: Statement, name: str) -> LoadedDataset | None:
+    """`dataset NAME from PATH like DATASET`; None where there is no such data set, or it was reported."""
+    other = statement.name("dataset")
+    if not program.is_declared("dataset", other):
+        return None
+    model = program.rowsets.get(other.text)
+    if model is None:
+        return None
+    if model.made is not None or not model.dataset.source:
+        help_ = "name one that is read from a file, or list the fields in a block"
+        message = f"`{other.text}` is made, and says of no column what it holds"
+        program.diagnostics.error("E0301", message, other.span, help=help_)
+        return None
+    path = statement.text("path")
+    given = model.dataset
+    dataset = given.model_copy(update={"name": name, "source": path.value, "files": ()})
+    fields = Fields(list(given.fields), list(model.poisoned), dict(model.spans), {})
+    fields.sound = not model.poisoned and bool(given.fields)
+    places = {each.name: (path.span, Label(model.spans[each.name], "the field")) for each in given.fields}
+    joins = FoundJoins(given.joins, model.joined) if model.joined is not None else None
+    return _read(program, statement, fields, dataset, Columns(dataset, path.span, places), joins)
+
+
+def check_origins(program: Program) -> None:
+    """Warn of data sets whose rows ship with the benchmark where those of others were found in folders that were
+    given: the published data lacks a part, and sample rows stand in its place."""
+    given = next((each for each in program.rowsets.values() if each.origin == "given"), None)
+    if given is None:
+        return
+    theirs = bare_name(given.dataset.name)
+    for each in program.rowsets.values():
+        if each.origin == "shipped" and each.span is not None:
+            name, source = bare_name(each.dataset.name), each.dataset.source
+            message = f"the rows of `{name}` ship with the benchmark, and those of `{theirs}` come from a given folder"
+            help_ = f"put `{source}` into the folder of --data, or allow it where sample rows are meant"
+            program.diagnostics.warning("W1011", message, each.span, help=help_)
+
+
+def bare_name(name: str) -> str:
+    """Return what a spec calls a data set that the plan knows as `name`.
+
+    >>> bare_name("error_correction.item")
+    'item'
+    """
+    return name.rpartition(".")[2]
+
+
+def _loaded(statement: Statement, fields: Fields, dataset: Dataset) -> LoadedDataset:
+    """Return what is known before the files are read."""
+    return LoadedDataset(
+        dataset,
+        (),
+        fields.spans,
+        tuple(fields.poisoned),
+        sound=False,
+        span=statement.name().span,
+        axes=tuple(each.name for each in dataset.fields if each.type.kind == "choice" and each.type.axis == each.name),
+    )
+
+
+def _read(
+    program: Program,
+    statement: Statement,
+    fields: Fields,
+    dataset: Dataset,
+    columns: Columns,
+    joins: FoundJoins | None,
+) -> LoadedDataset:
+    """Return a data set with what its files hold; without `joins`, of which something was reported, it is not read."""
+    if joins is not None:
+        dataset = dataset.model_copy(update={"joins": joins.joins})
+        columns = replace(columns, dataset=dataset)
+    unsound = replace(_loaded(statement, fields, dataset), joined=None if joins is None else joins.files)
+    try:
+        found = program.data.find(dataset.source, statement.span.source.path)
+    except DataError as error:
+        program.diagnostics.error("E0307", error.message, columns.where, help=error.help)
+        return unsound
+    read = None
+    if fields.sound and joins is not None:
+        read = read_files(program, columns, [replace(file, joined=joins.files) for file in found])
+    if read is None or joins is None:
+        likely = tuple(name for name in columns.meant if name not in fields.spans)
+        return replace(unsound, poisoned=(*unsound.poisoned, *likely))
+    return LoadedDataset(
+        dataset.model_copy(update={"files": read.files}),
+        read.rows,
+        fields.spans,
+        span=unsound.span,
+        count=len(read.rows),
+        axes=unsound.axes,
+        repeated=read.repeated,
+        media_by_folder=read.media_by_folder,
+        keys=read.keys,
+        unpacked={
+            file.path: file.unpacked
+            for file in (*found, *(each for join in joins.files for each in join.files))
+            if file.unpacked is not None
+        },
+        origin=found[0].origin,
+        joined=joins.files,
+    )
+
+
+def _fields(program: Program, statement: Statement, name: str) -> Fields:
+    found = Fields()
+    for inner in statement.of("field"):
+        written = inner.name()
+        declared = _field(program, inner)
+        if written.text in found.spans:
+            earlier = Label(found.spans[written.text], "first declared here")
+            message = f"field `{written.text}` is declared twice"
+            program.diagnostics.error("E0202", message, inner.head, earlier, help="rename one")
+            found.sound = False
+            continue
+        found.spans[written.text] = written.span
+        found.heads[written.text] = inner.head
+        detail = type_notation(declared.type) if declared is not None else ""
+        program.index.define("field", written.text, written.span, f"dataset {bare_name(name)}", detail)
+        if declared is None:
+            found.poisoned.append(written.text)
+            found.sound = False
+            continue
+        found.fields.append(declared)
+    if not found.fields and found.sound:
+        help_ = "write a field a line: `question text`"
+        block = statement.block.span if statement.block is not None else None
+        program.diagnostics.error("E0206", "this data set has no fields", statement.head, help=help_, lacking=block)
+        found.sound = False
+    return found
+
+
+def _field(program: Program, statement: Statement) -> DataField | None:
+    name = statement.name()
+    type_: Type | None
+    secret = is_secret(statement)
+    typed = statement.has("secret") or not secret
+    if statement.block is not None or (statement.find("type") is not None and typed):
+        type_ = field_type(program, statement)
+    elif name.text in program.axes:
+        type_ = axis_type(program.axes[name.text])
+        declared = program.declared.get("axis", {}).get(name.text)
+        program.index.use(name.span, declared.span if declared is not None else None)
+    elif name.text in program.declared.get("axis", {}):
+        type_ = None
+    else:
+        close = nearest(name.text, program.axes)
+        typed_so = f"{name.text} text secret" if secret else f"{name.text} text"
+        help_ = f"did you mean the axis `{close}`?" if close else f"write its type: `{typed_so}`"
+        program.diagnostics.error("E0302", f"field `{name.text}` has no type", name.span, help=help_, unknown=name.text)
+        type_ = None
+    columns = _files_columns(program, statement.find("columns"), name)
+    if type_ is None or columns is None:
+        return None
+    return DataField(name=name.text, type=type_, columns=columns, secret=secret)
+
+
+def _files_columns(program: Program, syntax: Syntax | None, name: Name) -> tuple[str, ...] | None:
+    match syntax:
+        case None:
+            return (name.text,)
+        case Text(value=value):
+            return (value,)
+        case BinaryExpr(operator="or", left=left, right=right):
+            first, second = _files_columns(program, left, name), _files_columns(program, right, name)
+            return None if first is None or second is None else (*first, *second)
+    help_ = 'write `from "Column"`, or `from "One" or "Other"`'
+    program.diagnostics.error("E0106", "a column is named by a string", syntax.span, help=help_)
+    return None
+
+
+def _key(program: Program, statement: Statement, loaded: LoadedDataset) -> Typed | bool | None:
+    """Return what rows that belong together have in common; None where nothing is said, False where it is wrong."""
+    written = statement.one_of("key")
+    if written is None:
+        return None
+    own, fields = statement.name().text, row_fields(loaded)
+    return lower_key(program, written, {**fields, own: Binding((), None, fields, span=loaded.span)})
+
+
+def lower_key(program: Program, statement: Statement, scope: Scope) -> Typed | bool:
+    """Return the value of `key`, an expression of the row's own fields; False where it is wrong."""
+    value = statement.syntax("value")
+    program.index.scopes.append((value.span, scope))
+    return Elaborator(program, scope).expression(value) or False

@@ -1,0 +1,920 @@
+"""Lowers `export`: training data, of the replies of the best model or of pairs of a better and a worse reply.
+
+Lowers `export NAME { pairs from DATASET … }`: better and worse texts of the rows of a data set.
+
+Which data sets share rows with what is asked: what is learned from them would be graded on them.
+
+Lowers `asks STEP of SCENARIO` and `beside DATASET` of an export: a scenario's question about other rows.
+
+Lowers `subset`: a stratified sample, and warns where a stratum is known to hold too few items.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from functools import cached_property
+from itertools import product
+from typing import Literal
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.table import SETTINGS
+from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.language.contexts import count_cells
+from tripos_compiler.language.evaluation import evaluate
+from tripos_compiler.language.rendering import media_printed
+from tripos_compiler.library.types import fits, type_notation
+from tripos_compiler.lowering.measures.aggregates import find_measure, find_operand
+from tripos_compiler.lowering.measures.dimensions import (
+    Parted,
+    check_own_line,
+    dimension_text,
+    read_dimension,
+    read_dimensions,
+)
+from tripos_compiler.lowering.measures.measures import read_measures
+from tripos_compiler.lowering.measures.typed_figures import FigureContext, LoweredMeasure, Operand
+from tripos_compiler.plan import (
+    Ask,
+    AskedAs,
+    Axis,
+    BoolType,
+    ChoiceType,
+    Export,
+    Expr,
+    ListType,
+    Literal_,
+    NumberType,
+    PairedReply,
+    Pairing,
+    Partner,
+    RecordType,
+    Retrieve,
+    Scenario,
+    Subset,
+    Template,
+    TextType,
+    Treatment,
+    Type,
+)
+from tripos_compiler.resolve.program import (
+    KINDS,
+    Binding,
+    LoadedDataset,
+    Program,
+    Scope,
+    Typed,
+    path_beside,
+    record_fields,
+    row_binding,
+)
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.tree import Name, Number, Syntax
+from tripos_compiler.typecheck.expressions import Elaborator
+from tripos_compiler.typecheck.templates import free_variables, free_variables_of, lower_texts
+from tripos_compiler.typecheck.types import axis_type
+
+WILD = re.compile(r"\{\w+\}|\*")
+TEXTS = ("prompt", "system", *SETTINGS)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where rows come from: what the spec names, as a path beside it or the name of a data set that is made, the files
+    that were found for it, and hashes of what they hold."""
+
+    written: str
+    paths: frozenset[str] = frozenset()
+    hashes: frozenset[str] = frozenset()
+    joined: frozenset[str] = frozenset()
+    """The files that are joined to its rows: two data sets may join the same, and have no row in common."""
+
+    def shares(self, other: Origin) -> bool:
+        """Return true if rows of one may be rows of the other.
+
+        >>> Origin("data/*.json").shares(Origin("data/physics.json")), Origin("a.json").shares(Origin("b.json"))
+        (True, False)
+        """
+        if self.hashes & (other.hashes | other.joined) or self.joined & other.hashes:
+            return True
+        own, others = {self.written, *self.paths}, {other.written, *other.paths}
+        return _any_means(self.written, others) or _any_means(other.written, own)
+
+
+def _of_files(near: str, path: str, loaded: LoadedDataset | None) -> Origin:
+    """Return the origin of rows that a spec at `near` reads from `path`, with the files where they were found."""
+    files = loaded.dataset.files if loaded is not None else ()
+    every = loaded.dataset.every_file if loaded is not None else ()
+    paths = frozenset(path_beside(near, file.path) for file in files)
+    joined = frozenset(file.sha256 for file in every[len(files) :])
+    return Origin(path_beside(near, path), paths, frozenset(file.sha256 for file in files), joined)
+
+
+def _any_means(written: str, paths: Iterable[str]) -> bool:
+    """Return true if one of the paths is what is written, in which `*` and `{field}` stand for a part of a name."""
+    pattern = "[^/]*".join(map(re.escape, WILD.split(written)))
+    return any(re.fullmatch(pattern, path) for path in paths)
+
+
+@dataclass
+class Splits:
+    """Answers for the data sets at the top of a program's files, all of which must be lowered."""
+
+    program: Program
+
+    @cached_property
+    def statements(self) -> dict[str, Statement]:
+        """The data sets at the top of a file, by name."""
+        return {each.name().text: each for each in reversed(self.program.of(*KINDS["dataset"]))}
+
+    @cached_property
+    def asked(self) -> frozenset[Origin]:
+        """Return where the rows come from that some scenario runs over."""
+        return frozenset(origin for each in self.program.of("scenario") for origin in self._run_over(each))
+
+    def asked_about(self, name: str) -> bool:
+        """Return true if some scenario may run over rows of a data set, or over what they are made from, or is from
+        them."""
+        return any(self._is_asked(origin) for origin in self.origins(name, self.statements[name]))
+
+    def own(self, name: str, statement: Statement) -> Origin:
+        """Return where the rows of a data set come from, not looking at what they are made from."""
+        if statement.construct == "made":
+            return Origin(f"dataset {name}")
+        path = statement.text("path").value
+        return _of_files(statement.span.source.path, path, self.program.rowsets.get(name))
+
+    def origins(self, name: str, statement: Statement, seen: frozenset[str] = frozenset()) -> Iterator[Origin]:
+        """Yield where the rows of a data set come from, and all that goes into them."""
+        yield self.own(name, statement)
+        for source in sorted(_taken_from(statement) & set(self.statements) - seen):
+            yield from self.origins(source, self.statements[source], seen | {name})
+
+    def _run_over(self, scenario: Statement) -> Iterator[Origin]:
+        local = [inner for inner in scenario.body if inner.construct in KINDS["dataset"]]
+        over = scenario.one_of("over")
+        name = over.name("dataset").text if over is not None else ""
+        for statement in local:
+            if over is None or statement.name().text == name:
+                yield from self.origins(f"{scenario.name().text}.{statement.name().text}", statement)
+                return
+        if name in self.statements:
+            yield from self.origins(name, self.statements[name])
+
+    def _is_asked(self, origin: Origin) -> bool:
+        return any(origin.shares(other) for other in self.asked)
+
+
+def _taken_from(statement: Statement) -> set[str]:
+    """Return the names of what goes into the rows that a statement makes: its source, computed fields, and what is told
+    to who writes. What only chooses among rows does not go into them."""
+    if statement.construct != "made":
+        return set()
+    alias = statement.find_name("alias")
+    texts = [inner for inner in statement.body if inner.construct in ("let", *TEXTS)]
+    texts += [inner for walk in statement.of("walk") for inner in walk.body if inner.construct in TEXTS]
+    inside = {name.text for text in texts for name in free_variables_of(text)}
+    own = {statement.name().text, *([alias.text] if alias is not None else [])}
+    return {name.text for name in free_variables(statement.find("source"))} | (inside - own)
+
+
+def rows_of_file(program: Program, dataset: Name, reason: str) -> LoadedDataset | None:
+    """Return the data set of a file that a name means; None where there is none, or where it is made by a run, which is
+    reported with the reason."""
+    if not program.is_declared("dataset", dataset):
+        return None
+    loaded = program.rowsets.get(dataset.text)
+    if loaded is None or not loaded.sound:
+        return None
+    if not loaded.known:
+        message = f"`{dataset.text}` is made by a run, and {reason}"
+        program.diagnostics.error("E0301", message, dataset.span, help="name a data set that is read from a file")
+        return None
+    return loaded
+
+
+def lower_partner(
+    program: Program, statement: Statement, scope: Scope
+) -> tuple[Partner, LoadedDataset, Binding] | None:
+    """Return the row beside each, with its data set and the name that it has in `scope`; None where it is wrong, which
+    was reported."""
+    dataset = statement.name("dataset")
+    loaded = rows_of_file(program, dataset, "what stands beside a row is a row of a file")
+    if loaded is None:
+        return None
+    alias = statement.find_name("alias") or dataset
+    if alias.text in scope:
+        message = f"`{alias.text}` is the row already"
+        program.diagnostics.error("E0202", message, alias.span, help="give the other row another name: `as x`")
+        return None
+    binding = row_binding(loaded, alias.text, alias.span)
+    where = None
+    if (written := statement.find("filter")) is not None:
+        seen = {**scope, alias.text: binding}
+        program.index.scopes.append((written.span, seen))
+        typed = Elaborator(program, seen).condition(written)
+        if typed is None:
+            return None
+        where = typed.expr
+    return Partner(dataset=loaded.dataset.name, alias=alias.text, where=where), loaded, binding
+
+
+def lower_asked_as(program: Program, statement: Statement, rows: Mapping[str, LoadedDataset]) -> AskedAs | None:
+    """Return what the scenario asks about one of `rows`, which are known by their aliases, the first of them where
+    nothing else is said; None where that is wrong, which was reported."""
+    named, step = statement.name("scenario"), statement.name("step")
+    if not program.is_declared("scenario", named):
+        return None
+    scenario = program.scenarios.get(named.text)
+    if scenario is None:  # it has a mistake
+        return None
+    about = statement.find_name("alias")
+    if about is not None and about.text not in rows:
+        help_ = f"there is {' and '.join(f'`{each}`' for each in rows)}"
+        program.diagnostics.error("E0201", f"no row is known as `{about.text}`", about.span, help=help_)
+        return None
+    alias = about.text if about is not None else next(iter(rows))
+    treatment = _treatment(program, statement, scenario, step)
+    if treatment is None or not _fits(program, scenario, rows[alias], named):
+        return None
+    return AskedAs(scenario=scenario.name, step=step.text, about=alias, arms=treatment.arms)
+
+
+def _treatment(program: Program, statement: Statement, scenario: Scenario, step: Name) -> Treatment | None:
+    """Return the treatment under which it is asked."""
+    condition = statement.find("cond")
+    held = scenario.treatments
+    if condition is not None:
+        arms = {
+            name: ChoiceType(values=tuple(each.name for each in program.arms[name].values), axis=name)
+            for name in scenario.arms
+        }
+        scope = {name: Binding((name,), type_) for name, type_ in arms.items()}
+        program.index.scopes.append((condition.span, scope))
+        typed = Elaborator(program, scope).condition(condition)
+        if typed is None:
+            return None
+        held = tuple(each for each in held if evaluate(typed.expr, each.arms))
+    asking = [each for each in held if any(isinstance(one, Ask) and one.name == step.text for one in each.steps)]
+    if not asking:
+        asks = sorted({each.name for each in scenario.steps if isinstance(each, Ask)})
+        help_ = f"it asks {', '.join(f'`{each}`' for each in asks)}" if step.text not in asks else "look at its `when`"
+        program.diagnostics.error("E0201", f"`{scenario.name}` does not ask `{step.text}`", step.span, help=help_)
+        return None
+    if len({each.ask(step.text).fingerprint for each in asking}) > 1:
+        value = " and ".join(f"{name} == {each}" for name, each in asking[0].arms.items())
+        message = f"`{scenario.name}` asks `{step.text}` otherwise under each arm"
+        program.diagnostics.error("E0206", message, statement.head, help=f"say under which: `when {value}`")
+        return None
+    return asking[0] if _alone(program, asking[0], step) else None
+
+
+def _alone(program: Program, treatment: Treatment, step: Name) -> bool:
+    """Return true if the compared role is asked, so that no secret is told, and what is asked follows from the row,
+    without anybody's reply; reports where it does not."""
+    ask = treatment.ask(step.text)
+    if program.roles[ask.role].kind != "compared":
+        message = f"`{step.text}` is asked of `{ask.role}`, who may be told what is secret"
+        program.diagnostics.error("E0208", message, step.span, help="name a step that asks the compared role")
+        return False
+    free = {each.name for each in treatment.steps if isinstance(each, Retrieve) and each.using is None}
+    if waits := [need for need in ask.needs if need not in free]:
+        message = f"`{step.text}` is asked about what `{waits[0]}` yields, and an export asks nobody"
+        program.diagnostics.error("E0301", message, step.span, help="name a step that needs only the row")
+        return False
+    return True
+
+
+def _fits(program: Program, scenario: Scenario, loaded: LoadedDataset, named: Name) -> bool:
+    """Return true if the scenario could run over these rows: they have every field of its own, of the same type."""
+    if scenario.rows is None or (own := program.loaded.get(scenario.rows.dataset)) is None:
+        message = f"`{scenario.name}` does not run over the rows of a file"
+        program.diagnostics.error("E0301", message, named.span, help='write the prompt: `prompt "…"`')
+        return False
+    has = {field.name: field.type for field in loaded.dataset.fields}
+    lacking = [field.name for field in own.dataset.fields if has.get(field.name) != field.type]
+    if not lacking:
+        return True
+    label = Label(program.declared["dataset"][loaded.dataset.name].span, "these rows")
+    message = f"`{scenario.name}` runs over rows with a `{lacking[0]}`, which `{loaded.dataset.name}` has not"
+    help_ = f"read them with the same fields: `like {own.dataset.name}`"
+    program.diagnostics.error("E0308", message, named.span, label, help=help_)
+    return False
+
+
+ONLY_PAIRED = ("pair_group", "pair_prompt", "pair_reply", "pair_use", "asked_as", "partner")
+"""What stands only in an export of the rows of a data set."""
+NOT_PAIRED = ("best", "pairs", "rows", "only", "format")
+"""What stands only in an export of replies."""
+TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
+
+
+def misplaced(program: Program, statement: Statement) -> bool:
+    """Report what belongs to exports of another kind."""
+    paired = statement.one_of("pairs_from") is not None or statement.one_of("examples_from") is not None
+    found = [inner for inner in statement.body if inner.construct in (NOT_PAIRED if paired else ONLY_PAIRED)]
+    for inner in found:
+        if paired:
+            message = "this export is of the rows of a data set, and this is said of replies of models"
+            help_ = "make two exports"
+        else:
+            message = "this is said of the rows of a data set, and the export is of replies of models"
+            help_ = "write `pairs from DATASET`, or make two exports"
+        program.diagnostics.error("E0202", message, inner.head, help=help_)
+    return bool(found)
+
+
+def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> Pairing | None:
+    """Return an export of pairs out of a data set; None where anything is wrong, which was reported."""
+    name, dataset = statement.name(), pairs.name("dataset")
+    loaded = rows_of_file(program, dataset, "pairs are of the rows of a file")
+    if loaded is None:
+        return None
+    examples = pairs.construct == "examples_from"
+    if examples and not _apart(program, loaded.dataset.name, dataset):
+        return None
+    alias = pairs.find_name("alias") or dataset
+    scope = {alias.text: row_binding(loaded, alias.text, alias.span)}
+    asked = _asked(program, statement, scope, {alias.text: loaded}, examples)
+    if asked is None:
+        return None
+    asks, beside = asked
+    lowering = _Lowering(program, scope)
+    where = lowering.value(pairs.find("filter"), None, "a condition", condition=True)
+    groups = [lowering.value(each.syntax("value"), TextType(), "a group") for each in statement.of("pair_group")]
+    prompt = _prompt(program, scope, statement)
+    replies = [lowering.reply(each) for each in statement.of("pair_reply")]
+    held = _held_out(program, statement)
+    margin = pairs.find("number")
+    use = statement.one_of("pair_use")
+    if not replies:
+        message = f"export `{name.text}` does not say what is paired"
+        help_ = "write two at least: `reply d.good worth 1` and `reply d.bad worth 0`"
+        help_ = "say what is answered: `reply d.answer`" if examples else help_
+        lacking = statement.block.span if statement.block is not None else None
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+    elif examples and prompt is None and asks is None:
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"export `{name.text}` does not say what is answered"
+        help_ = 'write `prompt "…"`, or `asks STEP of SCENARIO`'
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+        return None
+    elif not examples and len(replies) == 1 and statement.of("pair_reply")[0].find("list") is None:
+        head = statement.of("pair_reply")[0].head
+        help_ = "write another `reply`, or take one `from` a list"
+        program.diagnostics.error("E0206", "one reply makes no pair", head, help=help_)
+        return None
+    if not lowering.good or prompt is False or not replies or held is None:
+        return None
+    return Pairing(
+        name=name.text,
+        kind="examples" if examples else "paired",
+        dataset=loaded.dataset.name,
+        alias=alias.text,
+        where=where,
+        margin=float(margin.value) if isinstance(margin, Number) else 0.0,
+        groups=tuple(each for each in groups if each is not None),
+        prompt=prompt if isinstance(prompt, Template) else None,
+        asks=asks,
+        beside=beside,
+        replies=tuple(each for each in replies if each is not None),
+        holds_out=held,
+        use=None if use is None else "test" if use.has("test") else "training",
+    )
+
+
+def _asked(
+    program: Program, statement: Statement, scope: dict[str, Binding], rows: dict[str, LoadedDataset], examples: bool
+) -> tuple[AskedAs | None, Partner | None] | None:
+    """Return what a scenario asks in the place of a prompt, and the row beside each, which is put into `scope`; None
+    where either is wrong, which was reported."""
+    asked_as, partner = statement.one_of("asked_as"), statement.one_of("partner")
+    for each in (asked_as, partner):
+        if each is not None and not examples:
+            message = "pairs are of the texts of a row, and this is said of examples"
+            program.diagnostics.error("E0202", message, each.head, help="write `examples from DATASET`")
+            return None
+    beside = None
+    if partner is not None:
+        found = lower_partner(program, partner, scope)
+        if found is None or not _apart(program, found[0].dataset, partner.name("dataset")):
+            return None
+        beside, rows[found[0].alias], scope[found[0].alias] = found
+    if asked_as is None:
+        return None, beside
+    if own := statement.of("pair_prompt"):
+        message = f"export `{statement.name().text}` has a prompt of its own, or asks what a scenario does, not both"
+        program.diagnostics.error(
+            "E0202", message, asked_as.head, Label(own[0].head, "the first"), help="remove one of them"
+        )
+        return None
+    asks = lower_asked_as(program, asked_as, rows)
+    return None if asks is None else (asks, beside)
+
+
+def _held_out(program: Program, statement: Statement) -> tuple[str, ...] | None:
+    """Return the data sets whose texts are kept out; None where one is none that is read from a file."""
+    holds = statement.one_of("holds")
+    if holds is None:
+        return ()
+    names = holds.many("subsets")
+    if not check_own_line(program, names, ("pairs", "examples", "for", "group", "prompt", "reply")):
+        return None
+    found = []
+    for name in names:
+        if not isinstance(name, Name) or not program.is_declared("dataset", name):
+            if not isinstance(name, Name):
+                program.diagnostics.error("E0106", "name a data set", name.span, help="`holds out DATASET`")
+            return None
+        loaded = program.loaded.get(name.text)
+        if loaded is None:
+            message = f"`{name.text}` is made by a run, and its texts are not known yet"
+            program.diagnostics.error("E0301", message, name.span, help="name a data set that is read from a file")
+            return None
+        found.append(name.text)
+    return tuple(found)
+
+
+def _apart(program: Program, dataset: str, written: Name) -> bool:
+    """Return true if nobody is asked about the rows of a data set; reports where they are."""
+    if not Splits(program).asked_about(dataset):
+        return True
+    message = f"the rows of `{dataset}` are asked themselves, and who learned them would be graded on them"
+    program.diagnostics.error("E0504", message, written.span, help="take a split that no scenario runs over")
+    return False
+
+
+def _prompt(program: Program, scope: Scope, statement: Statement) -> Template | bool | None:
+    """Return the template of what is replied to; None where there is none, False where it is wrong."""
+    written = statement.of("pair_prompt")
+    if not written:
+        return None
+    texts = lower_texts(program, scope, written, f"the prompt of export `{statement.name().text}`")
+    if texts is None:
+        return False
+    template = texts.texts[program.languages[0]]
+    if media_printed(template):
+        message = f"the prompt of export `{statement.name().text}` shows images or files, and training data are texts"
+        program.diagnostics.error("E0301", message, written[0].head, help="print texts alone")
+        return False
+    return template
+
+
+class _Lowering:
+    """Lowers the values of one export; `good` until one is wrong."""
+
+    def __init__(self, program: Program, scope: Scope) -> None:
+        self.program = program
+        self.scope = scope
+        self.good = True
+
+    def value(
+        self,
+        syntax: Syntax | None,
+        wanted: Type | None,
+        what: str,
+        scope: Scope | None = None,
+        *,
+        condition: bool = False,
+    ) -> Expr | None:
+        """Return the expression that is written, None where there is none or it is wrong."""
+        if syntax is None:
+            return None
+        typed = self._typed(syntax, wanted, what, scope, condition=condition)
+        return typed.expr if typed is not None else None
+
+    def _typed(
+        self,
+        syntax: Syntax,
+        wanted: Type | None,
+        what: str,
+        scope: Scope | None = None,
+        *,
+        condition: bool = False,
+    ) -> Typed | None:
+        seen = self.scope if scope is None else scope
+        self.program.index.scopes.append((syntax.span, seen))
+        elaborator = Elaborator(self.program, seen)
+        typed = elaborator.condition(syntax) if condition else elaborator.expression(syntax, wanted, what)
+        self.good = self.good and typed is not None
+        return typed
+
+    def reply(self, statement: Statement) -> PairedReply | None:
+        """`reply VALUE [from LIST as ALIAS] [by WHO] [worth WORTH] [when COND]`."""
+        scope, each, alias = self.scope, None, statement.find_name("alias")
+        listed = statement.find("list")
+        if listed is not None and alias is not None:
+            found = self._typed(listed, None, "this")
+            element = _element(found.type) if found is not None else None
+            if found is None or element is None or alias.text in self.scope:
+                self._no_list(listed, found, alias)
+                return None
+            each = found.expr
+            fields = record_fields((alias.text,), element, alias.span)
+            scope = {**scope, alias.text: Binding((alias.text,), element, fields, span=alias.span)}
+        text = self._text(statement.syntax("value"), scope)
+        worth = self._worth(statement.find("worth"), scope)
+        by = self.value(statement.find("who"), TextType(), "who wrote a reply", scope)
+        when = self.value(statement.find("cond"), None, "a condition", scope, condition=True)
+        if not self.good or text is None:
+            return None
+        return PairedReply(
+            text=text,
+            each=each,
+            alias=alias.text if alias is not None else None,
+            worth=worth if worth is not None else Literal_(value=0),
+            by=by,
+            when=when,
+        )
+
+    def _worth(self, syntax: Syntax | None, scope: Scope) -> Expr | None:
+        """Return a number, or a list of criteria: then it is how many of them are met."""
+        if syntax is None:
+            return None
+        typed = self._typed(syntax, None, "what a reply is worth", scope)
+        if typed is None:
+            return None
+        if fits(typed.type, NumberType()) or (isinstance(typed.type, ListType) and fits(typed.type.of, BoolType())):
+            return typed.expr
+        self.good = False
+        message = f"the worth of a reply must be `number`, or a list of criteria, this is `{type_notation(typed.type)}`"
+        self.program.diagnostics.error("E0301", message, syntax.span)
+        return None
+
+    def _text(self, syntax: Syntax, scope: Scope) -> Expr | None:
+        """Return a text, or one that may be missing: then the row has no such reply."""
+        typed = self._typed(syntax, None, "a reply", scope)
+        if typed is None:
+            return None
+        of = typed.type.of if typed.type.kind == "optional" else typed.type
+        if fits(of, TextType()):
+            return typed.expr
+        self.good = False
+        help_ = "take one of each: `reply t from LIST as t`" if typed.type.kind in ("list", "dialogue") else None
+        message = f"a reply must be `text`, this is `{type_notation(typed.type)}`"
+        self.program.diagnostics.error("E0301", message, syntax.span, help=help_)
+        return None
+
+    def _no_list(self, syntax: Syntax, found: Typed | None, alias: Name) -> None:
+        self.good = False
+        if alias.text in self.scope:
+            message = f"`{alias.text}` is the row already"
+            self.program.diagnostics.error("E0202", message, alias.span, help="give it another name: `as x`")
+        elif found is not None:
+            message = f"`{type_notation(found.type)}` holds nothing to reply with"
+            self.program.diagnostics.error("E0301", message, syntax.span, help="name a list or a dialogue")
+
+
+def _element(type_: Type) -> Type | None:
+    if isinstance(type_, ListType):
+        return type_.of
+    return TURN if type_.kind == "dialogue" else None
+
+
+CLAUSES = ("best", "every", "pairs", "rows", "where", "format", "holds")
+"""What begins a line of an export, and is no dimension or subset on another line."""
+
+
+def lower_exports(program: Program) -> None:
+    """Every `export`."""
+    written = program.of("export")
+    base = replace(read_measures(program, silent=True), program=program) if written else None
+    for statement in written:
+        assert base is not None
+        export = _export(program, replace(base, terms=[]), statement)
+        if export is not None and export.name not in program.exports:
+            program.exports[export.name] = export
+
+
+def _export(program: Program, reading: FigureContext, statement: Statement) -> Export | Pairing | None:
+    name = statement.name()
+    if misplaced(program, statement):
+        return None
+    paired, examples = statement.one_of("pairs_from"), statement.one_of("examples_from")
+    if paired is not None and examples is not None:
+        label = Label(paired.head, "the first")
+        message = f"export `{name.text}` is of pairs or of examples, not both"
+        program.diagnostics.error("E0202", message, examples.head, label, help="make two exports")
+        return None
+    paired = paired or examples
+    if paired is not None:
+        return lower_pairing(program, statement, paired)
+    best, pairs, rows = (statement.one_of(word) for word in ("best", "pairs", "rows"))
+    if best is not None and not check_own_line(program, best.many("dims"), CLAUSES):
+        return None
+    holds = statement.one_of("holds")
+    if holds is not None and not check_own_line(program, holds.many("subsets"), CLAUSES):
+        return None
+    if not _whole(program, statement, best, pairs, rows):
+        return None
+    every = statement.one_of("every")
+    if every is not None and best is None:
+        message = "`every reply` is of the models that are best, and this export is of pairs"
+        program.diagnostics.error("E0202", message, every.head, help="leave it out")
+        return None
+    chosen = best or pairs
+    assert chosen is not None and rows is not None
+    role = _role(program, chosen.name("role"))
+    step = _step(program, rows.name("step"), chosen.name("role") if role else None)
+    where = _where(program, statement.one_of("only"))
+    measure = (
+        _best(reading, chosen) if best is not None else _pairs(reading, chosen, rows.name("step") if step else None)
+    )
+    margin = _margin(program, chosen)
+    held = _exports_held_out(program, holds)
+    if not role or not step or where is False or measure is None or margin is None or held is None:
+        return None
+    format_: Literal["chat", "completion"] = "chat"
+    written = statement.one_of("format")
+    if written is not None and written.has("completion"):
+        format_ = "completion"
+    return Export(
+        name=name.text,
+        kind="best" if best is not None else "pairs",
+        role=chosen.name("role").text,
+        measure=measure[0],
+        per=measure[1],
+        every=every is not None,
+        margin=margin,
+        rows=rows.name("step").text,
+        format=format_,
+        where=where if not isinstance(where, bool) else None,
+        holds_out=held,
+    )
+
+
+def _whole(
+    program: Program, statement: Statement, best: Statement | None, pairs: Statement | None, rows: Statement | None
+) -> bool:
+    name = statement.name().text
+    lacking = statement.block.span if statement.block is not None else None
+    good = True
+    if best is not None and pairs is not None:
+        label = Label(best.head, "the first")
+        message = f"export `{name}` is of the best replies or of pairs, not both"
+        program.diagnostics.error("E0202", message, pairs.head, label, help="make two exports")
+        good = False
+    if best is None and pairs is None:
+        message = f"export `{name}` does not say what it exports"
+        help_ = "write `best of ROLE by MEASURE`, `pairs of ROLE by SCORE`, or `pairs` or `examples from DATASET`"
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+        good = False
+    if rows is None:
+        message = f"export `{name}` does not say whose replies it exports"
+        program.diagnostics.error("E0206", message, statement.head, help="write `rows STEP`", lacking=lacking)
+        good = False
+    return good
+
+
+def _role(program: Program, role: Name) -> bool:
+    if not program.is_declared("role", role):
+        return False
+    if program.roles[role.text].kind == "compared":
+        return True
+    compared = [each.name for each in program.roles.values() if each.kind == "compared"]
+    help_ = f"write `of {compared[0]}`" if compared else "mark the role under test: `role candidate compared`"
+    message = f"`{role.text}` is not compared, so none of its models is better than another"
+    program.diagnostics.error("E0208", message, role.span, help=help_)
+    return False
+
+
+def _step(program: Program, step: Name, role: Name | None) -> bool:
+    """Return true if some scenario asks the role in a step of that name."""
+    asks = [ask for scenario in program.scenarios.values() for ask in scenario.steps if isinstance(ask, Ask)]
+    same = [ask for ask in asks if step.text in (ask.name, ask.script)]
+    if not same:
+        if len(program.scenarios) == len(program.declared.get("scenario", {})):
+            names = list(dict.fromkeys(ask.name for ask in asks if role is None or ask.role == role.text))
+            close = nearest(step.text, names)
+            some = ", ".join(f"`{name}`" for name in names[:8]) or "no such step"
+            help_ = f"did you mean `{close}`?" if close else f"there is {some}"
+            message = f"no scenario asks `{step.text}`"
+            program.diagnostics.error("E0201", message, step.span, help=help_, unknown=step.text)
+        return False
+    for statement in program.of("scenario"):
+        for inner in statement.of("ask"):
+            if inner.name().text == step.text:
+                program.index.use(step.span, inner.name().span)
+    if any(_shows_media(ask, scenario) for scenario in program.scenarios.values() for ask in same):
+        message = f"`{step.text}` is asked with images or files, and training data are texts"
+        help_ = "export a step whose prompt is text"
+        program.diagnostics.error("E0301", message, step.span, help=help_)
+        return False
+    if role is None or any(ask.role == role.text for ask in same):
+        return role is not None
+    message = f"`{step.text}` is asked of `{same[0].role}`, not of `{role.text}`"
+    program.diagnostics.error("E0208", message, step.span, help=f"name an ask of `{role.text}`")
+    return False
+
+
+def _shows_media(ask: Ask, scenario: Scenario) -> bool:
+    """Return true if what is sent for a step of a scenario has an image or a file in it: in its own texts, or in those
+    of the ask that it continues."""
+    if ask not in scenario.steps:
+        return False
+    texts = (ask.system, ask.prompt, *(text for shots in ask.shots for text in (shots.prompt, shots.reply)))
+    if any(media_printed(each) for text in texts if text is not None for each in text.values()):
+        return True
+    before = (each for each in scenario.steps if isinstance(each, Ask) and each.name == ask.continues)
+    return any(_shows_media(each, scenario) for each in before)
+
+
+def _best(reading: FigureContext, statement: Statement) -> tuple[str, tuple[str, ...]] | None:
+    """Return the measure by which a model is best, and the dimensions per which it is."""
+    known = find_measure(reading, statement.syntax("measure"))
+    if known is None:
+        return None
+    per: list[str] = []
+    for syntax in statement.many("dims"):
+        text = dimension_text(syntax)
+        if text in known.measure.by:
+            _note(reading.program, syntax)
+            per.append(text)
+            continue
+        if read_dimension(reading.program, syntax, [leaf.parted for leaf in known.figured.leaves]) is not None:
+            goes = ", ".join(f"`{dim}`" for dim in known.measure.by)
+            help_ = f"it goes by {goes}" if goes else f"leave out `per`, or take the measure by `{text}`"
+            reading.error("E0621", f"`{known.measure.name}` does not go by `{text}`", syntax.span, help_)
+        return None
+    return known.measure.name, tuple(dict.fromkeys(per))
+
+
+def _note(program: Program, syntax: Syntax) -> None:
+    for kind in ("axis", "arm"):
+        if isinstance(syntax, Name) and syntax.text in program.declared.get(kind, {}):
+            program.index.use(syntax.span, program.declared[kind][syntax.text].span)
+
+
+def _pairs(reading: FigureContext, statement: Statement, rows: Name | None) -> tuple[str, tuple[str, ...]] | None:
+    """Return the score by which a reply is better than another."""
+    syntax = statement.syntax("measure")
+    found = find_operand(reading, syntax)
+    if found is None:
+        return None
+    if isinstance(found, LoweredMeasure):
+        message = f"`{found.measure.name}` is a measure: it says which model is better, and of no reply"
+        reading.error("E0301", message, syntax.span, "name a scorer or a score")
+        return None
+    if found.kind == "compare" or not found.kept:
+        reading.error("E0301", f"`{found.name}` is no score of a single reply", syntax.span, "name a scorer or a score")
+        return None
+    if found.type.kind == "choice" and not found.type.worth:
+        message = f"`{found.name}` is a choice among names, of which none is better than another"
+        reading.error("E0301", message, syntax.span, "give each name a number: `choice(A: 1, B: 0)`")
+        return None
+    if rows is not None and rows.text not in found.of and found.whole:
+        message = f"`{found.name}` says nothing of `{rows.text}`: it scores {_listed(found)}"
+        reading.error("E0301", message, syntax.span, f"name a score of `{rows.text}`")
+        return None
+    name = f"{found.within}.{found.name}" if found.within is not None else found.name
+    return name, ()
+
+
+def _listed(found: Operand) -> str:
+    return " and ".join(f"`{name}`" for name in sorted(found.of))
+
+
+def _margin(program: Program, statement: Statement) -> float | None:
+    written = statement.find("number")
+    if not isinstance(written, Number):
+        return 0.0
+    if written.value < 0:
+        message = "the better reply of a pair is better by 0 at least"
+        program.diagnostics.error("E0301", message, written.span, help="write a margin above 0, or none")
+        return None
+    return float(written.value)
+
+
+def _exports_held_out(program: Program, statement: Statement | None) -> tuple[str, ...] | None:
+    """Return the subsets that are named to be left out; None where one is wrong."""
+    if statement is None:
+        return ()
+    names = [each for each in statement.many("subsets") if isinstance(each, Name)]
+    known = [program.is_declared("subset", each) for each in names]
+    return tuple(dict.fromkeys(each.text for each in names)) if all(known) else None
+
+
+def _where(program: Program, statement: Statement | None) -> Expr | bool | None:
+    """Return the condition over `scenario` and the axes; None where there is none, False where it is wrong."""
+    if statement is None:
+        return None
+    names = tuple(program.declared.get("scenario", {}))
+    scope = {axis.name: Binding((axis.name,), axis_type(axis)) for axis in program.axes.values()}
+    for name, declared in program.declared.get("axis", {}).items():
+        scope[name] = replace(scope.get(name, Binding((name,))), span=declared.span)
+    scope["scenario"] = Binding(("scenario",), ChoiceType(values=names, axis="scenario"))
+    condition = statement.syntax("filter")
+    program.index.scopes.append((condition.span, scope))
+    typed = Elaborator(program, scope).condition(condition)
+    return typed.expr if typed is not None else False
+
+
+MOST_STRATA = 10_000
+"""Strata of a scenario are counted one by one up to so many."""
+
+
+def lower_subsets(program: Program) -> None:
+    """Every `subset`."""
+    for statement in program.of("subset"):
+        subset = _subset(program, statement)
+        if subset is not None and subset.name not in program.subsets:
+            program.subsets[subset.name] = subset
+
+
+def _subset(program: Program, statement: Statement) -> Subset | None:
+    name = statement.name().text
+    take, spread, seed = (statement.one_of(word) for word in ("take", "spread", "subset_seed"))
+    if take is None:
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"subset `{name}` does not say how many items it takes"
+        help_ = "write `take 10 per scenario`"
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+        return None
+    count = take.syntax("count")
+    assert isinstance(count, Number)
+    if count.value < 1:
+        program.diagnostics.error("E0301", "a subset takes one item at least", count.span, help="write `take 10`")
+        return None
+    per = _dimensions(program, take)
+    over = _dimensions(program, spread) if spread is not None else ()
+    if per is None or over is None:
+        return None
+    both = [dim for dim in over if dim in per]
+    if both and spread is not None:
+        message = f"`{both[0]}` parts the strata already, so nothing in one can be spread over it"
+        place = spread.many("dims")[over.index(both[0])].span
+        program.diagnostics.error("E0202", message, place, help="leave it out here")
+        return None
+    written = seed.syntax("count") if seed is not None else None
+    number = int(written.value) if isinstance(written, Number) else 0
+    _warn_of_small_strata(program, take, int(count.value), per)
+    held = statement.one_of("withheld") is not None
+    release = program.release_of(statement.span)
+    scenarios = program.scenarios_in.get(release.name, ()) if release is not None else ()
+    return Subset(
+        name=name, take=int(count.value), per=per, spread=over, seed=number, withheld=held, scenarios=scenarios
+    )
+
+
+def _dimensions(program: Program, statement: Statement) -> tuple[str, ...] | None:
+    if not check_own_line(program, statement.many("dims"), ("take", "spread", "seed", "withheld")):
+        return None
+    if len(program.scenarios) < len(program.declared.get("scenario", {})):
+        return None  # a scenario that was reported may have what is named
+    parted = Parted("this benchmark", tuple(program.scenarios.values()), frozenset({"scenario"}), arms=False)
+    return read_dimensions(program, statement.many("dims"), [parted])
+
+
+def _warn_of_small_strata(program: Program, statement: Statement, take: int, per: tuple[str, ...]) -> None:
+    """Warn once, of the smallest stratum that is known to hold fewer items than are taken of it."""
+    if "scenario" not in per:
+        return  # strata go across scenarios, and their items are counted by scenario
+    small = [
+        (most, scenario, cell)
+        for scenario in program.scenarios.values()
+        for cell, most in _strata(program, scenario, per)
+        if 0 < most < take
+    ]
+    if not small:
+        return
+    most, scenario, cell = min(small, key=lambda found: found[0])
+    where = "".join(f", {axis} {value}," for axis, value in cell.items()).replace(",,", ",")
+    items = "1 item" if most == 1 else f"{most} items"
+    message = f"scenario `{scenario.name}`{where} has {items} at most, fewer than {take}"
+    others = len(small) - 1
+    notes = [f"{others} more {'strata are' if others > 1 else 'stratum is'} too small"] if others else []
+    help_ = "take fewer, or go by fewer dimensions"
+    program.diagnostics.warning("W0620", message, statement.head, help=help_, notes=notes)
+
+
+def _strata(program: Program, scenario: Scenario, per: tuple[str, ...]) -> Iterator[tuple[Mapping[str, str], int]]:
+    """Yield the strata of a scenario with the number of items that each holds at most. The rows of a file are known in
+    their sum only, so every stratum may hold all of them."""
+    axes = [program.axes[name] for name in scenario.axes]
+    parting = [axis for axis in axes if axis.name in per]
+    each = _items_of_a_cell(program, scenario)
+    if math.prod(len(axis.values) for axis in parting) > MOST_STRATA:
+        return
+    for values in product(*(axis.values for axis in parting)):
+        cell = {axis.name: value.name for axis, value in zip(parting, values, strict=True)}
+        cells = count_cells([_only(axis, cell) for axis in axes])
+        if cells:
+            yield cell, scenario.row_count if each is None else cells * each
+
+
+def _only(axis: Axis, cell: Mapping[str, str]) -> Axis:
+    """Return the axis with the value that it has in the cell, where it has one there."""
+    kept = tuple(value for value in axis.values if cell.get(axis.name, value.name) == value.name)
+    return axis.model_copy(update={"values": kept})
+
+
+def _items_of_a_cell(program: Program, scenario: Scenario) -> int | None:
+    """Return how many items every cell of a scenario has; None where that is not known."""
+    if scenario.rows is None:
+        return 1
+    made = program.made.get(scenario.rows.dataset)
+    if made is None or made.source is not None or made.axes != scenario.axes:
+        return None
+    return made.count

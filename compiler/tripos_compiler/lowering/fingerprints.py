@@ -1,0 +1,297 @@
+"""Fingerprints: a hash of what determines the output of a step, and nothing else.
+
+Everything that changes a reply or a score must be in one of these; what is not in them costs nothing to change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from tripos_compiler.language.references import expressions_of, names_in, paths_in, printed_axes, row_identity
+from tripos_compiler.language.rendering import OPENINGS
+from tripos_compiler.library.registry import READER, RETRIEVING, raised_version, version_of
+from tripos_compiler.plan import (
+    EXPRESSIONS,
+    Ask,
+    Branches as TreeValue,
+    Call,
+    ChoiceType,
+    Column,
+    Compare,
+    Converse,
+    Data,
+    DeclaredSettings,
+    Expr,
+    Grade,
+    Judging,
+    Metric,
+    Part,
+    Retrieve,
+    SampleList,
+    Score,
+    Scorer,
+    Shots,
+    Step,
+    Verdict,
+    digest,
+    written,
+    written_parts,
+)
+from tripos_compiler.resolve.program import Program
+
+
+class StepFingerprints:
+    """The fingerprints of the steps of one treatment, each of those that it builds on. `key` is that of the rows;
+    `kind` says what `scenario` names."""
+
+    def __init__(
+        self,
+        program: Program,
+        scenario: str,
+        key: Expr | None = None,
+        kind: str = "scenario",
+        draws: dict[str, list[str]] | None = None,
+    ) -> None:
+        self.program = program
+        self.draws = {} if draws is None else draws
+        """The steps whose replies are left to chance, by what they send. The treatments of a scenario share it, since a
+        step is one draw under every arm."""
+        self.key = key
+        self.place = (program.home(kind, scenario), scenario)
+        self.done: dict[str, Any] = {}
+
+    def of(self, step: Step) -> Step:
+        """Return the step with its fingerprint. Those that it needs must have come before."""
+        update: dict[str, Any] = {}
+        match step:
+            case Ask():
+                drawn = [] if step.options is not None else [step.settings]
+                update |= self._drawn(self._ask(step), step.name, *drawn)
+            case Converse():
+                both = [speaker.settings for speaker in step.speakers]
+                update |= self._drawn(self._converse(step), step.name, *both)
+            case Retrieve():
+                update["fingerprint"] = self._retrieve(step)
+            case SampleList():
+                listed = self.done[step.of]
+                made_of = ["samples", listed.fingerprint, listed.samples]
+                update["fingerprint"] = self._value(step.name, made_of, listed.when, step.needs)
+            case Verdict():
+                update["judgement"] = self._judgement(step)
+                source = self._repeated(step.scorer, update["judgement"])
+                if step.loops:
+                    source = [source, [[_json_part(loop), self.outside(loop.where)] for loop in step.loops]]
+                update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
+            case Grade():
+                update["judgement"] = self._judgement(step)
+                title = f"{step.scorer} {step.name}"
+                policies = {name: self.program.metrics[name].outside for name in step.metrics}
+                treated = {name: policy for name, policy in policies.items() if policy != "refuse"}
+                source = [update["judgement"], treated] if treated else update["judgement"]
+                source = self._read_anew(step, self._repeated(step.scorer, source))
+                update["fingerprint"] = self._value(title, source, step.when, step.needs, step.earlier)
+            case Compare():
+                update["judgement"] = self._judgement(step)
+                source = self._read_anew(step, self._repeated(step.scorer, update["judgement"]))
+                update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
+            case Score():
+                source = self._read_anew(step, self._voted(step, self._own(step)))
+                update["fingerprint"] = self._value(step.name, source, step.when, step.needs, step.earlier)
+            case Column():
+                source = self._read_anew(step, self._voted(step, ["column", self._own(step)]))
+                update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
+        if "condition" in type(step).model_fields:
+            update["condition"] = self._asked(step)
+        finished = step.model_copy(update=update)
+        self.done[step.name] = finished
+        return finished
+
+    def _drawn(self, content: str, name: str, *settings: DeclaredSettings) -> dict[str, Any]:
+        """Return the fingerprint of a reply to `content`: with the number of the draw, where it is left to chance and
+        others send the same. A step is known by its place and not by its name, so that one may be renamed. A judge's
+        verdict is no draw: the same question to a judge has one verdict, however many scores use it."""
+        if not any(each.drawn for each in settings):
+            return {"fingerprint": content, "draw": 0}
+        steps = self.draws.setdefault(content, [])
+        if name not in steps:
+            steps.append(name)
+        draw = steps.index(name)
+        return {"fingerprint": digest([content, "draw", draw]) if draw else content, "draw": draw}
+
+    def _repeated(self, scorer: str, source: object) -> object:
+        """Return what scores are taken from: of a judge that is asked several times, that many of its replies; and of a
+        cascade when it escalates."""
+        judge: Scorer = self.program.scorers[scorer]
+        more: dict[str, object] = {"samples": judge.samples} if judge.samples > 1 else {}
+        more |= {"unsure_below": judge.unsure_below} if judge.then is not None else {}
+        more |= {"weighted": True} if judge.weighted else {}
+        more |= {"worth": judge.gives.worth} if isinstance(judge.gives, ChoiceType) and judge.gives.worth else {}
+        return [source, more] if more else source
+
+    def _voted(self, step: Score | Column, source: object) -> object:
+        """Return what a score is taken from: of conditions on a panel's choice with the version of how they are
+        decided, which is by votes."""
+        used = [self.done[name] for name in sorted(names_in(step.value)) if name in self.done]
+        scorers = (self.program.scorers[each.scorer] for each in used if isinstance(each, Verdict))
+        chosen = any(isinstance(each.gives, ChoiceType) and self._is_panel(each.role) for each in scorers)
+        return [source, {"divided panels": "vote"}] if chosen else source
+
+    def _is_panel(self, role: str) -> bool:
+        return role in self.program.roles and self.program.roles[role].kind == "panel"
+
+    def _read_anew(self, step: Score | Column | Grade | Compare, source: object) -> object:
+        """Return what a step is taken from, with the version of the reader where it looks at what was replied. No other
+        step builds on these, so that nothing is asked again."""
+        looks = isinstance(step, Judging) or any(self._is_reply(path) for path in _paths(step))
+        raised = raised_version("reader", READER) if looks else []
+        return [source, raised] if raised else source
+
+    def _is_reply(self, path: tuple[str, ...]) -> bool:
+        """Return true if a path leads to what a model replied: to anything of a step but the question that it asks."""
+        return path[0] in self.done and not (isinstance(self.done[path[0]], Ask) and path[1:2] == ("prompt",))
+
+    def _needed(self, needs: Iterable[str]) -> list[str]:
+        return [self.done[name].fingerprint for name in sorted(needs)]
+
+    def _ask(self, ask: Ask) -> str:
+        """Of a reply: its texts with the labels they print, its type and settings, and what it builds on."""
+        shots = [self._shots(each) for each in ask.shots]
+        return digest([self.place, self._own(ask), shots, self._needed(ask.needs)])
+
+    def _shots(self, shots: Shots) -> object:
+        found = self.program.datasets.get(shots.dataset) or self.program.made.get(shots.dataset)
+        keys = (
+            []
+            if found is None or found.key is None or self.key is None
+            else [_json_part(found.key), _json_part(self.key)]
+        )
+        # Rows of one key are no shots for each other.
+        return [*keys, self._own(shots), self._data(shots.dataset)]
+
+    def _converse(self, talk: Converse) -> str:
+        return digest([self.place, self._own(talk), OPENINGS, self._needed(talk.needs)])
+
+    def _retrieve(self, step: Retrieve) -> str:
+        raised = raised_version("retrieve", RETRIEVING)
+        return digest([self.place, self._own(step), self._needed(step.needs), *raised])
+
+    def _judgement(self, step: Judging) -> str:
+        """Of a judge's reply: the scorer's texts, the rubric, what it is given, and what that builds on."""
+        judge: Scorer = self.program.scorers[step.scorer]
+        rubric = [self.program.metrics[name] for name in step.metrics] if isinstance(step, Grade) else []
+        if isinstance(judge.gives, ChoiceType):  # a name is said, whatever it stands for
+            judge = judge.model_copy(update={"gives": judge.gives.model_copy(update={"worth": ()})})
+        own = [self._own(each) for each in (judge, _about_elements(step), *rubric)]
+        return digest([self.place, own, self._needed(step.judged)])
+
+    def _value(
+        self,
+        name: str,
+        source: object,
+        when: Expr | None,
+        needs: Iterable[str],
+        earlier: Sequence[Expr] | None = None,
+    ) -> str:
+        """Of scores: their name, what they are taken from, and when and how often what they need is asked; of several
+        of one name the conditions of those before."""
+        upstream = [
+            [
+                self.done[each].fingerprint,
+                self._condition(self.done[each].when),
+                getattr(self.done[each], "samples", 1),
+            ]
+            for each in sorted(needs)
+        ]
+        others = [] if earlier is None else [[self._condition(each) for each in earlier]]
+        return digest([self.place, name, source, self._condition(when), upstream, *others])
+
+    def _condition(self, when: Expr | None) -> object:
+        return None if when is None else [_json_part(when), self.outside(when)]
+
+    def _asked(self, step: Step) -> str:
+        """Return a digest of all that decides whether a step is asked; empty where nothing does."""
+        deciding = [self._deciding(each) for each in (*(self.done[name] for name in sorted(step.needs)), step)]
+        return digest(deciding) if any(deciding) else ""
+
+    def _deciding(self, step: Step) -> list[object]:
+        """Return what of a step decides which of its replies are asked for."""
+        found: list[object] = [] if step.when is None else [self._condition(step.when)]
+        if isinstance(step, Judging) and step.earlier:
+            found.append([self._condition(each) for each in step.earlier])
+        if isinstance(step, Verdict):
+            cut = (each for each in step.loops if each.where is not None or each.most is not None)
+            found += [[each.alias, _json_part(each.where), self.outside(each.where), each.most] for each in cut]
+        if isinstance(step, Judging) and (judge := self.program.scorers[step.scorer]).then is not None:
+            found.append([judge.then, judge.unsure_below])
+        return found
+
+    def _own(self, part: Part) -> object:
+        """Return what a part says: every field that counts, whichever are added later, where it has another value than
+        its default; the labels that it prints or offers as a choice, and what its expressions take from outside."""
+        hidden, axes = _APART[type(part)], self.program.axes
+        labels = [[each.labels for each in axes[name].values] for name in sorted(printed_axes(part)) if name in axes]
+        counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in hidden)
+        inputs = [self.outside(expr) for expr in expressions_of(counting)]
+        return [part.model_dump(mode="json", exclude=set(hidden)), labels, inputs]
+
+    def outside(self, expr: Expr | None) -> list[object]:
+        """Return what an expression takes from outside the row: data sets, trees, functions of the user's, and versions
+        of the library's."""
+        found: list[object] = []
+        for part in () if expr is None else written_parts(expr):
+            if isinstance(part, Data):
+                found.append(self._data(part.dataset))
+            elif isinstance(part, TreeValue) and part.tree in self.program.trees:
+                found.append(self.program.trees[part.tree].sha256)
+            elif isinstance(part, Call) and part.function in self.program.plugins:
+                plugin = self.program.plugins[part.function]
+                found.append([plugin.function, plugin.version, _json_part(plugin.returns)])
+            elif isinstance(part, Call):
+                found += raised_version(part.function, version_of(part.function))
+        return found
+
+    def _data(self, name: str) -> object:
+        """Return what determines the rows of a data set."""
+        if name in self.program.made:
+            return self.program.made[name].fingerprint
+        if name not in self.program.datasets:
+            return name
+        return row_identity(self.program.datasets[name])
+
+
+def _paths(step: Score | Column) -> Iterator[tuple[str, ...]]:
+    """Yield the paths that a step looks at, also in its conditions."""
+    for expr in expressions_of(step):
+        yield from paths_in(expr)
+
+
+def _about_elements(step: Judging) -> Judging:
+    """Return a step whose verdict on an element does not depend on which other elements are judged."""
+    if not isinstance(step, Verdict) or not step.loops:
+        return step
+    loops = tuple(loop.model_copy(update={"where": None, "most": None}) for loop in step.loops)
+    return step.model_copy(update={"loops": loops})
+
+
+_STEP = frozenset(("step", "name", "of", "needs", "inputs", "when", "earlier", "condition", "judgement", "fingerprint"))
+_APART: Mapping[type[Part], frozenset[str]] = {
+    Ask: _STEP | {"samples", "shots", "element"},
+    Converse: _STEP | {"repeat"},
+    Retrieve: _STEP,
+    Verdict: _STEP | {"scorer"},
+    Compare: _STEP | {"scorer"},
+    Grade: _STEP | {"scorer", "metrics", "weights"},
+    Score: _STEP | {"element", "judge"},
+    Column: _STEP | {"type", "element"},
+    Shots: frozenset(("dataset",)),
+    Scorer: frozenset(("name", "role", "params", "samples", "then", "unsure_below", "weighted")),
+    Metric: frozenset(("dimension", "outside")),
+}
+"""The fields of a part that change nothing of what a step yields, or count by the content of what they name."""
+
+
+def _json_part(part: Part | None) -> Any:
+    if isinstance(part, EXPRESSIONS):
+        part = written(part)
+    return None if part is None else part.model_dump(mode="json")

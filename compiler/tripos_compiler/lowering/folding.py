@@ -1,0 +1,203 @@
+"""Puts the values of arms into expressions and texts, and does what can be done with them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.references import names_in
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.plan import (
+    AtElement,
+    Binary,
+    Call,
+    DeclaredSettings,
+    Expr,
+    Hole,
+    Items,
+    Literal_,
+    Loop,
+    Part,
+    Passage,
+    Ref,
+    SettingCase,
+    Template,
+    Texts,
+    Unary,
+    map_parts,
+)
+
+TRUE = Literal_(value=True)
+FALSE = Literal_(value=False)
+
+
+def map_expression(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """Return the expression with every part changed, the innermost first; one that stands in several places once."""
+    done: dict[int, Expr] = {}
+
+    def changed(part: Expr) -> Expr:
+        if id(part) not in done:
+            done[id(part)] = change(part if isinstance(part, AtElement) else map_parts(part, changed))
+        return done[id(part)]
+
+    return changed(expr)
+
+
+PartT = TypeVar("PartT", bound=Part)
+
+
+def map_part(part: PartT, change: Callable[[Expr], Expr]) -> PartT:
+    """Return a part of a plan with every expression in it changed, as `map_expression` does."""
+    kept = {name: getattr(part, name) for name in type(part).model_fields}
+    found = {name: _mapped(value, change) for name, value in kept.items()}
+    return part.model_copy(update={name: value for name, value in found.items() if value is not kept[name]})
+
+
+def _mapped(value: Any, change: Callable[[Expr], Expr]) -> Any:
+    match value:
+        case Part() if "op" in type(value).model_fields:
+            return map_expression(value, change)  # type: ignore[arg-type]
+        case Part():
+            return map_part(value, change)
+        case dict():
+            return {key: _mapped(each, change) for key, each in value.items()}
+        case tuple():
+            return tuple(_mapped(each, change) for each in value)
+    return value
+
+
+def map_loop(loop: Loop, change: Callable[[Expr], Expr]) -> Loop:
+    """Return the loop with every part of its expressions changed."""
+    where = None if loop.where is None else map_expression(loop.where, change)
+    return loop.model_copy(update={"of": map_expression(loop.of, change), "where": where})
+
+
+def fold_arms(expr: Expr, chosen: Mapping[str, str]) -> Expr:
+    """Return the expression with the value of every arm in place of its name.
+
+    >>> fold_arms(Binary(operator="==", left=Ref(path=("shots",)), right=Literal_(value="one")), {"shots": "one"}).value
+    True
+    """
+    if not names_in(expr) & set(chosen):
+        return expr  # it is the same under every arm, also in what a fingerprint sees of it
+
+    def put(part: Expr) -> Expr:
+        match part:
+            case Ref(path=(name,)) if name in chosen:
+                return Literal_(value=chosen[name])
+            case Binary():
+                return _binary(part)
+            case Unary() | Call():
+                return _done(part)
+        return part
+
+    return map_expression(expr, put)
+
+
+def _binary(expr: Binary) -> Expr:
+    if expr.operator in ("and", "or"):
+        decisive, other = (FALSE, TRUE) if expr.operator == "and" else (TRUE, FALSE)
+        if decisive in (expr.left, expr.right):
+            return decisive
+        if expr.left == other:
+            return expr.right
+        if expr.right == other:
+            return expr.left
+        return expr
+    return _done(expr)
+
+
+def _done(expr: Unary | Binary | Call) -> Expr:
+    """Return the value of an expression where all of it is known."""
+    match expr:
+        case Unary(value=value):
+            inside: tuple[Expr, ...] = (value,)
+        case Binary(left=left, right=right):
+            inside = (left, right)
+        case Call(args=args, named=named):
+            inside = (*args, *named.values())
+            if expr.function not in FUNCTIONS:
+                return expr  # a function of the user's is not called before a run
+    if not all(_known(each) for each in inside):
+        return expr
+    try:
+        value = evaluate(expr, {})
+    except Unavailable:
+        return expr
+    return Literal_(value=value) if isinstance(value, str | int | float) else expr
+
+
+def _known(expr: Expr) -> bool:
+    return isinstance(expr, Literal_) or (isinstance(expr, Items) and all(_known(value) for value in expr.values))
+
+
+def fold_texts(texts: Texts | None, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts | None:
+    """Return texts with arms put in; an arm that is printed is printed by its label. None where nothing is left."""
+    folded = fold_required_texts(texts, chosen, labels) if texts is not None else {}
+    return folded if any(template.parts for template in folded.values()) else None
+
+
+def fold_required_texts(texts: Texts, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts:
+    """Return the same of texts that must be there, if only as empty ones."""
+    return {language: _template(template, chosen, labels, language) for language, template in texts.items()}
+
+
+def _template(
+    template: Template, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str
+) -> Template:
+    if not any(isinstance(part, Passage) for part in template.parts):
+        plain = tuple(part for part in template.parts if not isinstance(part, Passage))
+        return Template(parts=_parts(plain, chosen, labels, language))
+    kept: list[Passage] = []
+    for part in template.parts:
+        assert isinstance(part, Passage)
+        when = fold_arms(part.when, chosen) if part.when is not None else None
+        if when != FALSE:
+            parts = _parts(part.parts, chosen, labels, language)
+            kept.append(Passage(when=None if when == TRUE else when, parts=parts))
+    if len(kept) == 1 and kept[0].when is None:
+        return Template(parts=kept[0].parts)
+    return Template(parts=tuple(kept))
+
+
+def fold_settings(settings: DeclaredSettings, chosen: Mapping[str, str]) -> DeclaredSettings:
+    """Return settings with arms put in: of a setting of which a case counts for every request, that alone is left."""
+    kept: list[SettingCase] = []
+    plain: dict[str, Any] = {}
+    for case in settings.cases:
+        when = None if case.when is None else fold_arms(case.when, chosen)
+        if when == FALSE or (case.name in plain and case.name != "stop"):
+            continue
+        if when == TRUE and case.language is None:
+            plain[case.name] = (*plain.get("stop", settings.stop), *case.value) if case.name == "stop" else case.value
+        else:
+            kept.append(case.model_copy(update={"when": None if when == TRUE else when}))
+    return settings.model_copy(update={**plain, "cases": tuple(kept)})
+
+
+def _hole(hole: Hole, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str) -> str | Hole:
+    """Return a hole with arms put in; the label of an arm where it prints nothing but the arm's value."""
+    expr = fold_arms(hole.expr, chosen)
+    arm = hole.type.axis if hole.type.kind == "choice" else None
+    if arm is not None and arm in chosen and expr == Literal_(value=chosen[arm]):
+        return labels[arm][language]
+    return hole if expr is hole.expr else hole.model_copy(update={"expr": expr})
+
+
+def _parts(
+    parts: tuple[str | Hole, ...], chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str
+) -> tuple[str | Hole, ...]:
+    found: list[str | Hole] = []
+    for part in parts:
+        if isinstance(part, Hole):
+            found.append(_hole(part, chosen, labels, language))
+        else:
+            found.append(part)
+    merged: list[str | Hole] = []
+    for each in found:
+        if isinstance(each, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += each
+        else:
+            merged.append(each)
+    return tuple(merged)

@@ -1,0 +1,760 @@
+"""Lowers data sets that are made: written by a role, or row by row from another data set or from values.
+
+Lowers the steps that make a row: the role that writes it, walks, computed fields, verifiers and `distinct`.
+
+Lowers every data set, those that others are made from first.
+"""
+
+from __future__ import annotations
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.table import SETTINGS
+from tripos_compiler.language.references import expressions_of, is_only_looked_at, names_in, paths_in, subexpressions
+from tripos_compiler.library.types import element_type, type_notation, without_optional
+from tripos_compiler.lowering.call_counts import may_be_undefined
+from tripos_compiler.lowering.datasets import lower_file, lower_key, lower_like
+from tripos_compiler.lowering.generation_sources import (
+    MadeStep,
+    Making,
+    bind_axis,
+    count_rows,
+    is_counted,
+    lower_context,
+    lower_filter,
+    lower_source,
+    lower_start,
+    walk_calls,
+)
+from tripos_compiler.lowering.requests import Question, lower_question, lower_returns, returned_record
+from tripos_compiler.plan import (
+    Ask,
+    Axis,
+    CallCount,
+    Data,
+    Dataset,
+    Derived,
+    Distinct,
+    Expr,
+    ListType,
+    Made,
+    Part,
+    PathType,
+    RecordType,
+    Settings,
+    SetType,
+    TextType,
+    Type,
+    Verify,
+    Walk,
+    digest,
+)
+from tripos_compiler.resolve.incremental import LoweredCache, Memory, fork_program, program_additions
+from tripos_compiler.resolve.program import (
+    KINDS,
+    Binding,
+    LoadedDataset,
+    Program,
+    Scope,
+    Typed,
+    has_lost_part,
+    numbers_of,
+)
+from tripos_compiler.source.tree import Name, Number
+from tripos_compiler.typecheck.templates import free_variables, free_variables_of
+from tripos_compiler.typecheck.types import is_secret
+
+ABOVE = 0.8
+"""The overlap from which on two texts are nearly the same, where nothing is said."""
+
+
+def lower_distinct(making: Making) -> tuple[Distinct, ...]:
+    """Return every `distinct VALUE from OTHERS [above NUMBER]` of a data set; what is wrong is reported.
+
+    The texts are compared by the run and shown to nobody, so those of others may be secret whoever writes the rows.
+    """
+    written = making.statement.of("distinct")
+    found = [each for each in (_lowered(making, statement) for statement in written) if each is not None]
+    making.sound = making.sound and len(found) == len(written)
+    return tuple(found)
+
+
+def _lowered(making: Making, statement: Statement) -> Distinct | None:
+    value, others = statement.syntax("value"), statement.syntax("others")
+    typed = making.elaborator(making.row(), value.span).expression(value, TextType(), "what is compared")
+    above = _above(making, statement)
+    if making.too_early(free_variables(others)):
+        return None
+    # The same for every row, so no row and no axis can be named: `raw.stem` is a column, also of the source.
+    among = making.elaborator({}, others.span).infer(others)
+    if typed is None or among is None or above is None:
+        return None
+    of = element_type(among.type)
+    if of is None or without_optional(of).kind != "text":
+        help_ = "take a column of a data set: `from raw.stem`"
+        making.error("E0301", f"`{type_notation(among.type)}` holds no texts to compare with", others.span, help=help_)
+        return None
+    return Distinct(value=typed.expr, others=among.expr, above=above)
+
+
+def _above(making: Making, statement: Statement) -> float | None:
+    written = statement.find("number")
+    if not isinstance(written, Number):
+        return ABOVE
+    if not 0 < written.value <= 1:
+        help_ = "write a share of what two texts have in common, such as `above 0.8`"
+        making.error("E0301", f"{written.value} is not above 0 and at most 1", written.span, help=help_)
+        return None
+    return float(written.value)
+
+
+ASKED = ("prompt", "system", "returns", *Settings.model_fields)
+"""What is said to a role that writes rows."""
+BRANCHES = ListType(of=TextType())
+CHOSEN = SetType(of=TextType())
+"""What a walk gets at every node: some of its branches."""
+
+
+def lower_author(making: Making) -> None:
+    """The role that writes the rows, where there is one."""
+    statement, role = making.statement, making.statement.find_name("role")
+    if role is None:
+        said = next((inner for inner in statement.body if inner.construct in ASKED), None)
+        if said is not None:
+            message = f"no role is asked, so `{said.construct}` is said to nobody"
+            making.error("E0206", message, said.head, help=f"say who writes the rows: `dataset {making.own} by ROLE …`")
+            making.open = True
+        return
+    making.maker(role)
+    texts = [inner for inner in statement.body if inner.construct in ("prompt", "system", *SETTINGS)]
+    making.too_early(name for inner in texts for name in free_variables_of(inner))
+    question = _question(making, making.scope, statement)
+    record = _returned(making, statement, question)
+    if record is None:
+        making.open = making.open or statement.one_of("returns") is None
+    _written(making, statement, record)
+    if not _prompted(making, statement, f"`{role.text}` is asked nothing") or question is None or record is None:
+        making.sound = False
+        return
+    making.steps.append(_ask(making, "prompt", role, question, record))
+
+
+def lower_walk(making: Making, statement: Statement) -> None:
+    """`walk NAME through TREE by ROLE { … }`."""
+    name, tree, role = statement.name(), statement.name("tree"), statement.name("role")
+    may = making.maker(role)
+    declared = making.program.is_declared("tree", tree)
+    scope = making.row()
+    if "branches" in scope:
+        message = "`branches` is what a walk chooses among, and is something else here"
+        making.error("E0202", message, statement.head, help="take another name for the other")
+    scope["branches"] = Binding(("branches",), BRANCHES)
+    start = lower_start(making, statement, tree) if declared else None
+    question = _question(making, scope, statement)
+    prompted = _prompted(making, statement, f"`{role.text}` is asked nothing")
+    returns = _beside(making, statement, question)
+    added = making.add("walk", name.text, name.span, ListType(of=PathType()))
+    if question is None or returns is None or not may or not declared or not prompted or not added:
+        making.sound = False
+        return
+    if tree.text not in making.program.trees:  # it was reported
+        making.sound = False
+    if not any("branches" in names_in(hole.typed.expr) for hole in question.told):
+        head = statement.of("prompt")[0].head
+        message = "this prompt does not show the branches to choose among"
+        making.error("E0612", message, head, help="put `{{ bullets(branches) }}` in it")
+    below, starts = start if start is not None else (None, {})
+    ask = _ask(making, name.text, role, question, returns)
+    making.steps.append(Walk(tree=tree.text, ask=ask, below=below, starts=starts))
+
+
+def _beside(making: Making, statement: Statement, question: Question | None) -> Type | None:
+    """Return the type of a walk's reply: the branches that it chose, and under their names the further fields of
+    `returns`, which are kept with the reply and are no fields of the row."""
+    written = statement.one_of("returns")
+    if written is None:
+        return CHOSEN
+    if question is None:
+        return None
+    record = returned_record(making.program, statement, question.returns)
+    name, sound = statement.name(), record is not None
+    for inner in written.body:
+        if is_secret(inner):
+            help_ = "remove it: only what is written into the rows can be secret"
+            making.error("E0106", "the reply of a walk has no secret fields", inner.head, help=help_)
+            sound = False
+        if inner.name().text == name.text:
+            message = f"`{name.text}` is what the walk calls the branches that it chose"
+            making.error("E0202", message, inner.name().span, help="take another name")
+            sound = False
+    return RecordType(fields={name.text: CHOSEN, **record.fields}) if record is not None and sound else None
+
+
+def lower_derived(making: Making, statement: Statement) -> None:
+    """`let NAME = VALUE`: a field computed from the row."""
+    name, value = statement.name(), statement.syntax("value")
+    typed = making.elaborator(making.row(), value.span).expression(value)
+    type_: Type | None = typed.type if typed is not None else None
+    if type_ is not None and type_.kind in ("tree", "metrics"):
+        making.error("E0301", f"a row cannot hold `{type_.kind}`", value.span, help="take some value of it")
+        type_ = None
+    added = making.add("let", name.text, name.span, type_)
+    if typed is not None and type_ is not None and added:
+        making.steps.append(Derived(name=name.text, value=typed.expr))
+
+
+def lower_verify(making: Making, statement: Statement, number: int) -> None:
+    """`verify by ROLE { … }`, the `number`th of this data set."""
+    role = statement.name("role")
+    title = "verify" if number == 1 else f"verify_{number}"
+    may = making.maker(role)
+    scope = making.row()
+    question = _question(making, scope, statement)
+    record = _returned(making, statement, question)
+    for written in statement.of("returns"):
+        for inner in written.body:
+            name = inner.name()
+            if is_secret(inner):
+                help_ = "remove it: only what is written into the rows can be secret"
+                making.error("E0106", "the reply of a `verify` has no secret fields", inner.head, help=help_)
+            if name.text in scope:
+                message = f"`{name.text}` is a name of this data set's rows or axes"
+                making.error("E0202", message, name.span, help="take another name")
+            type_ = record.fields.get(name.text) if record is not None else None
+            scope[name.text] = Binding((name.text,), type_, span=name.span)
+            making.program.index.define("field", name.text, name.span, f"verify {making.own}")
+    required = [_condition(making, scope, inner) for inner in statement.of("require")]
+    if not required:
+        lacking = statement.block.span if statement.block is not None else None
+        message = "nothing is required of what is said of a row"
+        making.error("E0206", message, statement.head, help="write `require CONDITION` in its block", lacking=lacking)
+    known = [expr for expr in required if expr is not None]
+    prompted = _prompted(making, statement, f"`{role.text}` is asked nothing")
+    if question is None or record is None or not may or not prompted or len(known) < len(required):
+        making.sound = False
+        return
+    making.steps.append(Verify(ask=_ask(making, title, role, question, record), require=tuple(known)))
+
+
+def lower_conditions(making: Making) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+    """Return what `require` and `unique` of the data set itself say."""
+    scope = making.row()
+    required = [_condition(making, scope, inner) for inner in making.statement.of("require")]
+    single: list[Expr | None] = []
+    for inner in making.statement.of("unique"):
+        value = inner.syntax("value")
+        typed = making.elaborator(scope, value.span).expression(value)
+        single.append(typed.expr if typed is not None else None)
+    known = tuple(expr for expr in required if expr is not None), tuple(expr for expr in single if expr is not None)
+    making.sound = making.sound and len(known[0]) == len(required) and len(known[1]) == len(single)
+    return known
+
+
+def _condition(making: Making, scope: Scope, statement: Statement) -> Expr | None:
+    condition = statement.syntax("cond")
+    typed = making.elaborator(scope, condition.span).condition(condition)
+    return typed.expr if typed is not None else None
+
+
+def _question(making: Making, scope: Scope, statement: Statement) -> Question | None:
+    """Return what is put to a role."""
+    question = lower_question(making.program, dict(scope), statement)
+    if question is not None:
+        making.mention(question)
+    return question
+
+
+def _prompted(making: Making, statement: Statement, message: str) -> bool:
+    if statement.of("prompt"):
+        return True
+    lacking = statement.block.span if statement.block is not None else None
+    making.error("E0206", message, statement.head, help='write `prompt "…"` in its block', lacking=lacking)
+    return False
+
+
+def _returned(making: Making, statement: Statement, question: Question | None) -> RecordType | None:
+    """Return the record that a reply is read as, also where something else of the question is wrong."""
+    if question is not None:
+        return returned_record(making.program, statement, question.returns)
+    items = making.program.diagnostics.items
+    mark = len(items)
+    returns = lower_returns(making.program, statement)
+    del items[mark:]  # it was reported with the question
+    if returns is False:
+        return None
+    return returned_record(making.program, statement, None if isinstance(returns, bool) else returns)
+
+
+def _written(making: Making, statement: Statement, record: RecordType | None) -> None:
+    """The fields that a role writes."""
+    first: dict[str, Name] = {}
+    for returns in statement.of("returns"):
+        for inner in returns.body:
+            name = inner.name()
+            if first.setdefault(name.text, name) is not name:
+                continue  # it was reported with the record
+            type_ = record.fields.get(name.text) if record else None
+            making.add("field", name.text, name.span, type_, secret=is_secret(inner))
+
+
+def _ask(making: Making, name: str, role: Name, question: Question, returns: Type) -> Ask:
+    ask = Ask(
+        name=name,
+        role=role.text,
+        system=question.system.texts if question.system else None,
+        prompt=question.prompt.texts if question.prompt else None,
+        returns=returns,
+        numbers=numbers_of(making.program, returns),
+        settings=question.settings,
+        fingerprint="",
+    )
+    finished = making.prints.of(ask)
+    assert isinstance(finished, Ask)
+    return finished
+
+
+RETRIES = 3
+"""Further attempts at a row that is refused, where nothing is said."""
+MOST_RETRIES = 100
+
+
+def lower_made(
+    program: Program,
+    statement: Statement,
+    name: str,
+    scenario: str | None = None,
+    axes: list[Axis] | None = None,
+    scope: Scope | None = None,
+) -> LoadedDataset | None:
+    """`dataset NAME [by ROLE] [from SOURCE] [as ALIAS] [where FILTER] { … }`, under the name it has in the plan.
+
+    Inside a scenario `axes` and `scope` are those of its context. None where what its rows hold cannot be told, because
+    something was reported.
+    """
+    making = Making(program, statement, name, [], {})
+    if scenario is None:
+        _own_name(making)
+        lower_context(making)
+    else:
+        _given_context(making, axes or [], scope or {})
+    source = lower_source(making)
+    where = lower_filter(making)
+    lower_author(making)
+    verified = 0
+    for inner in statement.body:
+        if inner.construct == "walk":
+            lower_walk(making, inner)
+        elif inner.construct == "let":
+            lower_derived(making, inner)
+        elif inner.construct == "verify":
+            verified += 1
+            lower_verify(making, inner, verified)
+    require, unique = lower_conditions(making)
+    distinct = lower_distinct(making)
+    key = _key(making)
+    _something(making)
+    count, retries = _count(making), _retries(making)
+    _language(making)
+    _mentions(making)
+    if where is False or key is False or (source is None and statement.find("source") is not None):
+        making.sound = False
+    condition = where.expr if isinstance(where, Typed) else None
+    rows = count_rows(making, source, condition, count) if making.sound else 0
+    if making.sound and rows == 0:
+        place = statement.find("filter") or statement.find("source")
+        help_ = "look at `where`" if statement.find("filter") is not None else "its source is empty"
+        making.error("E0603", "this data set has no row", place.span if place else statement.head, help=help_)
+    made: Made | None = None
+    if making.sound:
+        made = Made(
+            name=name,
+            scenario=scenario,
+            source=source,
+            alias=making.alias.text if making.alias is not None else None,
+            where=condition,
+            axes=tuple(axis.name for axis in making.axes),
+            count=count,
+            retries=retries,
+            fields=tuple(making.fields),
+            steps=tuple(making.steps),
+            require=require,
+            unique=unique,
+            distinct=distinct,
+            key=key.expr if isinstance(key, Typed) else None,
+            rows=rows,
+            fingerprint="",
+        )
+        made = made.model_copy(update={"fingerprint": _print(making, made)})
+    return None if making.open else _loaded(making, made)
+
+
+def _loaded(making: Making, made: Made | None) -> LoadedDataset:
+    return LoadedDataset(
+        Dataset(name=making.name, source="", fields=tuple(making.fields), files=()),
+        (),
+        making.spans,
+        tuple(making.poisoned),
+        sound=making.sound,
+        span=making.statement.name().span,
+        made=made,
+        count=made.rows if made is not None else 0,
+        axes=tuple(each.name for each in making.fields if each.type.kind == "choice" and each.type.axis == each.name),
+        known=False,
+    )
+
+
+def _own_name(making: Making) -> None:
+    context = making.statement.one_of("context")
+    name = making.statement.name()
+    if context is not None and name.text in making.program.declared.get("axis", {}):
+        message = f"`{name.text}` is an axis, and its rows could not be told from it"
+        making.error("E0202", message, name.span, help="take another name")
+
+
+def _given_context(making: Making, axes: list[Axis], scope: Scope) -> None:
+    """The context of the scenario; an axis of which something was reported is a field without a type."""
+    name = making.statement.name()
+    making.axes = list(axes)
+    for axis in axes:
+        bind_axis(making, axis, name)
+    for other in scope:
+        if other not in making.scope:
+            making.add("", other, name.span, None)
+    making.scope = dict(scope)
+    context = making.statement.one_of("context")
+    if context is not None:
+        help_ = "remove it, or move the data set to the top of the file"
+        making.error("E0107", "inside a scenario the scenario's context holds", context.head, help=help_)
+
+
+def _key(making: Making) -> Typed | bool | None:
+    """Return what rows that belong together have in common, an expression of the fields alone."""
+    written = making.statement.one_of("key")
+    if written is None:
+        return None
+    if making.open:
+        return False
+    fields = making.bindings()
+    scope = {**fields, making.own: Binding((), None, fields, span=making.statement.name().span)}
+    if making.alias is not None and making.alias.text not in scope:
+        below = {name: fields[name] for name in making.scope[making.alias.text].fields if name in fields}
+        scope[making.alias.text] = Binding((), None, below, span=making.alias.span)
+    return lower_key(making.program, written, scope)
+
+
+def _something(making: Making) -> None:
+    """There must be something that says what the rows are."""
+    statement = making.statement
+    if any(inner.construct in (*ASKED, "walk", "let", "verify") for inner in statement.body):
+        return
+    if statement.find("source") is None and statement.find_name("role") is None:
+        lacking = statement.block.span if statement.block is not None else None
+        help_ = f'read them: `dataset {making.own} from "items.jsonl" {{ … }}`, or say who writes them: `by ROLE`'
+        message = "nothing says what the rows of this data set are"
+        making.error("E0206", message, statement.head, help=help_, lacking=lacking)
+        making.open = True
+
+
+def _asks(making: Making) -> bool:
+    """Return true if any role is asked."""
+    asked = any(inner.construct in ("walk", "verify") for inner in making.statement.body)
+    return asked or making.statement.find_name("role") is not None
+
+
+def _count(making: Making) -> int:
+    written = making.statement.one_of("count")
+    value = written.syntax("count") if written is not None else None
+    if written is None or not isinstance(value, Number):
+        return 1
+    if value.value < 1:
+        making.error("E0301", "`count` must be 1 or more", value.span, help="write `count 1`, or leave it out")
+    elif making.statement.find_name("role") is None and not making.statement.of("walk"):
+        help_ = "say who writes them: `by ROLE`, or leave it out"
+        message = "nobody writes these rows, so all of a `count` would be the same"
+        making.error("E0107", message, written.head, help=help_)
+    return max(1, int(value.value))
+
+
+def _retries(making: Making) -> int:
+    written = making.statement.one_of("retries")
+    value = written.syntax("count") if written is not None else None
+    if written is None or not isinstance(value, Number):
+        return RETRIES if _asks(making) else 0
+    if not _asks(making) and not has_lost_part(making.program, making.statement):
+        message = "nobody is asked for these rows, so another attempt would be the same"
+        making.error("E0107", message, written.head, help="leave it out: a row that is refused is left out")
+    elif value.value > MOST_RETRIES:
+        message = f"{value.value} further attempts at every row are too many"
+        making.error("E0802", message, value.span, help=f"write {MOST_RETRIES} at most, and require less")
+    return int(value.value)
+
+
+def _language(making: Making) -> None:
+    """Require a language for every request."""
+    several = len(making.program.languages) > 1
+    if not several or making.open or "language" in making.spans or not _asks(making):
+        return
+    context = making.statement.one_of("context")
+    where = context.head if context is not None else making.statement.head
+    message = "the benchmark has several languages, and this data set does not say which"
+    making.error("E0401", message, where, help="write `context language`, or make it from rows that say it")
+
+
+def _mentions(making: Making) -> None:
+    """Every axis of its own context should be said to somebody."""
+    context = making.statement.one_of("context")
+    if context is None or not making.sound or not _asks(making):
+        return
+    for axis in making.axes:
+        languages = making.program.languages
+        silent = [each for each in languages if axis.name not in making.mentioned.get(each, set())]
+        if axis.name == "language" or not silent:
+            continue
+        where = "" if len(silent) == len(languages) else f" in {' and '.join(silent)}"
+        help_ = f"put `{{{{ {axis.name} }}}}` in a prompt, or take it out of the context"
+        making.error("E0401", f"no prompt mentions `{axis.name}`{where}", context.head, help=help_)
+
+
+def _print(making: Making, made: Made) -> str:
+    """Return a hash of what determines the rows: their source, context and steps, and what refuses them."""
+    outside = making.prints.outside
+
+    def own(part: Part, *but: str) -> object:
+        counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in but)
+        return [part.model_dump(mode="json", exclude=set(but)), [outside(expr) for expr in expressions_of(counting)]]
+
+    def step_print(step: MadeStep) -> object:
+        match step:
+            case Ask():
+                return step.fingerprint
+            case Walk():
+                unused = () if step.below is not None else ("starts",)
+                tree = making.program.trees[step.tree]
+                return [tree.sha256, step.ask.fingerprint, own(step, "tree", "ask", *unused)]
+            case Verify():
+                return [step.ask.fingerprint, own(step, "ask")]
+            case Derived():
+                return own(step)
+
+    values = [
+        [axis.name, [[value.name, own(value, "name", "labels", "group")] for value in axis.values]]
+        for axis in making.axes
+    ]
+    return digest(
+        [
+            making.prints.place,
+            own(made, "name", "scenario", "axes", "fields", "steps", "key", "rows", "fingerprint"),
+            values,
+            [step_print(step) for step in made.steps],
+        ]
+    )
+
+
+def generation_calls(program: Program, made: Made) -> list[CallCount]:
+    """Return the calls that making the rows takes. A walk is counted as one path from where it begins to a leaf; at the
+    least nothing is chosen there, at the most every branch is. Only the first question about a row is certain: whoever
+    is asked may decline. Where rows that it is made from may be refused, the row itself before a step, or nobody looks
+    at its point, not even that is."""
+    looked_at = is_only_looked_at(made.name, tuple(program.scenarios.values()), tuple(program.made.values()))
+    certain = not looked_at and not _from_fewer(program, made) and not _fails_before(made)
+    counts: list[CallCount] = []
+    for step in made.steps:
+        if isinstance(step, Derived):
+            continue
+        least = calls = most = made.rows
+        row: tuple[int, int] | None = None
+        if isinstance(step, Walk):
+            walk = walk_calls(program, made, step)
+            least, calls, most = walk.least, walk.calls, walk.most
+            row = (walk.fewest if certain else 0, walk.widest * (1 + made.retries))
+        counts.append(
+            CallCount(
+                scenario=made.name,
+                step=step.name if isinstance(step, Ask | Walk) else step.ask.name,
+                role=step.role if isinstance(step, Ask) else step.ask.role,
+                calls=calls,
+                least=least if certain else 0,
+                most=most * (1 + made.retries),
+                times=(),
+                row=row,
+            )
+        )
+        certain = False
+    return counts
+
+
+def may_have_fewer_rows(program: Program, made: Made) -> bool:
+    """Return true if a run may have fewer rows than the compiler counts: some are refused, or whoever is asked
+    declines."""
+    refused = bool(made.require or made.unique or made.distinct)
+    return refused or bool(made.asks) or _fails_before(made) or _from_fewer(program, made)
+
+
+def _fails_before(made: Made) -> bool:
+    """Return true if a row may be refused before anybody is asked about it."""
+    late: set[str] = set()
+    taken: list[Expr] = []
+    for number, step in enumerate(made.steps):
+        if not isinstance(step, Derived):
+            late = {name for each in made.steps[number:] for name in _fields_of(each)}
+            prompts = step if isinstance(step, Ask) else step.ask
+            taken += [expr for part in (prompts.system, prompts.prompt) for expr in expressions_of(part)]
+            taken += [step.below] if isinstance(step, Walk) and step.below is not None else []
+            break
+        taken.append(step.value)
+    own = made.name.rpartition(".")[2]
+    conditions = [*made.require, *(each.value for each in made.distinct)]
+    early = [
+        expr for expr in conditions if not any(path[:1] == (own,) and {*path[1:2]} & late for path in paths_in(expr))
+    ]
+    return bool(early) or any(may_be_undefined(expr) for expr in taken)
+
+
+def _fields_of(step: Ask | Walk | Derived | Verify) -> tuple[str, ...]:
+    """Return the fields of the row that a step makes."""
+    if isinstance(step, Ask):
+        return tuple(step.returns.fields) if step.returns is not None and step.returns.kind == "record" else ()
+    return () if isinstance(step, Verify) else (step.name,)
+
+
+def _from_fewer(program: Program, made: Made) -> bool:
+    """Return true if a run may have fewer rows to make these from than the compiler counts."""
+    used = {part.dataset for part in subexpressions(made.source) if isinstance(part, Data)} if made.source else set()
+    unknown = made.where is not None and not is_counted(program, made.source, made.where)
+    return unknown or any(may_have_fewer_rows(program, program.made[name]) for name in used if name in program.made)
+
+
+def lower_datasets(program: Program, memory: Memory | None = None) -> None:
+    """Every data set at the top of a file: into `program.rowsets`, and into `program.datasets` or `program.made`. Files
+    that a memory knows are not read again."""
+    kept = memory.datasets if memory is not None else LoweredCache()
+    around = program.of("benchmark", "axis", *KINDS["scorer"])  # a key may be a formula
+    kept.enter((*around, frozenset(program.diagnostics.lost_names), program.data))
+    _Order(program, kept).run()
+
+
+def lower_scenario_dataset(
+    program: Program, statement: Statement, scenario: str, axes: list[Axis], scope: Scope
+) -> LoadedDataset | None:
+    """Return a data set inside a scenario, which the plan knows as `scenario.name`; `axes` and `scope` are those of the
+    scenario's context, in which a made one is made. None where its fields cannot be told, which was reported."""
+    name = f"{scenario}.{statement.name().text}"
+    program.index.define("dataset", statement.name().text, statement.name().span, f"scenario {scenario}")
+    loaded = _ordering_lowered(program, statement, name, scenario, axes, scope)
+    _keep(program, name, loaded)
+    return loaded
+
+
+def _ordering_lowered(
+    program: Program,
+    statement: Statement,
+    name: str,
+    scenario: str | None = None,
+    axes: list[Axis] | None = None,
+    scope: Scope | None = None,
+) -> LoadedDataset | None:
+    match statement.construct:
+        case "dataset":
+            return lower_file(program, statement, name)
+        case "like":
+            return lower_like(program, statement, name)
+    return lower_made(program, statement, name, scenario, axes, scope)
+
+
+def _keep(program: Program, name: str, loaded: LoadedDataset | None) -> None:
+    """Put a data set into the plan."""
+    if loaded is None:
+        return
+    if loaded.made is not None:
+        program.made[name] = loaded.made
+    elif loaded.known:
+        program.datasets[name] = loaded.dataset
+        program.loaded[name] = loaded
+
+
+class _Order:
+    """Lowers a data set once all that it is made from are, and reports those that are made from each other."""
+
+    def __init__(self, program: Program, kept: LoweredCache) -> None:
+        self.program = program
+        self.kept = kept
+        self.statements = program.of(*KINDS["dataset"])
+        self.by_name = {each.name().text: each for each in reversed(self.statements)}
+        self.done: set[str] = set()
+        self.circular: set[str] = set()
+
+    def run(self) -> None:
+        for statement in self.statements:
+            name = statement.name().text
+            if self.by_name[name] is statement:
+                self._visit(name, ())
+            else:  # it was reported as declared twice; what stands in it is checked
+                _ordering_lowered(self.program, statement, name)
+
+    def _visit(self, name: str, path: tuple[str, ...]) -> None:
+        if name in path:
+            self._circle(path[path.index(name) :])
+        if name in self.done or name in path:
+            return
+        statement = self.by_name[name]
+        for needed in sorted(_needed(statement) & set(self.by_name)):
+            self._visit(needed, (*path, name))
+        self.done.add(name)
+        if name in self.circular:
+            return
+        loaded = self._file(statement, name)
+        if loaded is not None:
+            self.program.rowsets[name] = loaded
+        _keep(self.program, name, loaded)
+
+    def _file(self, statement: Statement, name: str) -> LoadedDataset | None:
+        """Return the data set of a statement; one that reads a file and looks at no other is remembered."""
+        if statement.construct != "dataset":
+            return _ordering_lowered(self.program, statement, name)
+        lowered = self.kept.find(statement)
+        if lowered is None:
+            own = fork_program(self.program)
+            lowered = program_additions(self.program, own, _ordering_lowered(own, statement, name))
+            self.kept.keep(statement, lowered)
+        lowered.add_to(self.program)
+        loaded: LoadedDataset | None = lowered.result
+        return loaded
+
+    def _circle(self, circle: tuple[str, ...]) -> None:
+        first = min(circle, key=lambda name: self.statements.index(self.by_name[name]))
+        start = circle.index(first)
+        shown = " → ".join([*circle[start:], *circle[:start], first])
+        message = f"these data sets are made from each other in a circle: {shown}"
+        if len(circle) == 1:
+            message = f"data set `{first}` is made from itself"
+        span = self.by_name[first].name().span
+        self.program.diagnostics.error("E0203", message, span, help="make one of them from something else")
+        self.circular.update(circle)
+
+
+def _needed(statement: Statement) -> set[str]:
+    """Return the names in a statement that mean data sets."""
+    if statement.construct == "like":
+        return {statement.name("dataset").text}
+    if statement.construct != "made":
+        return set()
+    source, alias = statement.find("source"), statement.find_name("alias")
+    context = statement.one_of("context")
+    own = {statement.name().text}
+    if alias is not None:
+        own.add(alias.text)
+    elif isinstance(source, Name):
+        own.add(source.text)
+    own |= {name.text for name in free_variables(context.syntax("axes"))} if context is not None else set()
+    inside = {name.text for name in free_variables_of(statement)} | {
+        name for each in statement.body for name in _inside(each)
+    }
+    return {name.text for name in free_variables(source)} | (inside - own)
+
+
+def _inside(statement: Statement) -> set[str]:
+    """Return the names in a statement of its block that mean something outside it."""
+    found = {name.text for name in free_variables_of(statement)}
+    if statement.construct not in ("walk", "verify"):
+        return found
+    own = {field.name().text for returns in statement.of("returns") for field in returns.body} | {"branches"}
+    return (found | {name for inner in statement.body for name in _inside(inner)}) - own

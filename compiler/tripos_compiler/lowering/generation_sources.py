@@ -1,0 +1,577 @@
+"""A data set that is made, while it is lowered: its fields so far, and what its expressions can name.
+
+The source of a generated data set, and in which context: its axes, its source, and how many rows that makes.
+
+Where a walk begins: `below START`, and how many calls a walk takes from there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import field
+from itertools import product
+from typing import Any
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.language.contexts import allowed_cells, axes_in_guards, count_cells
+from tripos_compiler.language.evaluation import DATA, TREES, Unavailable, evaluate
+from tripos_compiler.language.references import names_in, subexpressions
+from tripos_compiler.library.functions.trees import BETWEEN, ParsedTree
+from tripos_compiler.library.types import element_type, type_notation
+from tripos_compiler.lowering.datasets import bare_name
+from tripos_compiler.lowering.declarations import branches_of
+from tripos_compiler.lowering.fingerprints import StepFingerprints
+from tripos_compiler.lowering.requests import Question
+from tripos_compiler.plan import (
+    Ask,
+    Axis,
+    Branches as TreeValue,
+    Call,
+    Data,
+    DataField,
+    Derived,
+    Expr,
+    Literal_,
+    Made,
+    Type,
+    Verify,
+    Walk,
+)
+from tripos_compiler.resolve.program import (
+    Binding,
+    LoadedDataset,
+    Program,
+    Scope,
+    Typed,
+    has_lost_values,
+    record_fields,
+    row_fields,
+)
+from tripos_compiler.resolve.python_functions import is_known_early
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import BinaryExpr, Name, Syntax
+from tripos_compiler.typecheck.expressions import Elaborator
+from tripos_compiler.typecheck.templates import free_variables
+from tripos_compiler.typecheck.types import axis_type
+
+MadeStep = Ask | Walk | Derived | Verify
+
+
+@dataclass
+class Making:
+    """`scope` binds the axes and what the source's rows are known as. Where `open`, the rows may have fields that are
+    not known by name, because what would say so was reported; `sound` is False once anything was wrong."""
+
+    program: Program
+    statement: Statement
+    name: str
+    axes: list[Axis]
+    scope: dict[str, Binding]
+    alias: Name | None = None
+    fields: list[DataField] = field(default_factory=list)
+    poisoned: list[str] = field(default_factory=list)
+    spans: dict[str, Span] = field(default_factory=dict)
+    steps: list[MadeStep] = field(default_factory=list)
+    mentioned: dict[str, set[str]] = field(default_factory=dict)
+    """For every language the names that its prompts print."""
+    open: bool = False
+    sound: bool = True
+
+    def __post_init__(self) -> None:
+        self.prints = StepFingerprints(self.program, self.name, kind="dataset")
+
+    @property
+    def own(self) -> str:
+        """Return what the spec calls it."""
+        return bare_name(self.name)
+
+    def error(
+        self,
+        code: str,
+        message: str,
+        *where: Span | Label,
+        help: str,
+        unknown: str | None = None,
+        lacking: Span | None = None,
+    ) -> None:
+        """Report a mistake."""
+        self.program.diagnostics.error(code, message, *where, help=help, unknown=unknown, lacking=lacking)
+        self.sound = False
+
+    def add(
+        self, kind: str, name: str, span: Span, type_: Type | None, where: Span | None = None, secret: bool = False
+    ) -> bool:
+        """Add a field, without a type where it is not known; reports a name that is taken, at `where` if that is not
+        where it is declared. `kind` is what declares it, empty where it is carried over from a source that did."""
+        if name in self.spans:
+            label = Label(self.spans[name], "it comes from here")
+            help_ = "rename one"
+            if any(axis.name == name for axis in self.axes):
+                help_ = f"rows that say their `{name}` are made where no context adds it: at the top of the file"
+            self.error("E0202", f"the rows have a field `{name}` already", where or span, label, help=help_)
+            return False
+        self.spans[name] = span
+        if kind:
+            owner = f"dataset {self.own}"
+            self.program.index.define(kind, name, span, owner, type_notation(type_) if type_ is not None else "")
+        if type_ is None:
+            self.poisoned.append(name)
+            self.sound = False
+            return True
+        self.fields.append(DataField(name=name, type=type_, columns=(), secret=secret))
+        return True
+
+    def bindings(self, *path: str) -> dict[str, Binding]:
+        """Return the fields so far; `path` is what a row is known as."""
+        found = {name: Binding((*path, name)) for name in self.poisoned}
+        for each in self.fields:
+            span, own = self.spans[each.name], (*path, each.name)
+            found[each.name] = Binding(
+                own, each.type, record_fields(own, each.type, span), span=span, secret=each.secret
+            )
+        return found
+
+    def row(self) -> dict[str, Binding]:
+        """Return what can be named once the row, or its first part, is there: also the fields so far."""
+        fields = {} if self.open else self.bindings(self.own)
+        return {**self.scope, self.own: Binding((self.own,), None, fields, span=self.statement.name().span)}
+
+    def too_early(self, names: Iterable[Name]) -> bool:
+        """Return true if one of the names is the data set itself, where its rows are not there yet; reports it."""
+        own = [name for name in names if name.text == self.own and "." not in self.name and name.text not in self.scope]
+        for name in own:
+            help_ = "its source and its axes can be named here"
+            self.error("E0201", f"the rows of `{self.own}` are not there yet", name.span, help=help_)
+        return bool(own)
+
+    def elaborator(self, scope: Scope, span: Span) -> Elaborator:
+        """Check an expression at `span`."""
+        self.program.index.scopes.append((span, scope))
+        return Elaborator(self.program, scope)
+
+    def maker(self, role: Name) -> bool:
+        """Return true if a role may make rows, which are the same for every model that is compared."""
+        if not self.program.is_declared("role", role):
+            self.sound = False
+            return False
+        declared = self.program.roles.get(role.text)
+        if declared is None or declared.kind == "single":
+            return declared is not None
+        if declared.kind == "compared":
+            message = f"`{role.text}` is compared, and each of its models would have rows of its own"
+        else:
+            message = f"`{role.text}` is a panel, and its members would each make other rows"
+        self.error("E0208", message, role.span, help="declare a role of its own: `role author`")
+        return False
+
+    def mention(self, question: Question) -> None:
+        """Note what a question prints."""
+        by_settings = {name for each in question.lowered.expressions for name in names_in(each)}
+        for language in self.program.languages:
+            self.mentioned.setdefault(language, set()).update(by_settings)
+            for part in (question.system, question.prompt):
+                for hole in part.holes.get(language, ()) if part is not None else ():
+                    self.mentioned.setdefault(language, set()).update(names_in(hole.typed.expr))
+
+
+MOST_TRIED = 1_000_000
+"""For so many rows in so many cells, multiplied, a condition is looked at; beyond them all are counted."""
+
+
+def lower_context(making: Making) -> None:
+    """`context AXES` of a data set at the top of a file: its axes become fields."""
+    program = making.program
+    written = making.statement.one_of("context")
+    names = list(_product(making, written.syntax("axes"))) if written is not None else []
+    for name in names:
+        axis = program.axes.get(name.text)
+        declared = program.declared.get("axis", {}).get(name.text)
+        if axis is None:
+            making.sound = False
+            making.scope[name.text] = Binding((name.text,))
+            making.add("", name.text, name.span, None)
+            if declared is None:
+                program.unknown("axis", name, tuple(program.axes))
+        elif axis in making.axes:
+            message = f"axis `{name.text}` is in this context twice"
+            making.error("E0202", message, name.span, help="remove one")
+        else:
+            program.index.use(name.span, declared.span if declared is not None else None)
+            making.axes.append(axis)
+            bind_axis(making, axis, name)
+    for name in names:
+        axis = program.axes.get(name.text)
+        for other in sorted(axes_in_guards(axis) - set(making.scope)) if axis is not None else ():
+            message = f"`{name.text}` is restricted by `{other}`, which is not in this context"
+            making.error("E0607", message, name.span, help=f"add it: `context … * {other} * {name.text}`")
+    if written is not None and making.sound and count_context(making, written) == 0:
+        making.sound = False
+        if has_lost_values(making.program, *(axis.name for axis in making.axes)):
+            return
+        message = "no combination of these axes is allowed"
+        making.error("E0603", message, written.head, help="look at the `when` conditions of the groups")
+
+
+def bind_axis(making: Making, axis: Axis, name: Name) -> None:
+    """An axis as a name, and as a field of the rows."""
+    declared = making.program.declared.get("axis", {}).get(axis.name)
+    span = declared.span if declared is not None else name.span
+    making.scope[axis.name] = Binding((axis.name,), axis_type(axis), span=span)
+    making.add("", axis.name, span, axis_type(axis))
+
+
+def count_context(making: Making, where: Statement | None) -> int:
+    """Return how many cells the context has."""
+    try:
+        return count_cells(making.axes)
+    except Unavailable as error:
+        if where is not None:
+            message = f"a condition on these axes has no value: {error}"
+            making.error("E0301", message, where.head, help="look at the `when` conditions of the groups")
+        return 1
+
+
+def _product(making: Making, syntax: Syntax) -> Iterator[Name]:
+    match syntax:
+        case Name():
+            yield syntax
+        case BinaryExpr(operator="*", left=left, right=right):
+            yield from _product(making, left)
+            yield from _product(making, right)
+        case _:
+            making.open = True
+            making.error("E0106", "a context is a product of axes", syntax.span, help="write `context level * subject`")
+
+
+def lower_source(making: Making) -> Expr | None:
+    """`from SOURCE [as ALIAS]`: its fields are carried over, or the values themselves under the alias. None where there
+    is no source, or it was reported."""
+    statement = making.statement
+    written, alias = statement.find("source"), statement.find_name("alias")
+    if written is None:
+        for what in ("alias", "filter"):
+            part = statement.find(what)
+            if part is not None:
+                message = f"this data set has no source that `{'as' if what == 'alias' else 'where'}` could speak of"
+                making.error("E0106", message, part.span, help=f"write `dataset {making.own} from SOURCE …`")
+        return None
+    if isinstance(written, Name):
+        loaded = _source_rows(making, written)
+        if not _named(making, alias or written):
+            return None
+        if loaded is None:
+            _unknown(making)
+            return None
+        _carry_rows(making, loaded)
+        return Data(dataset=loaded.dataset.name)
+    typed = making.elaborator(dict(making.scope), written.span).infer(written)
+    if alias is None:
+        help_ = f"write `dataset {making.own} from … as x`"
+        making.error("E0106", "the values that rows are made from need a name", written.span, help=help_)
+    elif not _named(making, alias):
+        return None
+    if typed is None or alias is None:
+        _unknown(making)
+        return None
+    of = element_type(typed.type)
+    if of is None:
+        help_ = "take a list, such as `leaves(tree)` or `distinct(rows.field)`"
+        making.error(
+            "E0301", f"`{type_notation(typed.type)}` holds nothing to make rows from", written.span, help=help_
+        )
+        _unknown(making)
+        return None
+    _carry_values(making, alias, typed)
+    return typed.expr
+
+
+def _source_rows(making: Making, written: Name) -> LoadedDataset | None:
+    program = making.program
+    if written.text in program.declared.get("tree", {}) and written.text not in program.declared.get("dataset", {}):
+        help_ = f"take its leaves: `from leaves({written.text}) as point`"
+        making.error("E0301", f"`{written.text}` is a tree, and has no rows", written.span, help=help_)
+        return None
+    if not program.is_declared("dataset", written):
+        return None
+    loaded = program.rowsets.get(written.text)
+    if loaded is None:
+        return None
+    making.sound = making.sound and loaded.sound
+    return loaded
+
+
+def _named(making: Making, alias: Name) -> bool:
+    """Bind the name of the source's rows, which are not known yet; reports a name that is taken."""
+    taken = "an axis of this context" if alias.text in making.scope else ""
+    if alias.text == making.own:
+        taken = "this data set itself"
+    if taken:
+        making.error("E0202", f"`{alias.text}` is {taken}", alias.span, help="give the source another name: `as x`")
+        making.open = True
+        return False
+    making.alias = alias
+    making.scope[alias.text] = Binding((alias.text,), span=alias.span)
+    return True
+
+
+def _unknown(making: Making) -> None:
+    """Treat carried-over values as unknown."""
+    making.open = True
+    making.sound = False
+
+
+def _carry_rows(making: Making, loaded: LoadedDataset) -> None:
+    assert making.alias is not None
+    alias = making.alias.text
+    making.scope[alias] = Binding((alias,), None, row_fields(loaded, alias), span=making.alias.span)
+    for name in loaded.poisoned:
+        making.add("", name, loaded.spans.get(name, making.alias.span), None, where=making.alias.span)
+    for each in loaded.dataset.fields:
+        span = loaded.spans.get(each.name, making.alias.span)
+        making.add("", each.name, span, each.type, making.alias.span)
+
+
+def _carry_values(making: Making, alias: Name, typed: Typed) -> None:
+    of = element_type(typed.type)
+    assert of is not None
+    fields = record_fields((alias.text,), of, alias.span)
+    making.scope[alias.text] = Binding((alias.text,), of, fields, span=alias.span)
+    if of.kind == "record":
+        for name, type_ in of.fields.items():
+            making.add("", name, alias.span, type_)
+    else:
+        making.add("field", alias.text, alias.span, of)
+
+
+def lower_filter(making: Making) -> Typed | bool | None:
+    """`where FILTER`; None where there is none, False where it is wrong."""
+    written = making.statement.find("filter")
+    if written is None or making.statement.find("source") is None:
+        return None
+    if making.too_early(free_variables(written)):
+        return False
+    typed = making.elaborator(dict(making.scope), written.span).condition(written)
+    return typed if typed is not None and is_known_early(making.program, typed.expr, written.span) else False
+
+
+def count_rows(making: Making, source: Expr | None, where: Expr | None, count: int) -> int:
+    """Return how many rows are made at most: of every row of the source that `where` holds for, in every cell,
+    `count`."""
+    in_cells = count_context(making, making.statement.one_of("context"))
+    if source is None:
+        return in_cells * count
+    rows = known_rows(making.program, source)
+    if rows is None:
+        return in_cells * _at_most(making.program, source) * count
+    alias = making.alias.text if making.alias is not None else ""
+    if where is None or any(part.op in ("data", "tree") for part in subexpressions(where)):
+        return in_cells * len(rows) * count
+    tied = names_in(where) & {axis.name for axis in making.axes}
+    if tied and in_cells * len(rows) > MOST_TRIED:
+        return in_cells * len(rows) * count
+    several: Iterator[tuple[dict[str, str], Any]]
+    several = product(allowed_cells(making.axes), rows) if tied else product([{}], rows)
+    held = 0
+    for number, (cell, row) in enumerate(several):
+        try:
+            held += bool(evaluate(where, {**cell, alias: row}))
+        except Unavailable as error:
+            span = making.statement.syntax("filter").span
+            message = f"row {number % len(rows) + 1} of the source: this condition has no value: {error}"
+            making.error("E0301", message, span, help="mend the row, or guard the condition")
+            return 0
+    return held * (1 if tied else in_cells) * count
+
+
+def is_counted(program: Program, source: Expr | None, where: Expr) -> bool:
+    """Return true if the rows for which a condition holds are known before a run, and so counted."""
+    rows = known_rows(program, source) if source is not None else None
+    return rows is not None and not any(part.op in ("data", "tree") for part in subexpressions(where))
+
+
+def known_rows(program: Program, source: Expr) -> list[Any] | None:
+    """Return the rows or values of a source, where they are known before a run."""
+    data: dict[str, Any] = {}
+    trees: dict[str, Mapping[str, Any]] = {}
+    for part in subexpressions(source):
+        if isinstance(part, Data):
+            loaded = program.rowsets.get(part.dataset)
+            if loaded is None or not loaded.known or not loaded.sound:
+                return None
+            data[part.dataset] = [row.values for row in loaded.rows]
+        elif isinstance(part, TreeValue):
+            found = branches_of(program, part.tree)
+            if found is None:
+                return None
+            trees[part.tree] = found
+        elif isinstance(part, Call) and part.function in program.plugins:
+            return None
+    if isinstance(source, Data) and source.field is None:
+        return list(data[source.dataset])
+    try:
+        return list(evaluate(source, {DATA: data, TREES: trees}))
+    except Unavailable:
+        return None
+
+
+def _at_most(program: Program, source: Expr) -> int:
+    """Return a bound for rows that only a run will know: those of the made data sets that they are taken from."""
+    if isinstance(source, Data):
+        loaded = program.rowsets.get(source.dataset)
+        return loaded.count if loaded is not None else 0
+    return sum(program.rowsets[part.dataset].count for part in subexpressions(source) if isinstance(part, Data))
+
+
+SHOWN = 3
+
+
+def lower_start(making: Making, statement: Statement, tree: Name) -> tuple[Expr, dict[str, str]] | None:
+    """`below START`: the expression, and for the values of a choice the branches at the top of the tree that they mean,
+    by their names or the labels of their axis. None where there is none, or it was reported."""
+    written = statement.find("start")
+    if written is None:
+        return None
+    typed = making.elaborator(making.row(), written.span).infer(written)
+    if typed is None:
+        making.sound = False
+        return None
+    type_ = typed.type
+    if type_.kind not in ("text", "path", "choice"):
+        help_ = "take a text that is a path of the tree, or a choice of its branches"
+        making.error("E0301", f"`{type_notation(type_)}` is no place in a tree", written.span, help=help_)
+        return None
+    branches = branches_of(making.program, tree.text)
+    if branches is None:  # the tree was reported
+        return typed.expr, {}
+    if isinstance(typed.expr, Literal_):
+        return _written(making, written.span, tree, typed.expr, branches)
+    if type_.kind != "choice":
+        return typed.expr, {}
+    starts = _meant(making, type_, branches)
+    missing = [value for value in type_.values if value not in starts]
+    if missing:
+        named = ", ".join(f"`{each}`" for each in missing[:SHOWN])
+        more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+        tops = ", ".join(f"`{each}`" for each in [*branches][:SHOWN])
+        help_ = f"at its top there is {tops}{' …' if len(branches) > SHOWN else ''}: call them alike"
+        making.error("E0398", f"`{tree.text}` has no branch for {named}{more}", written.span, help=help_)
+        return None
+    return typed.expr, starts
+
+
+def _written(
+    making: Making, span: Span, tree: Name, path: Literal_, branches: Mapping[str, Any]
+) -> tuple[Expr, dict[str, str]] | None:
+    """Return a path that stands in the spec, which must be there."""
+    try:
+        ParsedTree(branches).below(str(path.value))
+    except KeyError:
+        close = nearest(str(path.value), _paths(branches))
+        help_ = f"did you mean `{close}`?" if close else "write the names from the top, with ` / ` between them"
+        making.error("E0398", f"`{tree.text}` has no branch `{path.value}`", span, help=help_)
+        return None
+    return path, {str(path.value): str(path.value)}
+
+
+def _paths(branches: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    for name, below in branches.items():
+        yield above + name
+        yield from _paths(below, f"{above}{name}{BETWEEN}")
+
+
+def _meant(making: Making, type_: Type, branches: Mapping[str, Any]) -> dict[str, str]:
+    """Return the branches at the top that values of a choice mean."""
+    assert type_.kind == "choice"
+    axis = making.program.axes.get(type_.axis) if type_.axis is not None else None
+    found: dict[str, str] = {}
+    for value in type_.values:
+        for said in (value, *_labels(axis, value)):
+            if said in branches:
+                found[value] = said
+                break
+    return found
+
+
+def _labels(axis: Axis | None, value: str) -> tuple[str, ...]:
+    if axis is None:
+        return ()
+    return next((tuple(each.labels.values()) for each in axis.values if each.name == value), ())
+
+
+@dataclass(frozen=True)
+class WalkCalls:
+    """The calls of a walk for all rows, each at its first attempt, and the `fewest` and most `widest` for one row.
+
+    At least nothing is chosen where it begins, as a rule one branch is on every level, at most all are."""
+
+    least: int
+    calls: int
+    most: int
+    fewest: int
+    widest: int
+
+
+def walk_calls(program: Program, made: Made, step: Walk) -> WalkCalls:
+    """Return how many calls a walk takes: one at every inner node that it visits. Where it cannot be told before a run
+    at which node of the tree a row begins, it counts as the costliest of those that it may be."""
+    tree, rows = program.trees[step.tree], made.rows
+    if step.below is None:
+        return WalkCalls(rows, rows * tree.depth, rows * tree.inner, 1, tree.inner)
+    branches = branches_of(program, step.tree)
+    if branches is None:
+        return WalkCalls(0, rows * tree.depth, rows * tree.inner, 0, tree.inner)
+    starts = _starts(program, made, step)
+    if starts is None:
+        tops = [_below(branches, path) for path in sorted(set(step.starts.values()))] or [ParsedTree(branches)]
+        fewest = min(map(_fewest, tops)) if step.starts else 0
+        depth, widest = max(each.depth for each in tops), max(map(_inner, tops))
+        return WalkCalls(rows * fewest, rows * depth, rows * widest, fewest, widest)
+    weight = rows // starts.total()
+    nodes = [(_below(branches, path), count * weight) for path, count in starts.items()]
+    return WalkCalls(
+        sum(_fewest(node) * count for node, count in nodes),
+        sum(node.depth * count for node, count in nodes),
+        sum(_inner(node) * count for node, count in nodes),
+        min(_fewest(node) for node, _ in nodes),
+        max(_inner(node) for node, _ in nodes),
+    )
+
+
+def _starts(program: Program, made: Made, step: Walk) -> Counter[str] | None:
+    """At which nodes the rows begin, where every one is known before a run and weighs the same."""
+    rows = known_rows(program, made.source) if made.source is not None else None
+    conditions = [expr for expr in (step.below, made.where) if expr is not None]
+    if not rows or any(part.op in ("data", "tree") for expr in conditions for part in subexpressions(expr)):
+        return None
+    found: Counter[str] = Counter()
+    own = made.name.rpartition(".")[2]
+    assert step.below is not None
+    try:
+        for row in rows:
+            names = {own: row, **({made.alias: row} if made.alias is not None else {})}
+            if made.where is None or evaluate(made.where, names):
+                value = evaluate(step.below, names)
+                found[step.starts.get(value, value)] += 1
+    except (Unavailable, KeyError):  # such as a field that is only there once the row is made
+        return None
+    return found if found and made.rows % found.total() == 0 else None
+
+
+def _below(branches: Mapping[str, Any], path: str) -> ParsedTree:
+    """Return the part of a tree below a node; nothing, where there is no such node."""
+    tree = ParsedTree(branches)
+    try:
+        return tree.below(path)
+    except KeyError:
+        return ParsedTree({})
+
+
+def _fewest(tree: ParsedTree) -> int:
+    return 1 if tree.branches else 0
+
+
+def _inner(tree: ParsedTree) -> int:
+    return tree.inner if tree.branches else 0

@@ -1,0 +1,1 @@
+"""Measures: figures over scores, their expectations, and dimensions."""

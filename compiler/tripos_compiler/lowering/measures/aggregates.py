@@ -1,0 +1,1035 @@
+"""Reads aggregates: `mean(rubric)`, `mean(mean(f1) by q.subject)`, `f1(step, item.wrong_at, average: micro)`.
+
+An aggregate of cells is one of a figure that goes by something: of another aggregate, or of a formula or a slice, as in
+`mean(gap * gap by q.kind)`.
+
+Arguments of an aggregate: matched with its parameters, and checked by type and by who gave the values.
+
+Finds what a name means where an aggregate takes values: scores, a judge's scores, a metric, a measure, a column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction, AggregateParameter, Bounds as Ends
+from tripos_compiler.language.intervals import Bounds, Range, Scale, scale_of
+from tripos_compiler.language.scored_values import conversations_before, lists_of, most_tries
+from tripos_compiler.library.types import fits, type_notation, without_optional
+from tripos_compiler.lowering.measures.dimensions import dimension_text
+from tripos_compiler.lowering.measures.normal_forms import Atom, NormalForm, atom_form, function_atom, with_missing
+from tripos_compiler.lowering.measures.typed_figures import (
+    Declared,
+    FigureContext,
+    Leaf,
+    LoweredMeasure,
+    Operand,
+    TypedFigure,
+    chosen_from,
+    find_aggregate,
+    find_cells,
+    is_aggregate,
+    is_by,
+    operator_in,
+    written_as,
+)
+from tripos_compiler.plan import (
+    Aggregate,
+    BoolType,
+    ChoiceType,
+    Compare,
+    Constant,
+    Figure,
+    Grade,
+    Measured,
+    Missing,
+    Score,
+    Scorer,
+    Type,
+)
+from tripos_compiler.resolve.program import Program
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import (
+    Argument,
+    BinaryExpr,
+    CallExpr,
+    Group,
+    IndexExpr,
+    Member,
+    Name,
+    Number,
+    Syntax,
+    Text,
+    describe_syntax,
+)
+from tripos_compiler.typecheck.calls import several_values
+
+MISSING: tuple[Missing, ...] = ("skip", "zero", "fail", "paired")
+
+
+@dataclass
+class Arguments:
+    """The arguments of an aggregate, with what it goes by where that is said, and the settings: their values, and the
+    places where they are written."""
+
+    columns: list[tuple[Syntax, tuple[Syntax, ...] | None]] = field(default_factory=list)
+    named: dict[str, str | int | float | bool] = field(default_factory=dict)
+    places: dict[str, Span] = field(default_factory=dict)
+    where: Syntax | None = None
+    """The condition that says which values count at all."""
+
+
+def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateFunction) -> Arguments | None:
+    """Return what fills the parameters; None where something is wrong, which is reported."""
+    found = Arguments()
+    columns: dict[str, tuple[Syntax, tuple[Syntax, ...] | None]] = {}
+    free = list(function.parameters)
+    good = True
+    for argument in _joined(call.arguments):
+        if argument.name is not None and argument.name.text == "missing":
+            good = _missing(reading, argument, function) and good
+            continue
+        if argument.name is not None and argument.name.text == "where":
+            found.where = argument.elements[0]
+            if len(argument.elements) > 1:
+                reading.error("E0303", *several_values(argument, "write one condition: `where: a and b`"))
+                good = False
+            continue
+        if (parameter := _parameter(reading, argument, free, function)) is None:
+            good = False
+            continue
+        free.remove(parameter)
+        by = parameter.column and is_by(argument)
+        if (word := _joined_word(argument)) in parameter.words:  # such as `13a`, a number and a name to the parser
+            found.named[parameter.name] = word
+            found.places[parameter.name] = argument.elements[0].span.to(argument.elements[-1].span)
+        elif len(argument.elements) > 1 and not by:
+            reading.error("E0303", *several_values(argument, f"it is `{function.shown}`"))
+            good = False
+        elif parameter.column:
+            columns[parameter.name] = (argument.elements[0], argument.elements[2:] if by else None)
+        else:
+            found.places[parameter.name] = argument.elements[0].span
+            good = _setting(reading, argument.elements[0], parameter, function, found) and good
+    missing = [parameter for parameter in free if parameter.required]
+    if missing and good:
+        reading.error("E0303", f"`{missing[0].name}` is not given", call.span, f"it is `{function.shown}`")
+        return None
+    found.columns = [columns[parameter.name] for parameter in function.parameters if parameter.name in columns]
+    return found if good else None
+
+
+def _joined(arguments: tuple[Argument, ...]) -> list[Argument]:
+    """Arguments, with further dimensions joined to the phrase before: `mean(f1) by q.subject, q.kind`."""
+    found: list[Argument] = []
+    for argument in arguments:
+        more = argument.name is None and len(argument.elements) == 1 and isinstance(argument.elements[0], Name | Member)
+        if more and found and is_by(found[-1]):
+            last = found.pop()
+            found.append(Argument(last.span.to(argument.span), last.name, last.elements + argument.elements))
+        else:
+            found.append(argument)
+    return found
+
+
+def _parameter(
+    reading: FigureContext, argument: Argument, free: list[AggregateParameter], function: AggregateFunction
+) -> AggregateParameter | None:
+    """Return the parameter that an argument fills. Words are given by name."""
+    help_ = f"it is `{function.shown}`"
+    if argument.name is None:
+        parameter = next((each for each in free if each.kind != "word"), None)
+        if parameter is None:
+            reading.error("E0303", "this argument is one too many or misnamed", argument.span, help_)
+        return parameter
+    name = argument.name.text
+    parameter = next((each for each in free if each.name == name), None)
+    if parameter is None:
+        names = [each.name for each in function.parameters]
+        if name in names:
+            reading.error("E0303", f"`{name}` is given twice", argument.name.span, help_)
+        else:
+            close = nearest(name, [*names, "missing"])
+            help_ = f"did you mean `{close}`? {help_}" if close else help_
+            reading.error("E0303", f"`{function.name}` has no argument `{name}`", argument.name.span, help_)
+    return parameter
+
+
+def _setting(
+    reading: FigureContext, value: Syntax, parameter: AggregateParameter, function: AggregateFunction, found: Arguments
+) -> bool:
+    if parameter.kind == "count":
+        if isinstance(value, Number) and isinstance(value.value, int) and value.value > 0:
+            found.named[parameter.name] = value.value
+            return True
+        message = f"`{parameter.name}` is a whole number above 0, and {describe_syntax(value)} is none"
+        reading.error("E0301", message, value.span, f"it is `{function.shown}`")
+        return False
+    if parameter.kind == "rate":
+        if isinstance(value, Number) and 0 <= value.value <= 1:
+            found.named[parameter.name] = float(value.value)
+            return True
+        message = f"`{parameter.name}` is a number from 0 to 1, and {describe_syntax(value)} is none"
+        reading.error("E0301", message, value.span, f"it is `{function.shown}`")
+        return False
+    word = _word(value)
+    if word is not None and not parameter.words:
+        found.named[parameter.name] = word == "true" if word in ("true", "false") else word
+        return True
+    close = nearest(str(word), parameter.words) if word is not None else None
+    some = ", ".join(f"`{each}`" for each in parameter.words)
+    help_ = f"did you mean `{close}`?" if close else f"it is one of {some}" if some else "name a value"
+    reading.error("E0301", f"{describe_syntax(value)} is no value of `{parameter.name}`", value.span, help_)
+    return False
+
+
+def _joined_word(argument: Argument) -> str:
+    """Return the elements of an argument as they are written, without the space between them."""
+    return "".join(str(_word(each)) for each in argument.elements)
+
+
+def _word(value: Syntax) -> str | int | float | None:
+    match value:
+        case Name(text=text):
+            return text
+        case Text(value=written) | Number(value=written):
+            return written
+    return None
+
+
+def _missing(reading: FigureContext, argument: Argument, function: AggregateFunction) -> bool:
+    """Return what is done where a score is missing: one word for the whole measure."""
+    value = argument.elements[0]
+    word = _word(value) if len(argument.elements) == 1 else None
+    chosen = next((each for each in MISSING if each == word and each in function.missing), None)
+    if chosen is None:
+        close = nearest(str(word), function.missing)
+        some = ", ".join(f"`{each}`" for each in function.missing)
+        help_ = f"did you mean `{close}`?" if close else f"it is one of {some}"
+        message = f"{describe_syntax(value)} is no value of `missing`"
+        if word in MISSING:
+            message = f"nothing stands for a missing value of `{function.name}`"
+        reading.error("E0301", message, value.span, help_)
+        return False
+    if chosen == "paired" and not reading.program.arms:
+        help_ = "declare one, or say `skip`"
+        reading.error("E0301", "`missing: paired` pairs items between arms, and there is no arm", value.span, help_)
+        return False
+    if reading.missing not in (None, chosen):
+        message = f"one part of this figure takes missing scores as `{reading.missing}`, another as `{chosen}`"
+        help_ = "make them measures of their own, each with its own `missing`"
+        reading.error("E0303", message, value.span, help_)
+        return False
+    reading.missing = chosen
+    return True
+
+
+APART = frozenset({"text", "integer", "number", "bool", "choice", "path"})
+"""The kinds of values that can be told apart."""
+
+
+def is_fitting(
+    reading: FigureContext,
+    call: CallExpr,
+    function: AggregateFunction,
+    arguments: Arguments,
+    scored: list[tuple[Operand, Syntax]],
+) -> bool:
+    """Return true if an aggregate can be taken of its values; reports the first that it cannot."""
+    for place, (value, syntax) in enumerate(scored):
+        wrong = _unlike(function, value, place) or _misfit(function, value, place)
+        wrong = wrong or _no_forecast(function, value, place)
+        wrong = wrong or _of_elements(reading, function, value, place, scored[0][0])
+        if wrong is not None:
+            reading.error("E0301", wrong[0], syntax.span, wrong[1])
+            return False
+    if len({value.within for value, _ in scored}) > 1:
+        message = "these are values of different scenarios"
+        reading.error("E0301", message, call.span, "take both from one scenario")
+        return False
+    first = scored[0][0]
+    if len(scored) > 1 and function.takes == "values":
+        one, other = without_optional(first.type), without_optional(scored[1][0].type)
+        if not fits(one, other) and not fits(other, one):
+            message = f"`{type_notation(one)}` and `{type_notation(other)}` are never equal"
+            reading.error("E0301", message, scored[1][1].span, f"it is `{function.shown}`")
+            return False
+    if arguments.named.get("weight") == "margin" and not _says_how_much(reading, first):
+        message = f"the judge of {first.shown} does not say by how much a reply is better"
+        help_ = 'give each name a value: `gives choice("A>>B": 3, "A>B": 1, "A=B": 0, "B>A": -1, "B>>A": -3)`'
+        reading.error("E0301", message, arguments.places["weight"], help_)
+        return False
+    tried = arguments.named.get("k")
+    tries = most_tries(first) if isinstance(tried, int) else 0
+    if isinstance(tried, int) and tried > tries and first.whole:
+        replies = "one reply" if tries == 1 else f"{tries} replies"
+        several = max(conversations_before(first).values(), default=1)
+        after = f" after each of {several} conversations" if several > 1 else " to a row"
+        message = f"{first.shown} has {replies}{after}, fewer than {tried}"
+        reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried * several}`, or try fewer")
+        return False
+    if not _tells_apart(reading, call, arguments):
+        return False
+    return _settings_fit(reading, arguments, without_optional(first.type))
+
+
+def _tells_apart(reading: FigureContext, call: CallExpr, arguments: Arguments) -> bool:
+    """Return true unless a judge is said to be right no more often than chance."""
+    rates = [arguments.named[name] for name in ("sensitivity", "specificity") if name in arguments.named]
+    if len(rates) < 2 or sum(float(rate) for rate in rates) > 1 + 1e-12:
+        return True
+    message = "a judge with these rates tells true from false no better than chance"
+    reading.error("E0627", message, call.span, "sensitivity and specificity come to more than 1 together")
+    return False
+
+
+def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
+    """Return what is wrong with a value, and how to mend it."""
+    type_ = without_optional(scored.type)
+    name, what = scored.shown, f"`{function.name}`"
+    if function.takes == "compare" and scored.kind != "compare":
+        return f"{what} is taken of a comparison, and {name} is none", "write `compare NAME using SCORER(…)`"
+    if scored.kind == "compare":
+        if function.takes == "compare" or function.name == "count":
+            return None
+        return f"{name} compares two models, and {what} is taken of scores", f"write `win_rate({scored.name})`"
+    if function.truth_only and type_.kind != "bool":
+        return f"{what} is taken of what is true or false, and {name} is `{type_notation(type_)}`", (
+            f"take it of a condition: `{function.name}({scored.name} == {type_.values[0]})`"
+            if type_.kind == "choice"
+            else "score a condition"
+        )
+    unvalued = type_.kind == "choice" and not type_.worth
+    if function.takes == "scores" and (unvalued or type_.kind not in ("bool", "integer", "number", "choice")):
+        return (
+            f"{what} is taken of numbers, and {name} is `{type_notation(type_)}`",
+            "give each name a number, `choice(A: 1, B: 0)`, or take the share of some of them"
+            if unvalued
+            else "take a `count`, or score a number",
+        )
+    if function.takes == "texts":
+        several = place > 0 and type_.kind in ("list", "set")
+        of = type_.of if type_.kind in ("list", "set") and several else type_
+        if of.kind != "text":
+            help_ = "take it of a text, such as `reply.text`" if place == 0 else "give a text, or a list of texts"
+            return f"{what} compares texts, and {name} is `{type_notation(type_)}`", help_
+        return None
+    of = type_.of if type_.kind == "set" else type_
+    if function.takes == "values" and of.kind not in APART and function.name != "count":
+        return (
+            f"{what} tells values apart, and {name} is `{type_notation(type_)}`",
+            "take it of a choice, a text or a set",
+        )
+    return None
+
+
+OF_ELEMENTS = (
+    *("mean", "median", "stdev", "count", "share", "sum", "min", "max", "weighted_mean"),
+    *("corrected_prevalence", "accuracy", "precision", "recall", "f1", "mcc", "brier", "log_loss", "ece", "auroc"),
+    *("cohen_kappa", "quadratic_kappa", "gwet_ac1", "gwet_ac2", "krippendorff_alpha"),
+)
+"""Aggregates that take several values of a reply, of the elements of a list, as they take one."""
+
+
+def _of_elements(
+    reading: FigureContext, function: AggregateFunction, scored: Operand, place: int, first: Operand
+) -> tuple[str, str] | None:
+    """Return what is wrong with an aggregate of scores of elements, and how to mend it."""
+    if not scored.scores_elements:
+        return None
+    if place > 0 and not first.scores_elements:
+        told = f"{scored.shown} is one of each element of a list, and {first.shown} has one value of a reply"
+        return told, "score each element: `score NAME = … each … in …`"
+    if place > 0 and lists_of(scored) != lists_of(first):
+        told = f"{scored.shown} and {first.shown} are of elements of two lists, which are no pairs"
+        return told, "take both of the elements of one list"
+    if function.name not in OF_ELEMENTS:
+        told = f"{scored.shown} scores each element of a list, and `{function.name}` takes one value of a reply"
+        return told, f"score the reply: `score NAME = sum([… each … in …])`, or take the `mean` of {scored.shown}"
+    if reading.missing == "paired":
+        return f"`missing: paired` pairs replies, and {scored.shown} scores each element of a list", (
+            "say `skip` or `zero`"
+        )
+    return None
+
+
+def _unlike(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
+    """Return what is wrong with a value that a function of the user's is called with, and how to mend it."""
+    wanted = function.columns[place].of
+    if wanted is None:
+        return None
+    name, what, type_ = scored.shown, f"`{function.name}`", without_optional(scored.type)
+    if scored.kind == "compare":
+        return f"{name} compares two models, and {what} is taken of scores", f"write `win_rate({scored.name})`"
+    if place > 0 and scored.judges:
+        help_ = "give it first, and what the row or the reply says behind it"
+        return f"{name} is given by a judge, of whom there may be several", help_
+    counts = type_.kind == "bool" or (type_.kind == "choice" and bool(type_.worth))
+    if fits(type_, wanted) or (wanted.kind == "number" and counts):
+        return None
+    message = f"{name} is `{type_notation(type_)}`, and {what} takes `list<{type_notation(wanted)}>`"
+    return message, "give what it takes, or declare another type"
+
+
+def _says_how_much(reading: FigureContext, scored: Operand) -> bool:
+    types = [reading.scores.values.type_of(step) for step in scored.steps]
+    return all(isinstance(type_, ChoiceType) and bool(type_.worth) for type_ in types)
+
+
+def _no_forecast(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
+    """Return what is wrong with a probability, with what comes true or with a weight, and how to mend it."""
+    kind, type_ = function.columns[place].kind, without_optional(scored.type)
+    name, what = scored.shown, f"`{function.name}`"
+    low, high = scored.ends
+    number = type_.kind in ("bool", "integer", "number") or (type_.kind == "choice" and bool(type_.worth))
+    if kind == "weights" and scored.judges:
+        return f"{name} is given by a judge, and a weight is not", "take a number of the row, or of the reply"
+    if kind == "weights" and low is not None and low < 0:
+        return f"{name} may be below 0, and a weight is not", "take another column, or `abs(…)` of it"
+    if kind == "truths" and type_.kind != "bool":
+        return f"{what} holds numbers against what is true or false, and {name} is `{type_notation(type_)}`", (
+            "compare it: `reply.answer == item.answer`"
+        )
+    if kind == "chances" and not number:
+        return f"{what} is taken of numbers, and {name} is `{type_notation(type_)}`", "take it of a probability"
+    if kind == "chances" and ((low is not None and low < 0) or (high is not None and high > 1)):
+        return f"{what} is taken of probabilities, and {name} may lie outside 0 to 1", (
+            "bring it there: `reply.sure / 100`"
+        )
+    return None
+
+
+def _settings_fit(reading: FigureContext, arguments: Arguments, type_: Type) -> bool:
+    """Return true if `average` and `positive` go with the type of the values."""
+    average, positive = arguments.named.get("average"), arguments.named.get("positive")
+    if average == "samples" and type_.kind != "set":
+        message = f"`samples` is taken over items that are sets, and these are `{type_notation(type_)}`"
+        reading.error("E0303", message, arguments.places["average"], "write `micro` or `macro`")
+        return False
+    if average == "binary" and positive is None and type_.kind != "bool":
+        message = "`binary` looks at one value, which is not given"
+        reading.error("E0303", message, arguments.places["average"], "write `positive: VALUE` too")
+        return False
+    if positive is not None and average != "binary":
+        message = "`positive` means nothing without `average: binary`"
+        reading.error("E0303", message, arguments.places["positive"], "write both, or neither")
+        return False
+    of = type_.of if type_.kind == "set" else type_
+    if positive is None or of.kind != "choice" or positive in of.values:
+        return True
+    close = nearest(str(positive), of.values)
+    some = ", ".join(f"`{value}`" for value in of.values[:8])
+    help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
+    reading.error("E0201", f"there is no value `{positive}`", arguments.places["positive"], help_, str(positive))
+    return False
+
+
+def find_across(
+    reading: FigureContext,
+    call: CallExpr,
+    function: AggregateFunction,
+    operands: list[tuple[Operand | TypedFigure, Syntax]] | None,
+) -> Name | bool | None:
+    """Return the role across whose models the aggregate is taken; None where it is not, False where that is wrong."""
+    role, two = reading.across, operands is not None and len(operands) > 1
+    if function.across == "forbidden" or (two and role is None):
+        return None
+    if role is None:
+        if operands is not None:
+            second = f"; or name what to compare it with: `{function.shown}`" if function.across == "optional" else ""
+            help_ = f"say whose: `measure … = {written_as(call)} across ROLE`{second}"
+            reading.error("E0623", f"`{function.name}` compares the models of a role", call.span, help_)
+        return False
+    reading.across_taken = True
+    if operands is None or role.text not in reading.program.roles:
+        return False
+    if two:
+        message = f"this compares two columns, and so nothing across `{role.text}`"
+        reading.error("E0623", message, role.span, "leave out one or the other")
+        return False
+    value, syntax = operands[0]
+    if not isinstance(value, Operand):
+        return None
+    if not value.whole:
+        return False  # who else judges it is not known
+    if not value.judges:
+        help_ = "name what a judge gives"
+        reading.error("E0623", f"nobody judges {value.shown}: it is computed", syntax.span, help_)
+        return False
+    if role.text not in value.judges:
+        judge = value.judges[0]
+        message = f"{value.shown} is given by `{judge}`, not by `{role.text}`"
+        reading.error("E0623", message, role.span, f"write `across {judge}`")
+        return False
+    if reading.program.roles[role.text].kind != "panel":
+        message = f"`{role.text}` is a single role, and nobody agrees with themselves"
+        reading.error("E0623", message, role.span, f"let several grade: `role {role.text} panel`")
+        return False
+    return role
+
+
+INSIDE = "an expression of a scenario's values belongs in a measure inside that scenario"
+
+
+def find_operand(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMeasure | None:
+    """Return what an aggregate is taken of. None where it is nothing, which is reported, or was reported already.
+
+    Inside a scenario its own scores come first, then its measures, then what the whole spec declares.
+    """
+    column = reading.program.columns.get(syntax.span)
+    if column is not None and reading.scenario is not None:
+        return reading.scores.column(column, reading.scenario, written_as(syntax))
+    match syntax:
+        case Name():
+            return _unqualified_operand(reading, syntax)
+        case Member(of=Name() as scenario, name=name) if scenario.text in reading.program.declared.get("scenario", {}):
+            reading.program.index.use(scenario.span, reading.program.declared["scenario"][scenario.text].span)
+            return _of_scenario(reading, scenario.text, name)
+        case Member(of=Name() as scenario) if reading.scenario is None or _free(reading, scenario, syntax):
+            _no_start(reading, scenario, syntax)
+            return None
+        case IndexExpr():
+            help_ = "slice what is taken of the whole: `measure whole = mean(…)`, then `whole[…]`"
+            reading.error("E0301", "an aggregate is not taken of a slice", syntax.span, help_)
+            return None
+    if reading.scenario is None:
+        help_ = f"name a scorer, a score or a measure; {INSIDE}"
+        reading.error("E0301", "an aggregate is taken of something with a name", syntax.span, help_)
+    elif reading.own is None:
+        help_ = "declare it: `measure NAME = …`"
+        reading.error("E0301", "an expectation needs a measure with a name", syntax.span, help_)
+    return None
+
+
+def _free(reading: FigureContext, name: Name, syntax: Syntax) -> bool:
+    """Return true if a name at the start of an argument means nothing in its scenario, which was looked at; that of a
+    gate is not looked at."""
+    scope = reading.scopes.get(syntax.span, {} if reading.own is None else None)
+    return scope is not None and name.text not in scope
+
+
+def _no_start(reading: FigureContext, name: Name, syntax: Syntax) -> None:
+    """Report that a dotted name starts with what is neither a scenario nor a name of this one."""
+    scope, scenarios = list(reading.scopes.get(syntax.span, ())), reading.program.declared.get("scenario", {})
+    close = nearest(name.text, [*scope, *scenarios])
+    if not scope and (close is not None or not scenarios):
+        reading.program.unknown("scenario", name)
+        return
+    if not scope:
+        help_ = f"if `{name.text}` is a name inside of a scenario, write the measure there"
+        reading.error("E0201", f"there is no scenario `{name.text}`", name.span, help_, name.text)
+        return
+    some = ", ".join(f"`{other}`" for other in sorted(scope)[:8])
+    help_ = f"did you mean `{close}`?" if close else f"names here are {some}"
+    reading.error("E0201", f"there is no `{name.text}` here", name.span, help_, name.text)
+
+
+def _unqualified_operand(reading: FigureContext, name: Name) -> Operand | LoweredMeasure | None:
+    program, scores, scenario = reading.program, reading.scores, reading.scenario
+    here = scores.names(scenario)
+    if name.text in here:
+        program.index.use(name.span, here[name.text])
+        return scores.score(name.text, scenario)
+    measure = reading.measure(name.text)
+    if scenario is not None and measure is not None and measure.scenario == scenario and measure.key != reading.own:
+        return _measure(reading, name, measure)
+    if name.text in program.declared.get("scorer", {}):
+        return _scorer(reading, name, scenario)
+    if name.text in program.declared.get("metric", {}):
+        return _metric(reading, name, scenario)
+    measure = reading.declared.get(name.text)
+    if measure is not None and measure.key != reading.own:
+        return _measure(reading, name, measure)
+    if scenario is not None and not _free(reading, name, name):
+        return None
+    _unknown(reading, name, [*here, *reading.scopes.get(name.span, ())])
+    return None
+
+
+def _unknown(reading: FigureContext, name: Name, here: list[str]) -> None:
+    program, scores = reading.program, reading.scores
+    homes = [each for each, names in scores.written.items() if name.text in names and name.text not in scores.judges]
+    homes += [each.scenario for each in reading.declared.values() if each.scenario and each.name.text == name.text]
+    homes = [home for home in dict.fromkeys(homes) if home != reading.scenario]
+    if homes:
+        help_ = f"it belongs to scenario `{homes[0]}`: write `{homes[0]}.{name.text}`"
+        reading.error("E0201", f"`{name.text}` is not known here", name.span, help_, name.text)
+        return
+    measures = [each.name.text for each in reading.declared.values() if each.scenario in (None, reading.scenario)]
+    known = [*here, *program.declared.get("scorer", {}), *program.declared.get("metric", {}), *measures]
+    known = [other for other in dict.fromkeys(known) if reading.own is None or other != name.text]
+    close = nearest(name.text, known)
+    some = ", ".join(f"`{other}`" for other in known[:8])
+    help_ = f"did you mean `{close}`?" if close else f"there is {some}" if some else "score something first"
+    reading.error("E0201", f"there is no score or measure `{name.text}`", name.span, help_, name.text)
+
+
+def _of_scenario(reading: FigureContext, scenario: str, name: Name) -> Operand | LoweredMeasure | None:
+    """Return what `scenario.name` means: a score, a measure, or what a judge or a metric gave there."""
+    program, scores = reading.program, reading.scores
+    here = scores.names(scenario)
+    if name.text in here:
+        program.index.use(name.span, here[name.text])
+        return scores.score(name.text, scenario)
+    measure = reading.declared.get(f"{scenario}.{name.text}")
+    if measure is not None and measure.key != reading.own:
+        return _measure(reading, name, measure)
+    if name.text in program.declared.get("scorer", {}):
+        return _scorer(reading, name, scenario)
+    if name.text in program.declared.get("metric", {}):
+        return _metric(reading, name, scenario)
+    measures = [each.name.text for each in reading.declared.values() if each.scenario == scenario]
+    known = [*here, *measures, *(scorer for scorer in scores.written.get(scenario, {}) if scorer not in here)]
+    close = nearest(name.text, known)
+    some = ", ".join(f"`{other}`" for other in known[:8])
+    help_ = f"did you mean `{close}`?" if close else f"it has {some}" if some else "it has none"
+    message = f"scenario `{scenario}` has no score or measure `{name.text}`"
+    reading.error("E0201", message, name.span, help_, name.text)
+    return None
+
+
+def _scorer(reading: FigureContext, name: Name, scenario: str | None) -> Operand | None:
+    program, scores = reading.program, reading.scores
+    program.index.use(name.span, program.declared["scorer"][name.text].span)
+    known = name.text in program.scorers or name.text in program.formulas or name.text in program.plugins
+    found = scores.scorer(name.text, scenario) if name.text in program.scorers else None
+    if found is None and known and not (scores.broken if scenario is None else scenario in scores.broken):
+        where = "no scenario is" if scenario is None else f"scenario `{scenario}` is not"
+        help_ = f"name the score that it is part of, or write `score {name.text}(…)`"
+        reading.error("E0301", f"{where} scored by `{name.text}`", name.span, help_)
+    return found
+
+
+def _metric(reading: FigureContext, name: Name, scenario: str | None) -> Operand | None:
+    program, scores = reading.program, reading.scores
+    program.index.use(name.span, program.declared["metric"][name.text].span)
+    found = scores.metric(name.text, scenario)
+    sound = not (scores.broken if scenario is None else scenario in scores.broken)
+    if found is None and sound and name.text in program.metrics and _allocated(program):
+        where = "no scenario is" if scenario is None else f"scenario `{scenario}` is not"
+        reading.error("E0301", f"{where} graded on `{name.text}`", name.span, "look at the `allocate` table")
+    return found
+
+
+def _allocated(program: Program) -> bool:
+    """Return true if every allocation table is sound."""
+    return {table.name("scorer").text for table in program.of("allocate")} <= set(program.allocation)
+
+
+def _measure(reading: FigureContext, name: Name, declared: Declared) -> LoweredMeasure | None:
+    reading.program.index.use(name.span, declared.name.span)
+    return reading.known.get(declared.key)
+
+
+def find_measure(reading: FigureContext, syntax: Syntax) -> LoweredMeasure | None:
+    """Return the measure that a name means in a formula. None where it is none, which is reported, or was reported."""
+    program = reading.program
+    match syntax:
+        case Name():
+            declared = reading.measure(syntax.text)
+            if declared is not None:
+                return _measure(reading, syntax, declared)
+        case Member(of=Name() as scenario, name=name):
+            if not program.is_declared("scenario", scenario):
+                return None
+            declared = reading.declared.get(f"{scenario.text}.{name.text}")
+            if declared is not None:
+                return _measure(reading, name, declared)
+    _no_measure(reading, syntax)
+    return None
+
+
+def _no_measure(reading: FigureContext, syntax: Syntax) -> None:
+    text = dimension_text(syntax)
+    last = syntax.name if isinstance(syntax, Member) else syntax
+    within = dimension_text(syntax.of) if isinstance(syntax, Member) else reading.scenario
+    word = last.text if isinstance(last, Name) else text
+    scored = {*reading.scores.names(within), *reading.program.declared.get("scorer", {})}
+    scored |= set(reading.program.declared.get("metric", {}))
+    if word in scored:
+        message = f"`{text}` is a score, and no figure yet"
+        reading.error("E0301", message, syntax.span, f"take an aggregate of it, such as `mean({text})`")
+        return
+    near = {_shown(reading, each): each for each in reading.declared.values() if each.key != reading.own}
+    homes = [shown for shown, each in near.items() if each.name.text == word]
+    local = [shown for shown, each in near.items() if not isinstance(syntax, Member) or each.scenario == within]
+    close = homes[0] if homes else nearest(text, local)
+    some = ", ".join(f"`{shown}`" for shown in (local or list(near))[:8])
+    help_ = f"did you mean `{close}`?" if close else f"there is {some}" if some else "declare one: `measure NAME = …`"
+    message = f"there is no measure `{text}`"
+    reading.error("E0201", message, last.span, help_, word)
+
+
+def _shown(reading: FigureContext, declared: Declared) -> str:
+    """Return a measure as it is written here."""
+    return declared.name.text if declared.scenario == reading.scenario else declared.key
+
+
+# --- conditions on what judges choose ---
+
+
+def find_choice(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMeasure | None:
+    """Return what an aggregate is taken of, where that may be a condition on the choices of a judge: true and false
+    then. None where it is nothing, which is reported."""
+    of = chosen_from(syntax)
+    if of is None or syntax.span in reading.program.columns:
+        return find_operand(reading, syntax)
+    operand = find_operand(reading, of)
+    if not isinstance(operand, Operand):
+        if operand is not None:
+            message = f"`{written_as(of)}` is a measure, and a condition is one on what a judge chose"
+            reading.error("E0301", message, of.span, "name a score whose judge `gives choice(…)`")
+        return None
+    names = chosen_names(reading, syntax, operand)
+    if names is None:
+        return None
+    true = BoolType()
+    return replace(operand, type=true, true_of=names, bounds=(0.0, 1.0), ends=(0.0, 1.0), written=written_as(syntax))
+
+
+def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tuple[str, ...] | None:
+    """Return the names for which a condition on a choice holds; None where one is unknown, which is reported."""
+    assert isinstance(syntax, BinaryExpr)
+    values = choices_of(reading, operand)
+    if not values:
+        message = f"{operand.shown} is no choice, and a condition is one on what a judge chose"
+        reading.error("E0301", message, syntax.left.span, "score the condition: `score NAME = …`")
+        return None
+    found: list[str] = []
+    for each in _listed(syntax.right):
+        word = each.text if isinstance(each, Name) else each.value if isinstance(each, Text) else None
+        if word not in values:
+            close = nearest(word, values) if word is not None else None
+            some = ", ".join(f"`{value}`" for value in values[:8])
+            help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
+            reading.error("E0201", f"{operand.shown} has no value `{written_as(each)}`", each.span, help_, word)
+            return None
+        found.append(word)
+    holds = operator_in(syntax) in ("==", "in")
+    names = tuple(value for value in values if (value in found) is holds)
+    if not names or len(names) == len(values):
+        help_ = "name some of its values, and not all"
+        message = "this condition always holds" if names else "this condition never holds"
+        reading.error("E0301", message, syntax.span, help_)
+        return None
+    return names
+
+
+def find_among(
+    reading: FigureContext, arguments: Arguments, scored: list[tuple[Operand, Syntax]]
+) -> tuple[str, ...] | None:
+    """Return the names that count at all, from the condition `where:` on the choice that an aggregate is taken of; none
+    where all do. None where the condition is wrong, which is reported."""
+    where, operand = arguments.where, scored[0][0]
+    if where is None or where.span in reading.program.columns:
+        return ()
+    of = chosen_from(where)
+    name = of.name if isinstance(of, Member) else of
+    known = find_operand(reading, of) if of is not None and name is not None and name.text == operand.name else None
+    if known is None and name is not None and name.text == operand.name:
+        return None
+    if (
+        len(scored) > 1
+        or not isinstance(known, Operand)
+        or (known.name, known.within) != (operand.name, operand.within)
+    ):
+        message = f"`where` chooses among the values of {operand.shown} itself, or of the row and the reply"
+        help_ = f"write `where: {operand.name} != NAME`, or take the aggregate of what the scenario computes"
+        reading.error("E0303", message, where.span, help_)
+        return None
+    return chosen_names(reading, where, known)
+
+
+def choices_of(reading: FigureContext, operand: Operand) -> tuple[str, ...]:
+    """Return the names that the judges of a score choose from; none where it is no choice."""
+    types = [reading.scores.values.type_of(step) for step in operand.steps]
+    if operand.kind not in ("score", "scorer") or not all(isinstance(type_, ChoiceType) for type_ in types):
+        return ()
+    return tuple(dict.fromkeys(name for type_ in types if isinstance(type_, ChoiceType) for name in type_.values))
+
+
+def _listed(syntax: Syntax) -> list[Syntax]:
+    if isinstance(syntax, Group):
+        return [element for argument in syntax.arguments for element in argument.elements]
+    return [syntax]
+
+
+def grader_of(step: object) -> str | None:
+    """Return the scorer whose verdict a step keeps as it is, of a reply or of each element of a list; None of what an
+    expression makes of it, which people do not grade."""
+    if isinstance(step, Grade | Compare):
+        return step.scorer
+    return step.judge if isinstance(step, Score) and step.when is None else None
+
+
+def graders_of(program: Program, operand: Operand) -> list[Scorer]:
+    """Return the scorers whose verdicts a value is, in the place of which people may grade."""
+    names = dict.fromkeys(name for step in operand.steps if (name := grader_of(step)) is not None)
+    return [program.scorers[name] for name in names if name in program.scorers]
+
+
+Read = Callable[[FigureContext, Syntax], TypedFigure | None]
+"""Reads a figure, which may be one that an aggregate is taken of the cells of."""
+
+
+def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedFigure | None:
+    """Return the figure that a call of an aggregate is, in each cell of what the statement goes by; None where it is
+    none, which is reported."""
+    assert isinstance(call.function, Name)
+    program, name, by = reading.program, call.function, reading.by
+    function = find_aggregate(program, name.text)
+    declared = program.declared.get("aggregate", {}).get(name.text)
+    if declared is not None:
+        program.index.use(name.span, declared.span)
+    if function is None:
+        if declared is None:
+            _no_aggregate(reading, name)
+        return None
+    arguments = given_arguments(reading, call, function)
+    operands = _operands(reading, function, arguments, read) if arguments is not None else None
+    across = find_across(reading, call, function, operands)
+    if arguments is None or operands is None or across is False:
+        return None
+    first = operands[0][0]
+    if isinstance(first, TypedFigure):
+        return _of_cells(reading, call, function, first, arguments, by)
+    scored = [(value, syntax) for value, syntax in operands if isinstance(value, Operand)]
+    if not is_fitting(reading, call, function, arguments, scored):
+        return None
+    among = find_among(reading, arguments, scored)
+    if among is None:
+        return None
+    values = [value for value, _ in scored]
+    mixed = any(each.mixed for each in values) and function.name != "count"
+    if mixed and "metric" not in by:
+        what = "averages" if function.name == "mean" else f"takes the `{function.name}` of"
+        help_ = "take it `by metric`, or give the metrics one scale"
+        reading.error("E0702", f"this {what} metrics of different scales", call.span, help_)
+        return None
+    judge = across.text if isinstance(across, Name) else None
+    if function.name == "krippendorff_alpha" and values[0].type.kind == "choice" and not values[0].type.worth:
+        arguments.named.setdefault("level", "nominal")  # names without numbers have no other
+    named = written_as(call)
+    scale, ends = _scale(reading, function, values[0].bounds, values[0].ends)
+    keeps = _keeps_scale(function)
+    leaf = _leaf(function, arguments, values, judge, among)
+    return TypedFigure(
+        Aggregate(
+            function=function.name,
+            values=tuple(each.name for each in values),
+            scenario=values[0].within,
+            named=arguments.named,
+            across=judge,
+            by=by,
+            true_of=values[0].true_of,
+            among=among,
+            elements=values[0].scores_elements,
+        ),
+        Scale() if mixed and keeps else scale,
+        named,
+        call.span,
+        leaves=(Leaf(f"`{named}`", tuple(values), function=function.name, judged=judge is not None),),
+        mixed=mixed and keeps,
+        ends=ends,
+        form=_held(leaf, Scale() if mixed and keeps else scale, ends, named),
+        course=atom_form(replace(leaf, bounds=_range(scale, ends))),
+    )
+
+
+def _leaf(
+    function: AggregateFunction,
+    arguments: Arguments,
+    values: Sequence[Operand],
+    judge: str | None,
+    among: tuple[str, ...],
+) -> Atom:
+    """Return what an aggregate takes, wherever it is written: by the scenarios that its values are from."""
+    taken = [f"{each.kind} {each.name} {sorted(s.name for s in each.scenarios)} {each.true_of}" for each in values]
+    return Atom(f"{function.name} {sorted(arguments.named.items())} of {taken} {among} across {judge}")
+
+
+def _held(atom: Atom, scale: Scale, ends: Ends, named: str) -> NormalForm:
+    """Return the form of an aggregate, with the scale that it is held to others by."""
+    return atom_form(replace(atom, base=scale.held, bounds=_range(scale, ends), named=named))
+
+
+def _range(scale: Scale, ends: Ends) -> Range:
+    low, high = scale.bounds or ends
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def _no_aggregate(reading: FigureContext, name: Name) -> None:
+    close = nearest(name.text, [*AGGREGATES, *reading.program.aggregates, "abs", "harmonic_mean"])
+    some = ", ".join(f"`{each}`" for each in list(AGGREGATES)[:6])
+    help_ = f"did you mean `{close}`?" if close else f"there is {some}, …"
+    reading.error("E0205", f"there is no aggregate `{name.text}`", name.span, help_, name.text)
+
+
+def _scale(
+    reading: FigureContext, function: AggregateFunction, declared: Bounds | None, given: Ends
+) -> tuple[Scale, Ends]:
+    """The scale of an aggregate of values between ends, whose own scale is `declared`, and the aggregate's ends. A
+    figure whose ends only follow from how it is computed, as those of a standard deviation do, or of a mean of what an
+    expression comes to, is on no scale of its own."""
+    own = function.bounds(given)
+    ends = function.bounds(_with_zero(given)) if reading.zero else own
+    low, high = ends
+    if low is None or high is None:
+        return Scale(), ends
+    match own:
+        case (float() as least, float() as greatest) if own in (declared, function.bounds((None, None))):
+            return replace(scale_of((least, greatest)), bounds=(low, high)), ends
+    return Scale((low, high)), ends
+
+
+def _with_zero(ends: Ends) -> Ends:
+    low, high = ends
+    return None if low is None else min(low, 0.0), None if high is None else max(high, 0.0)
+
+
+def _keeps_scale(function: AggregateFunction) -> bool:
+    """Return true if the figure is on the scale of its values, as a mean is."""
+    return function.bounds((-3.0, 7.0)) == (-3.0, 7.0)
+
+
+# --- figures with cells ---
+
+
+def _of_cells(
+    reading: FigureContext,
+    call: CallExpr,
+    function: AggregateFunction,
+    inner: TypedFigure,
+    arguments: Arguments,
+    by: tuple[str, ...],
+) -> TypedFigure | None:
+    """Return an aggregate of the cells of another figure."""
+    figure = inner.figure
+    assert not isinstance(figure, Constant)
+    lost = next((dim for dim in by if dim not in figure.by), None)
+    if lost is not None:
+        span = next((syntax.span for syntax in reading.written if dimension_text(syntax) == lost), call.span)
+        goes = ", ".join(f"`{dim}`" for dim in figure.by)
+        help_ = f"`{inner.named}` goes by {goes}; add `{lost}` to those"
+        reading.error("E0201", f"`{lost}` is averaged away already", span, help_)
+        return None
+    if inner.mixed and "metric" not in by and _keeps_scale(function):
+        help_ = "take it `by metric`, or give the metrics one scale"
+        reading.error("E0702", "this averages metrics of different scales", call.span, help_)
+        return None
+    named = written_as(call)
+    if isinstance(figure, Aggregate) or not _keeps_scale(function):
+        scale, ends = _scale(reading, function, inner.scale.base, inner.scale.bounds or inner.ends)
+    else:
+        scale, ends = inner.scale, inner.scale.bounds or inner.ends
+    mixed = inner.mixed and _keeps_scale(function)
+    options = f"{function.name} {sorted(arguments.named.items())} of cells of {sorted(figure.by)}"
+    form, course = (function_atom(options, [each], function.rises) for each in (inner.form, inner.course))
+    return TypedFigure(
+        Aggregate(function=function.name, values=(), named=arguments.named, by=by, of=figure),
+        Scale() if mixed else scale,
+        named,
+        call.span,
+        leaves=inner.leaves,
+        mixed=mixed and "metric" in by,
+        ends=(None, None) if mixed else ends,
+        form=_held(form, Scale() if mixed else scale, ends, named),
+        course=atom_form(replace(course, bounds=_range(scale, ends))),
+    )
+
+
+def _takes_cells(function: AggregateFunction) -> bool:
+    """Return true if an aggregate can be taken of figures, as well as of what is scored."""
+    single = len(function.columns) == 1 and function.across == "forbidden" and not function.truth_only
+    return single and function.takes not in ("compare", "typed")
+
+
+# --- what it is taken of ---
+
+
+def _operands(
+    reading: FigureContext, function: AggregateFunction, arguments: Arguments, read: Read
+) -> list[tuple[Operand | TypedFigure, Syntax]] | None:
+    """Return what stands where columns are taken: scores, columns, or a figure with cells."""
+    found: list[tuple[Operand | TypedFigure, Syntax]] = []
+    for syntax, dims in arguments.columns:
+        if dims is not None or (is_aggregate(reading.program, syntax) and syntax.span not in reading.program.columns):
+            value: Operand | TypedFigure | None = _nested(reading, function, syntax, dims, read)
+        else:
+            operand = find_choice(reading, syntax)
+            value = _cells_of(reading, function, operand, syntax) if isinstance(operand, LoweredMeasure) else operand
+        if value is not None:
+            found.append((value, syntax))
+    return found if len(found) == len(arguments.columns) else None
+
+
+def _cells_of(
+    reading: FigureContext, function: AggregateFunction, known: LoweredMeasure, syntax: Syntax
+) -> TypedFigure | None:
+    """Return a measure, as something with cells."""
+    course, known = known.course, _original(reading, known)
+    name, by = f"`{known.measure.name}`", known.measure.by
+    if not _takes_cells(function):
+        message = f"`{function.name}` is taken of what is scored, and {name} is a measure"
+        reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
+    elif not by:
+        message = f"{name} is a single figure, so there is nothing to take the `{function.name}` of"
+        reading.error("E0301", message, syntax.span, f"use {name} alone, or take it `by` something")
+    elif known.measure.missing not in ("skip", reading.missing or known.measure.missing):
+        message = f"{name} takes missing scores as `{known.measure.missing}`, and this as `{reading.missing}`"
+        reading.error("E0303", message, syntax.span, "say one thing of both")
+    else:
+        if known.measure.missing != "skip":
+            reading.missing = known.measure.missing
+        form = with_missing(known.figured.form, known.measure.missing)
+        return replace(_in_cells(known.figured, by), form=form, course=course)
+    return None
+
+
+def _in_cells(figured: TypedFigure, by: tuple[str, ...]) -> TypedFigure:
+    """Return a figure as one whose plan says what it goes by."""
+    figure: Figure = figured.figure
+    return replace(figured, figure=figure.model_copy(update={"by": by}))
+
+
+def _original(reading: FigureContext, known: LoweredMeasure) -> LoweredMeasure:
+    """Return the measure that another name stands for, as in `measure b = a`."""
+    match known.figured.figure:
+        case Measured(measure=name, slice=fixed) if not fixed and reading.known[name].measure.by == known.measure.by:
+            return _original(reading, reading.known[name])
+    return known
+
+
+def _nested(
+    reading: FigureContext,
+    function: AggregateFunction,
+    syntax: Syntax,
+    dims: tuple[Syntax, ...] | None,
+    read: Read,
+) -> TypedFigure | None:
+    """Return a figure inside an aggregate, with the dimensions that it goes by."""
+    if not _takes_cells(function):
+        message = f"`{function.name}` is taken of what is scored, not of another figure"
+        reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
+        return None
+    own = replace(reading, written=dims or (), terms=[])
+    inner = read(own, syntax)
+    reading.missing, reading.across_taken = own.missing, own.across_taken
+    if inner is None:
+        return None
+    if not inner.leaves:
+        help_ = "write `mean(mean(x) by y)`, of a scorer, a score or a measure"
+        reading.error("E0301", "this measures nothing", syntax.span, help_)
+        return None
+    by = find_cells(own, inner)
+    if by is None:
+        return None
+    if not by:
+        message = f"this is a single figure, so there is nothing to take the `{function.name}` of"
+        help_ = f"say what the inner one goes by: `{function.name}({written_as(syntax)} by …)`"
+        reading.error("E0301", message, syntax.span, help_)
+        return None
+    return _in_cells(inner, by)

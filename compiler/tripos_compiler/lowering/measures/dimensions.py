@@ -1,0 +1,389 @@
+"""Dimensions: what a measure goes by, a sample is drawn per, an export is made per.
+
+A dimension is an axis, an arm, a field of the rows (`q.subject`) or of a record in them (`q.source.book`), or one of
+`scenario metric dimension evaluator pair`. Two go by what stands above a value: `stage.group` by the groups of an axis,
+`q.point.nodes` by every node of a tree that a path lies below, or at.
+Editors are told where the rows and fields that it names are declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.library.types import type_notation, without_optional
+from tripos_compiler.lowering.declarations import RESERVED_AXES
+from tripos_compiler.plan import FIXED, ChoiceType, RecordType, Scenario, Type
+from tripos_compiler.resolve.program import KINDS, Program
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import BinaryExpr, Member, Name, Syntax, describe_syntax
+
+
+def note_rows(program: Program, alias: Name, field: Name, scenarios: Collection[str]) -> None:
+    """Note the uses of a name of rows and of a field of theirs, each where it means one thing in all the scenarios."""
+    rows: set[Span | None] = set()
+    fields: set[Span | None] = set()
+    for statement in program.of("scenario"):
+        if statement.name().text in scenarios:
+            rows.add(_rows(program, statement))
+            fields.add(_field(program, statement, field.text))
+    for name, spans in ((alias, rows), (field, fields)):
+        if len(spans) == 1:
+            program.index.use(name.span, next(iter(spans)))
+
+
+def _rows(program: Program, scenario: Statement) -> Span | None:
+    """Return where the name of a scenario's rows is declared."""
+    over = scenario.one_of("over")
+    alias = over.find_name("alias") if over is not None else None
+    if alias is not None:
+        return alias.span
+    local = _local(scenario)
+    if local is not None:
+        return local.name().span
+    declared = program.declared["dataset"].get(over.name("dataset").text) if over is not None else None
+    return declared.span if declared is not None else None
+
+
+def _field(program: Program, scenario: Statement, field: str) -> Span | None:
+    """Return where a field of a scenario's rows is declared."""
+    local, over = _local(scenario), scenario.one_of("over")
+    if local is not None:
+        return next((each.name().span for each in local.of("field") if each.name().text == field), None)
+    loaded = program.rowsets.get(over.name("dataset").text) if over is not None else None
+    return loaded.spans.get(field) if loaded is not None else None
+
+
+def _local(scenario: Statement) -> Statement | None:
+    """Return the data set of its own that a scenario runs over."""
+    over = scenario.one_of("over")
+    own = [each for each in scenario.body if each.construct in KINDS["dataset"]]
+    return next((each for each in own if over is None or each.name().text == over.name("dataset").text), None)
+
+
+GROUP, NODES = "group", "nodes"
+"""What stands above the values of an axis, and above a path and at it."""
+GROUPED = frozenset({"text", "integer", "number", "bool", "choice", "path"})
+"""The kinds of values that rows can be grouped by."""
+
+
+@dataclass(frozen=True)
+class Parted:
+    """A figure divided by dimensions: `named` in messages, over `scenarios`. Of the fixed ones it knows `fixed`; `arms`
+    says whether it can go by arms, and `across` whether it compares its evaluators. Where it is not `whole`, a scenario
+    that was reported may have what these do not, and nothing is said to be lacking."""
+
+    named: str
+    scenarios: tuple[Scenario, ...]
+    fixed: frozenset[str]
+    arms: bool = True
+    across: bool = False
+    whole: bool = True
+    elements: Mapping[str, Type] = field(default_factory=dict)
+    """The name of the elements that are scored, each on its own, and their type."""
+
+
+def dimension_text(syntax: Syntax) -> str:
+    """Return a dimension as it is written and as the plan has it: `stage`, `q.subject`."""
+    match syntax:
+        case Name(text=text):
+            return text
+        case Member(of=of, name=name):
+            return f"{dimension_text(of)}.{name.text}"
+    return describe_syntax(syntax)
+
+
+def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Parted]) -> str | None:
+    """Return the dimension that is written, None where it is not one of each of `parted`, which is reported once."""
+    parted = [each for each in parted if each.whole or _knows(program, each, syntax)]
+    match syntax:
+        case Name() if parted and all(syntax.text in each.elements for each in parted):
+            if syntax.text.casefold() in RESERVED_AXES:  # it would be a column beside that one
+                message = f"`{syntax.text}` is a name of the results, and a figure goes by no element of this name"
+                program.diagnostics.error("E0621", message, syntax.span, help="call the element something else")
+                return None
+            return _of_rows(program, [syntax], parted)
+        case Name():
+            return _single_name(program, syntax, parted)
+        case Member(of=Name() as axis, name=word) if axis.text in program.axes:
+            return _groups_of(program, axis, word, parted)
+        case Member() if (path := _path(syntax)) is not None:
+            return _of_rows(program, path, parted)
+    program.diagnostics.error(
+        "E0106", f"{describe_syntax(syntax)} is not a dimension", syntax.span, help="name an axis"
+    )
+    return None
+
+
+def _path(syntax: Syntax) -> list[Name] | None:
+    """Return the names of a dotted name; None of anything else."""
+    match syntax:
+        case Name():
+            return [syntax]
+        case Member(of=of, name=name):
+            before = _path(of)
+            return None if before is None else [*before, name]
+    return None
+
+
+def _groups_of(program: Program, axis: Name, word: Name, parted: Sequence[Parted]) -> str | None:
+    """Return the dimension of the groups of an axis."""
+    if word.text != GROUP:
+        message, help_ = f"an axis has no `{word.text}`", f"go by its values, `{axis.text}`, or by `{axis.text}.group`"
+        program.diagnostics.error("E0201", message, word.span, help=help_, unknown=word.text)
+        return None
+    if any(not each.arms for each in parted):
+        message = f"a sample goes by the values of `{axis.text}` themselves"
+        program.diagnostics.error("E0621", message, word.span, help=f"write `{axis.text}` alone")
+        return None
+    if _single_name(program, axis, parted) is None:
+        return None
+    if all(value.group is None for value in program.axes[axis.text].values):
+        help_ = "put its values into groups: `group NAME { … }`"
+        program.diagnostics.error("E0621", f"the axis `{axis.text}` has no groups", word.span, help=help_)
+        return None
+    return f"{axis.text}.{GROUP}"
+
+
+def read_dimensions(program: Program, written: Sequence[Syntax], parted: Sequence[Parted]) -> tuple[str, ...] | None:
+    """Return the dimensions that are written, each once."""
+    found = [read_dimension(program, syntax, parted) for syntax in written]
+    known = [dim for dim in found if dim is not None]
+    return tuple(dict.fromkeys(known)) if len(known) == len(found) else None
+
+
+def check_names(program: Program, written: Sequence[Syntax]) -> None:
+    """Report what can be a dimension of nothing, where it is not known what is measured."""
+    known = [*FIXED, *program.declared.get("axis", {}), *program.declared.get("arm", {}), "language"]
+    for name in written:
+        if isinstance(name, Name) and name.text not in known and name.text not in _element_names(program):
+            close = nearest(name.text, known)
+            help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(known[:8])}"
+            message = f"there is no dimension `{name.text}`"
+            program.diagnostics.error("E0201", message, name.span, help=help_, unknown=name.text)
+
+
+def _element_names(program: Program) -> set[str]:
+    """Return what the elements are called that scores are taken of, also of scores that are wrong."""
+    loops = (score.find("elements") for each in program.of("scenario") for score in each.of("score"))
+    return {loop.left.text for loop in loops if isinstance(loop, BinaryExpr) and isinstance(loop.left, Name)}
+
+
+def check_own_line(program: Program, written: Sequence[Syntax], words: Sequence[str]) -> bool:
+    """Return true if no further statement was taken for dimensions, as on a line whose commas part these; reports
+    one."""
+    found = next((name for name in written if isinstance(name, Name) and name.text in words), None)
+    if found is None:
+        return True
+    message = f"`{found.text}` needs a line of its own"
+    program.diagnostics.error("E0106", message, found.span, help="the commas of this line part what it lists")
+    return False
+
+
+def known_dimensions(program: Program, parted: Sequence[Parted]) -> list[str]:
+    """Return every dimension that each of `parted` knows."""
+    fixed = [dim for dim in FIXED if all(dim in each.fixed for each in parted)]
+    axes = [axis for axis in program.axes if all(_has_axis(each, axis) for each in parted)]
+    arms = [arm for arm in program.arms if all(_has_arm(each, arm) for each in parted)]
+    return [*fixed, *axes, *arms]
+
+
+def _has_axis(parted: Parted, axis: str) -> bool:
+    return any(axis in scenario.axes for scenario in parted.scenarios)
+
+
+def _has_arm(parted: Parted, arm: str) -> bool:
+    return parted.arms and any(arm in scenario.arms for scenario in parted.scenarios)
+
+
+def _knows(program: Program, parted: Parted, syntax: Syntax) -> bool:
+    match syntax:
+        case Name(text=text):
+            return text in {*parted.fixed, *parted.elements} or _has_axis(parted, text) or _has_arm(parted, text)
+    path = _path(syntax) or []
+    if len(path) == 2 and path[1].text == GROUP and path[0].text in program.axes:
+        return _has_axis(parted, path[0].text)
+    return ".".join(name.text for name in path[:2]) in fields_by(program, [parted])
+
+
+def _single_name(program: Program, name: Name, parted: Sequence[Parted]) -> str | None:
+    text = name.text
+    for kind, table in (("axis", program.axes), ("arm", program.arms)):
+        declared = program.declared.get(kind, {}).get(text)
+        if declared is not None:
+            program.index.use(name.span, declared.span)
+            if text not in table:
+                return None  # it was reported
+    if text in FIXED:
+        stranger = next((each for each in parted if text not in each.fixed), None)
+        if stranger is not None:
+            _out_of_place(program, name, _no_fixed(text, stranger), parted)
+            return None
+        return text
+    if text in program.axes or text in program.arms:
+        has = _has_axis if text in program.axes else _has_arm
+        stranger = next((each for each in parted if not has(each, text)), None)
+        if stranger is None:
+            return text
+        if text in program.arms and not stranger.arms:
+            message = f"`{text}` is an arm: every item is tried under each of its values"
+        else:
+            what = "axis" if text in program.axes else "arm"
+            message = f"no scenario of {stranger.named} has the {what} `{text}`"
+        _out_of_place(program, name, message, parted)
+        return None
+    if not parted and text in _element_names(program):
+        return None  # the scores of these elements are wrong, which was reported
+    fields = fields_by(program, parted)
+    same = [dim for dim in fields if text in dim.split(".")]
+    close = same[0] if same else nearest(text, [*FIXED, *program.axes, *program.arms, *fields])
+    known = known_dimensions(program, parted)
+    help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(known)}"
+    program.diagnostics.error("E0201", f"there is no dimension `{text}`", name.span, help=help_, unknown=text)
+    return None
+
+
+def _no_fixed(text: str, parted: Parted) -> str:
+    if not parted.arms:
+        return f"an item has no `{text}`: the replies to it have"
+    match text:
+        case "evaluator" if parted.across:
+            return f"{parted.named} compares evaluators, so it does not go by them"
+        case "evaluator":
+            return f"{parted.named} is of scores that are computed, which have no `evaluator`"
+        case "pair":
+            return f"{parted.named} compares nobody, so it does not go by pairs of evaluators"
+        case "dimension" | "metric":
+            return f"{parted.named} has no {'metrics of a rubric' if text == 'dimension' else 'metric'}"
+    return f"{parted.named} does not go by `{text}`"
+
+
+def _out_of_place(program: Program, name: Name, message: str, parted: Sequence[Parted]) -> None:
+    known = known_dimensions(program, parted)
+    help_ = f"it goes by {', '.join(f'`{dim}`' for dim in known)}" if known else "leave it out"
+    program.diagnostics.error("E0621", message, name.span, help=help_)
+
+
+def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Parted]) -> str | None:
+    alias, field, *further = path if len(path) > 1 else [path[0], path[0]]
+    for each in parted:
+        if alias.text in each.elements:
+            if not _goes_by(program, path, each.elements[alias.text], 1):
+                return None
+            continue
+        rows = [s.rows for s in each.scenarios if s.rows is not None and s.rows.alias == alias.text]
+        if not rows:
+            aliases = sorted({s.rows.alias for s in each.scenarios if s.rows is not None})
+            close = nearest(alias.text, aliases)
+            if close:
+                help_ = f"did you mean `{close}.{field.text}`?"
+            elif aliases:
+                help_ = f"its rows are {', '.join(f'`{other}`' for other in aliases)}"
+            else:
+                help_ = "its scenarios run over no rows; go by an axis"
+            message = f"{each.named} has no rows `{alias.text}`"
+            program.diagnostics.error("E0201", message, alias.span, help=help_, unknown=alias.text)
+            return None
+        types: dict[str, Type] = {}
+        for found in rows:
+            types |= fields_of(program, found.dataset)
+        type_ = types.get(field.text)
+        if type_ is None:
+            if any(loaded.poisoned for loaded in program.rowsets.values()):
+                return None
+            close = nearest(field.text, types)
+            help_ = f"did you mean `{close}`?" if close else f"it has {', '.join(f'`{name}`' for name in types)}"
+            message = f"`{alias.text}` has no field `{field.text}`"
+            program.diagnostics.error("E0308", message, field.span, help=help_, unknown=field.text)
+            return None
+        if further and not each.arms:
+            help_ = "declare it as a field of its own"
+            message = f"a sample goes by the values of `{field.text}` themselves"
+            program.diagnostics.error("E0621", message, further[0].span, help=help_)
+            return None
+        if not _goes_by(program, path, type_):
+            return None
+        sharing = {s.name for s in each.scenarios if s.rows is not None and s.rows.alias == alias.text}
+        note_rows(program, alias, field, sharing)
+    return ".".join(name.text for name in path)
+
+
+def _goes_by(program: Program, path: Sequence[Name], type_: Type, known: int = 2) -> bool:
+    """Return true if rows can be grouped by what a dotted name means, of which so many names together are of this type;
+    reports what they cannot be grouped by."""
+    named = ".".join(name.text for name in path[:known])
+    type_ = without_optional(type_)
+    for name in path[known:]:
+        if known > 1 and type_.kind == "path" and name.text == NODES and name is path[-1]:
+            return True
+        if type_.kind != "record" or name.text not in type_.fields:
+            fields = list(type_.fields) if type_.kind == "record" else [NODES] if type_.kind == "path" else []
+            close = nearest(name.text, fields)
+            help_ = (
+                f"did you mean `{close}`?" if close else f"it has {', '.join(fields)}" if fields else "go by it alone"
+            )
+            program.diagnostics.error(
+                "E0308", f"`{named}` has no field `{name.text}`", name.span, help=help_, unknown=name.text
+            )
+            return False
+        named, type_ = f"{named}.{name.text}", without_optional(type_.fields[name.text])
+    if type_.kind not in GROUPED:
+        message = f"`{named}` is `{type_notation(type_)}`, which nothing can go by"
+        help_ = "go by a field of it" if type_.kind == "record" else "go by a text, a number, a bool or a choice"
+        program.diagnostics.error("E0621", message, path[-1].span, help=help_)
+        return False
+    return True
+
+
+def values_of(program: Program, dim: str, parted: Sequence[Parted]) -> tuple[str, Sequence[str] | None]:
+    """Return the kind of the values of a dimension that was read, which is no axis or arm, and these values as they are
+    grouped by; None where not all of them are known."""
+    first, *path = dim.split(".")
+    if first in program.axes:
+        groups = (each.group for each in program.axes[first].values)
+        return "choice", list(dict.fromkeys(group for group in groups if group is not None))
+    for each in parted:
+        sources = [s.rows.dataset for s in each.scenarios if s.rows is not None and s.rows.alias == first]
+        starts = [each.elements.get(first), *(RecordType(fields=fields_of(program, name)) for name in sources)]
+        for type_ in [_at(start, path) for start in starts]:
+            if isinstance(type_, ChoiceType):
+                return type_.kind, list(type_.values)
+            if type_ is not None:
+                plain = type_.kind == "text" and len(path) == 1 and first not in each.elements
+                return type_.kind, _values_in(program, sources, path[0]) if plain else None
+    return "path", None  # the nodes of a tree
+
+
+def _at(type_: Type | None, path: Sequence[str]) -> Type | None:
+    """Return the type at a path in records."""
+    for name in path:
+        type_ = type_.fields.get(name) if isinstance(type_, RecordType) else None
+        type_ = None if type_ is None else without_optional(type_)
+    return type_
+
+
+def _values_in(program: Program, sources: Sequence[str], field: str) -> list[str] | None:
+    """Return the texts that the rows of some data sets have in a field; None where not all rows are known."""
+    loaded = [program.rowsets.get(name) for name in sources]
+    if not all(each is not None and each.known and each.sound and each.rows for each in loaded):
+        return None
+    rows = [row.values.get(field) for each in loaded if each is not None for row in each.rows]
+    return list(dict.fromkeys(value for value in rows if isinstance(value, str)))
+
+
+def fields_of(program: Program, dataset: str) -> dict[str, Type]:
+    """Return the fields of a data set, read or made, by the name that it has in the plan."""
+    found = program.datasets.get(dataset) or program.made.get(dataset)
+    return {field.name: field.type for field in found.fields} if found is not None else {}
+
+
+def fields_by(program: Program, parted: Sequence[Parted]) -> list[str]:
+    """Return the fields of rows that each of `parted` can go by, as they are written."""
+    every: list[set[str]] = []
+    for each in parted:
+        rows = [scenario.rows for scenario in each.scenarios if scenario.rows is not None]
+        every.append({f"{r.alias}.{name}" for r in rows for name in fields_of(program, r.dataset)})
+    return sorted(set.intersection(*every)) if every else []

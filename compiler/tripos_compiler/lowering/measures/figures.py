@@ -1,0 +1,483 @@
+"""Reads figures: arithmetic over aggregates, other measures and slices of them.
+
+A measure that a formula names is taken in every cell of the formula, so `gain by teaching` takes each part of `gain` by
+`teaching`; a slice, `accuracy[teaching: none]`, keeps what has that value, and no longer goes by that dimension. What a
+part goes by on its own the others do not: in `by_level - overall` the number over all levels is the same in each.
+
+Slices of measures: `accuracy[hint: none]` keeps what has one value of a dimension, a field of the rows included.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import harmonic_mean
+
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.language import intervals
+from tripos_compiler.language.intervals import CURVES, INTERVAL_ENDS, Scale, curve
+from tripos_compiler.library.signature import in_bounds
+from tripos_compiler.lowering.measures.aggregates import find_measure, read_aggregate
+from tripos_compiler.lowering.measures.dimensions import Parted, fields_by, known_dimensions, read_dimension, values_of
+from tripos_compiler.lowering.measures.normal_forms import called, combined, constant_form, sliced_form, with_missing
+from tripos_compiler.lowering.measures.typed_figures import (
+    FigureContext,
+    LoweredMeasure,
+    Term,
+    TypedFigure,
+    formula_of,
+    is_arithmetic,
+    on_one_scale,
+    range_of,
+    sliced,
+    vanishes,
+    written_as,
+)
+from tripos_compiler.plan import FIXED, Aggregate, Constant, Figure, Formula, Measured
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import (
+    Argument,
+    BinaryExpr,
+    CallExpr,
+    Group,
+    IndexExpr,
+    Member,
+    Name,
+    Number,
+    Syntax,
+    Text,
+    UnaryExpr,
+    describe_syntax,
+)
+
+
+def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
+    """Return the figure that a slice of a measure is; None where it is none, which is reported."""
+    if not isinstance(syntax.of, Name | Member):
+        help_ = "give it a name first: `measure NAME = …`"
+        reading.error("E0301", "only a measure that has a name can be sliced", syntax.of.span, help_)
+        return None
+    known = find_measure(reading, syntax.of)
+    if known is None:
+        return None
+    fixed: dict[str, str] = {}
+    good = bool(syntax.arguments)
+    if not syntax.arguments:
+        reading.error("E0303", "this slice fixes nothing", syntax.span, "write `[arm: value]`")
+    for argument in syntax.arguments:
+        pair = _fixed(reading, known, argument)
+        if pair is not None and pair[0] in fixed:
+            reading.error("E0202", f"this slice fixes `{pair[0]}` twice", argument.span, "remove one")
+            pair = None
+        good = good and pair is not None
+        if pair is not None:
+            fixed[pair[0]] = pair[1]
+    if not good:
+        return None
+    keys = frozenset(fixed)
+    cells = tuple(dim for dim in known.measure.by if dim not in keys)
+    named = written_as(syntax)
+    figured = known.figured
+    reading.terms.append(Term(named, syntax.span, cells, keys))
+    return TypedFigure(
+        Measured(measure=known.measure.name, slice=fixed),
+        figured.scale,
+        named,
+        syntax.span,
+        cells=cells,
+        leaves=tuple(sliced(leaf, keys) for leaf in figured.leaves),
+        mixed=figured.mixed and "metric" not in keys,
+        ends=figured.ends,
+        form=called(sliced_form(with_missing(figured.form, known.measure.missing), fixed), named),
+        course=sliced_form(known.course, fixed),
+    )
+
+
+def _fixed(reading: FigureContext, known: LoweredMeasure, argument: Argument) -> tuple[str, str] | None:
+    """Return the dimension that an argument of a slice fixes, and its value."""
+    if argument.name is None or len(argument.elements) != 1:
+        reading.error("E0303", "a slice names what it fixes", argument.span, "write `[arm: value]`")
+        return None
+    key, value = argument.name, argument.elements[0]
+    program = reading.program
+    parted = [leaf.parted for leaf in known.figured.leaves if key.text not in leaf.fixed and leaf.parted.whole]
+    if not parted and any(not leaf.parted.whole for leaf in known.figured.leaves):
+        return None  # what it goes by is not known
+    by_field: Syntax | None = argument.path
+    if by_field is None and parted and all(key.text in each.elements for each in parted):
+        by_field = key
+    if parted and by_field is not None:
+        return _fixed_field(reading, by_field, value, parted)
+    names = known_dimensions(program, parted) if parted else []
+    for kind, table in (("axis", program.axes), ("arm", program.arms)):
+        declared = program.declared.get(kind, {}).get(key.text)
+        if declared is not None:
+            program.index.use(key.span, declared.span)
+            if key.text not in table:
+                return None  # it was reported
+    if key.text == "pair" and key.text in names:
+        help_ = f"take `{known.measure.name}` by `pair`"
+        reading.error("E0621", "the raters of a pair are known only in a run", key.span, help_)
+        return None
+    if key.text not in names:
+        fields = fields_by(program, parted)
+        close = next((field for field in fields if key.text in field.split(".")), nearest(key.text, [*names, *fields]))
+        help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(f'`{name}`' for name in names)}"
+        message = f"`{known.measure.name}` does not go by `{key.text}`"
+        code = "E0621" if key.text in (*FIXED, *program.axes, *program.arms) else "E0201"
+        reading.error(code, message, key.span, help_ if names else "leave the slice out", key.text)
+        return None
+    word = value.text if isinstance(value, Name) else value.value if isinstance(value, Text) else None
+    if word is None:
+        reading.error("E0301", f"{describe_syntax(value)} is no value of `{key.text}`", value.span, "name a value")
+        return None
+    return (key.text, word) if _is_value(reading, known, key, word, value.span) else None
+
+
+def _is_value(reading: FigureContext, known: LoweredMeasure, key: Name, word: str, where: Span) -> bool:
+    program = reading.program
+    values: list[str]
+    match key.text:
+        case "evaluator":
+            return True  # who judges is known to a run only
+        case "scenario":
+            values = sorted({s.name for leaf in known.figured.leaves for s in leaf.parted.scenarios})
+        case "metric":
+            values = list(program.metrics) + sorted(reading.scores.names(None))
+        case "dimension":
+            values = list(dict.fromkeys(metric.dimension for metric in program.metrics.values()))
+        case _:
+            table = program.axes.get(key.text) or program.arms[key.text]
+            values = [value.name for value in table.values]
+    if word in values:
+        program.index.use(where, program.value_spans.get((key.text, word)))
+    return _is_known(reading, key.text, word, values, where)
+
+
+def _is_known(reading: FigureContext, key: str, word: str, values: Sequence[str], where: Span) -> bool:
+    """Return true if a word is one of the values of a dimension; reports one that is not."""
+    if word in values:
+        return True
+    close = nearest(word, values)
+    some = ", ".join(f"`{value}`" for value in values[:8])
+    help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
+    reading.error("E0201", f"`{key}` has no value `{word}`", where, help_, word)
+    return False
+
+
+def _fixed_field(
+    reading: FigureContext, syntax: Syntax, value: Syntax, parted: Sequence[Parted]
+) -> tuple[str, str] | None:
+    """Return the field, the groups of an axis or the nodes of a path that a slice fixes, and its value."""
+    dim = read_dimension(reading.program, syntax, parted)
+    if dim is None:
+        return None
+    kind, values = values_of(reading.program, dim, parted)
+    match value:
+        case Name(text=word) | Text(value=word) if kind not in ("bool", "integer", "number"):
+            pass
+        case Name(text="true" | "false" as word) if kind == "bool":
+            pass
+        case Number(value=int() as number) if kind == "integer":
+            word = str(number)
+        case _ if kind == "number":
+            help_ = "declare the field an `integer` or a `text`, or choose its rows with `where:`"
+            reading.error("E0301", f"`{dim}` is a number, which no slice fixes", syntax.span, help_)
+            return None
+        case _:
+            told = {"bool": "write `true` or `false`", "integer": "write a whole number"}.get(kind, "name a value")
+            reading.error("E0301", f"{describe_syntax(value)} is no value of `{dim}`", value.span, told)
+            return None
+    return (dim, word) if values is None or _is_known(reading, dim, word, values, value.span) else None
+
+
+LARGEST_FIGURE = "figures and scores are numbers from -1e70 to 1e70"
+
+
+def read_figure(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
+    """Return the figure that is written; None where it is none, which is reported."""
+    match syntax:
+        case Number(value=value):
+            return _number(reading, syntax, value)
+        case Name() | Member():
+            known = find_measure(reading, syntax)
+            return None if known is None else _measured(reading, known, syntax)
+        case IndexExpr():
+            return read_slice(reading, syntax)
+        case Group(arguments=(Argument(name=None, elements=(inner,)),)):
+            found = read_figure(reading, inner)
+            return None if found is None else replace(found, named=written_as(syntax), span=syntax.span)
+        case UnaryExpr(operator="-", value=inner):
+            found = read_figure(reading, inner)
+            return (
+                None
+                if found is None
+                else formula_of(reading, "negate", [found], syntax, intervals.negated(found.scale))
+            )
+        case BinaryExpr(operator="+" | "-" | "*" | "/"):
+            return _binary(reading, syntax)
+        case CallExpr(function=Name(text=text)) if is_arithmetic(syntax):
+            return _function(reading, syntax, text)
+        case CallExpr(function=Name(text=text)) if text in INTERVAL_ENDS:
+            message = f"`{text}(…)` is an end of an interval, and no figure"
+            help_ = f"it stands alone on one side of an `expect`: `expect {text}(MEASURE) >= NUMBER`"
+            reading.error("E0301", message, syntax.span, help_)
+            return None
+        case CallExpr(function=Name()):
+            return _aggregate(reading, syntax)
+        case BinaryExpr() | UnaryExpr():
+            message = "a measure is a number, and this is true or false"
+            reading.error("E0301", message, syntax.span, "a condition on a measure belongs in `expect`")
+            return None
+    help_ = "write `mean(x)` of a scorer, a score or a measure"
+    reading.error("E0301", f"{describe_syntax(syntax)} is no figure", syntax.span, help_)
+    return None
+
+
+def read_whole(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
+    """Return the figure that is written as a whole; None where it is none, or where its parts do not go together, which
+    is reported. What holds of a formula follows from its normal form, and not from how it is written."""
+    found = read_figure(reading, syntax)
+    return found if found is not None and _goes_together(reading, found) else None
+
+
+def read_difference(reading: FigureContext, left: Syntax, right: Syntax, whole: Syntax) -> TypedFigure | None:
+    """Return the difference of two figures that are written as wholes; None where one is none, or where they do not go
+    together, which is reported."""
+    one, other = read_whole(reading, left), read_whole(reading, right)
+    if one is None or other is None:
+        return None
+    scale = intervals.added(one.scale, intervals.negated(other.scale))
+    found = formula_of(reading, "-", [one, other], whole, scale)
+    return replace(found, named=difference_of(left, right)) if _goes_together(reading, found) else None
+
+
+def difference_of(left: Syntax, right: Syntax) -> str:
+    """Return the difference of two figures as it would be written."""
+    summed = isinstance(right, BinaryExpr) and right.operator in ("+", "-")
+    return f"{written_as(left)} - {f'({written_as(right)})' if summed else written_as(right)}"
+
+
+def _goes_together(reading: FigureContext, found: TypedFigure) -> bool:
+    return not vanishes(reading, found) and on_one_scale(reading, found.form, found.span, found.mixed)
+
+
+def _aggregate(reading: FigureContext, syntax: CallExpr) -> TypedFigure | None:
+    found = read_aggregate(reading, syntax, read_whole)
+    if found is not None:
+        reading.terms.append(Term(found.named, found.span, (), frozenset()))
+    return found
+
+
+def _number(reading: FigureContext, syntax: Syntax, value: float) -> TypedFigure | None:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    return _constant(reading, syntax, number)
+
+
+def _constant(reading: FigureContext, syntax: Syntax, value: float) -> TypedFigure | None:
+    if not in_bounds(value):
+        reading.error("E0301", "this number is too large", syntax.span, LARGEST_FIGURE)
+        return None
+    form = constant_form(value)
+    return TypedFigure(
+        Constant(value=value), intervals.number(value), written_as(syntax), syntax.span, form=form, course=form
+    )
+
+
+# --- measures and slices ---
+
+
+def _measured(reading: FigureContext, known: LoweredMeasure, syntax: Syntax) -> TypedFigure:
+    measure = known.measure
+    found = TypedFigure(
+        Measured(measure=measure.name),
+        known.figured.scale,
+        written_as(syntax),
+        syntax.span,
+        cells=measure.by,
+        leaves=known.figured.leaves,
+        mixed=known.figured.mixed,
+        ends=known.figured.ends,
+        form=called(with_missing(known.figured.form, measure.missing), written_as(syntax)),
+        course=known.course,
+    )
+    reading.terms.append(Term(found.named, found.span, found.cells, frozenset()))
+    return found
+
+
+# --- arithmetic ---
+
+
+def _binary(reading: FigureContext, syntax: BinaryExpr) -> TypedFigure | None:
+    left, right = read_figure(reading, syntax.left), read_figure(reading, syntax.right)
+    if left is None or right is None:
+        return None
+    one, other = left.scale.constant, right.scale.constant
+    if syntax.operator == "/" and other == 0:
+        reading.error("E0301", "this divides by zero", syntax.right.span, "divide by another number")
+        return None
+    if one is not None and other is not None:
+        found = _constant(reading, syntax, _computed(syntax.operator, one, other))
+        form = combined(syntax.operator, [left.form, right.form])  # exact, as 1 / 3 is
+        return None if found is None else replace(found, form=form, course=form)
+    if syntax.operator in ("+", "-"):
+        other_scale = intervals.negated(right.scale) if syntax.operator == "-" else right.scale
+        return formula_of(reading, syntax.operator, [left, right], syntax, intervals.added(left.scale, other_scale))
+    if other is not None:
+        scale = intervals.scaled(left.scale, other if syntax.operator == "*" else 1 / other)
+    elif one is not None and syntax.operator == "*":
+        scale = intervals.scaled(right.scale, one)
+    else:
+        scale = Scale() if syntax.operator == "*" else Scale(_bounds_of_pooled(left, right))
+    return formula_of(reading, syntax.operator, [left, right], syntax, scale)
+
+
+def _bounds_of_pooled(left: TypedFigure, right: TypedFigure) -> tuple[float, float] | None:
+    """Return the ends of a sum of sums over a sum of counts of the same values, a mean of all of them: the least and
+    the greatest of theirs. None of another quotient."""
+    sums, counts = Counter(_summands(left.figure, "sum")), Counter(_summands(right.figure, "count"))
+    if None in sums or sums != counts:
+        return None
+    ends = [leaf.scored[0].ends for leaf in left.leaves]
+    lows, highs = ([end for end in side if end is not None] for side in zip(*ends, strict=True))
+    return (min(lows), max(highs)) if len(lows) == len(highs) == len(ends) else None
+
+
+def _summands(figure: Figure, function: str) -> Iterator[str | None]:
+    """Yield what a sum of aggregates of that name takes, each as a text; None for anything else."""
+    match figure:
+        case Formula(operator="+", values=values):
+            for each in values:
+                yield from _summands(each, function)
+        case Aggregate(function=name, of=None) if name == function:
+            yield figure.model_copy(update={"function": ""}).model_dump_json()
+        case _:
+            yield None
+
+
+def _computed(operator: str, one: float, other: float) -> float:
+    match operator:
+        case "+":
+            return one + other
+        case "-":
+            return one - other
+        case "*":
+            return one * other
+    return one / other
+
+
+def _function(reading: FigureContext, call: CallExpr, name: str) -> TypedFigure | None:
+    parts: list[TypedFigure] = []
+    good = True
+    for argument in call.arguments:
+        if argument.name is not None or len(argument.elements) != 1:
+            reading.error("E0303", f"`{name}` takes figures", argument.span, _shape(name))
+            good = False
+            continue
+        part = read_figure(reading, argument.elements[0])
+        good = good and part is not None
+        parts += [part] if part is not None else []
+    if not good:
+        return None
+    if any(vanishes(reading, part) for part in parts):
+        return None
+    if name == "log" and len(parts) == 2:
+        return _of_base(reading, call, parts[0], parts[1])
+    if len(parts) != 1 if name in OF_ONE else len(parts) < 2:
+        told = "one figure" if name in OF_ONE else "two or more"
+        reading.error("E0303", f"`{name}` takes {told}", call.span, _shape(name))
+        return None
+    if name == "abs":
+        return _folded(reading, call, name, parts, intervals.absolute(parts[0].scale))
+    if name in OF_ONE:
+        return _curved(reading, call, name, parts[0])
+    if name == "harmonic_mean":
+        below = next((part for part in parts if part.scale.bounds is None or part.scale.bounds[0] < 0), None)
+        if below is not None:
+            message = f"`{below.named}` may be below 0, and a harmonic mean is one of what is not"
+            reading.error("E0301", message, below.span, "take it of shares, such as precision and recall")
+            return None
+    combine = {"min": intervals.least, "max": intervals.greatest, "harmonic_mean": intervals.enclosing}[name]
+    scale = parts[0].scale
+    for part in parts[1:]:
+        scale = combine(scale, part.scale)
+    together = combined("+", [part.form for part in parts])
+    if not on_one_scale(reading, together, call.span, any(part.mixed for part in parts)):
+        return None
+    return _folded(reading, call, name, parts, scale)
+
+
+def _curved(reading: FigureContext, call: CallExpr, name: str, part: TypedFigure) -> TypedFigure | None:
+    """Return the figure that a function of one figure is, such as a root or a logarithm; None where it has no value,
+    which is reported."""
+    low, high = range_of(part)
+    if name == "sqrt" and high < 0:
+        message, help_ = f"`{part.named}` is below 0, and has no square root", "take that of a mean of squares"
+    elif name == "log" and high <= 0:
+        message, help_ = f"`{part.named}` is never above 0, and has no logarithm", "take that of what may be above 0"
+    elif name == "atanh" and (low >= 1 or high <= -1):
+        message = f"`{part.named}` is never between -1 and 1, and has no inverse hyperbolic tangent"
+        help_ = "take that of a correlation or an agreement"
+    elif name == "exp" and not in_bounds(curve(name, part.scale.constant or 0.0)):
+        message, help_ = "this number is too large", LARGEST_FIGURE
+    else:
+        return _folded(reading, call, name, [part], Scale())
+    reading.error("E0301", message, part.span, help_)
+    return None
+
+
+def _of_base(reading: FigureContext, call: CallExpr, part: TypedFigure, base: TypedFigure) -> TypedFigure | None:
+    """Return a logarithm to another base than e, which is the natural one by that of the base."""
+    number = base.scale.constant
+    if number is None or number <= 0 or number == 1:
+        message = "the base of a logarithm is a number above 0 and not 1"
+        reading.error("E0301", message, base.span, "write the number, or leave it out for the natural logarithm")
+        return None
+    natural = _curved(reading, call, "log", part)
+    if natural is None:
+        return None
+    one = natural.scale.constant
+    by = math.log(number)
+    if one is not None:
+        return _constant(reading, call, one / by)
+    form = constant_form(by)
+    divisor = TypedFigure(Constant(value=by), intervals.number(by), written_as(call), call.span, form=form, course=form)
+    return formula_of(reading, "/", [natural, divisor], call, Scale())
+
+
+OF_ONE = ("abs", *CURVES)
+"""Functions of one figure; a logarithm may have a base."""
+
+
+def _curve_of_first(name: str, values: list[float]) -> float:
+    return curve(name, values[0])
+
+
+CONSTANTS: dict[str, Callable[[list[float]], float]] = {
+    "abs": lambda values: abs(values[0]),
+    **{name: partial(_curve_of_first, name) for name in CURVES},
+    "min": min,
+    "max": max,
+    "harmonic_mean": harmonic_mean,
+}
+"""What a function of figures comes to where all of them are numbers."""
+
+
+def _folded(
+    reading: FigureContext, call: CallExpr, name: str, parts: list[TypedFigure], scale: Scale
+) -> TypedFigure | None:
+    constants = [part.scale.constant for part in parts]
+    known = [value for value in constants if value is not None]
+    if len(known) == len(parts):
+        return _constant(reading, call, CONSTANTS[name](known))
+    return formula_of(reading, name, parts, call, scale)
+
+
+def _shape(name: str) -> str:
+    return f"it is `{name}(figure)`" if name in OF_ONE else f"it is `{name}(figure, figure, …)`"

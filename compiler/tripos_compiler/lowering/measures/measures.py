@@ -1,0 +1,702 @@
+"""Lowers measures, those first that others build on, each in its cells.
+
+Lowers `expect` and `headline`: what a figure must come to, and the measures that stand for the benchmark. Checks
+what runs go on `until` it is settled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, Literal
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import Diagnostics, Label
+from tripos_compiler.language.intervals import INTERVAL_ENDS, end_signature, rounded, spoken
+from tripos_compiler.language.scored_values import aggregates_of, why_no_headline
+from tripos_compiler.language.sequential_stopping import settling_figure
+from tripos_compiler.lowering.measures.aggregates import find_measure, grader_of, graders_of
+from tripos_compiler.lowering.measures.dimensions import check_names
+from tripos_compiler.lowering.measures.figures import difference_of, read_difference, read_figure, read_whole
+from tripos_compiler.lowering.measures.normal_forms import Direction, directions_of, with_missing
+from tripos_compiler.lowering.measures.typed_figures import (
+    Declared,
+    FigureContext,
+    Leaf,
+    LoweredMeasure,
+    Operand,
+    Scores,
+    TypedFigure,
+    column_arguments,
+    figure_in,
+    find_cells,
+    first_name,
+    inherited_facets,
+    interval_end,
+    is_number,
+    is_of_judge,
+    means_a_figure,
+    measures_in,
+    random_facets,
+    without_numbers,
+    written_as,
+)
+from tripos_compiler.lowering.scores import computed_score, depends_on_reply, lower_column
+from tripos_compiler.plan import Aggregate, ChoiceType, Expectation, Export, Judging, Measure, Missing, Plan, Settling
+from tripos_compiler.resolve.program import Index, NamedColumn, Program
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Argument, BinaryExpr, Group, Name, Number, Syntax
+
+if TYPE_CHECKING:
+    from tripos_compiler.lowering.steps import Steps
+
+
+def collect_columns(program: Program, steps: Steps, statement: Statement) -> bool:
+    """Have the scenario make a column of every expression over its names that a `measure` or `expect` of its looks at.
+    False where one is wrong, so that the scenario counts as not sound: what seems to be unused may be meant there. To
+    be called when all steps of the scenario are lowered."""
+    good = True
+    own = statement.name().text if statement.construct == "measure" else None
+    value = statement.syntax("value" if statement.construct == "measure" else "cond")
+    scenario = next(s for s in program.of("scenario") if any(inner is statement for inner in s.body))
+    made: list[NamedColumn] = []
+    others = False
+    for word, syntax, where in column_arguments(program, value):
+        own_where = where if where is not None and not is_of_judge(program, scenario, where) else None
+        taken: Syntax | None = syntax
+        if means_a_figure(program, scenario, own, syntax):
+            taken = computed_score(steps, scenario, syntax) if own_where is not None else None
+        if taken is None:
+            others = True
+            continue
+        first, known = first_name(taken), {*steps.scope, *steps.elements}
+        if first is not None and first.text not in known:  # the measures are looked up once all are known
+            program.index.scopes.append((syntax.span, dict(steps.scope)))
+            good = good and first is not syntax and first.text in program.declared["scenario"]
+            others = True
+            continue
+        if figure_in(program, scenario, known, taken) is not None:
+            message = f"`{written_as(taken)}` is made of figures, and nothing says in which cells"
+            help_ = f"say what it goes by: `{written_as(taken)} by …`"
+            program.diagnostics.error("E0301", message, taken.span, help=help_)
+            good = False
+            continue
+        column = lower_column(steps, f"{own or 'expect'}.{word}", taken, own_where)
+        if column is None:
+            good = False
+        else:
+            program.columns[syntax.span] = column
+            if own_where is not None:
+                program.columns[own_where.span] = column
+            made.append(column)
+    if made and good and not others and not any(depends_on_reply(steps, column) for column in made):
+        help_ = "measure something that a reply of the role under test says"
+        message = "this measure depends on no reply of the compared role"
+        program.diagnostics.error("E0301", message, value.span, help=help_)
+        return False
+    return good
+
+
+def lower_measures(program: Program) -> None:
+    """Every `measure`."""
+    reading = read_measures(program)
+    program.measures = {key: known.measure for key, known in reading.known.items()}
+
+
+def read_measures(program: Program, silent: bool = False) -> FigureContext:
+    """Return what is known of every measure, from where figures at the top of a file are read. `silent`: they were
+    lowered before, so nothing is reported."""
+    scopes: dict[Span, Mapping[str, Any]] = dict(program.index.scopes)
+    if silent:
+        program = replace(program, diagnostics=Diagnostics(), index=Index())
+    scores = Scores(program)
+    declared = {each.key: each for each in _declared(program)}
+    found: dict[str, LoweredMeasure] = {}
+    for key in _in_order(program, scores, declared, scopes):
+        each = declared[key]
+        known = _measure(program, _reading(program, scores, declared, found, scopes, each), each)
+        if known is not None:
+            found[key] = known
+    in_order = {key: found[key] for key in declared if key in found}
+    return FigureContext(program, scores, declared, in_order, scopes)
+
+
+def _reading(
+    program: Program,
+    scores: Scores,
+    declared: Mapping[str, Declared],
+    known: Mapping[str, LoweredMeasure],
+    scopes: Mapping[Span, Mapping[str, Any]],
+    each: Declared,
+) -> FigureContext:
+    written = tuple(each.statement.many("dims"))
+    across = each.statement.find_name("role")
+    return FigureContext(program, scores, declared, known, scopes, each.scenario, each.key, written, across)
+
+
+def _declared(program: Program) -> Iterator[Declared]:
+    """Yield every `measure` in the order of the files. What has a name that is taken already is left out."""
+    seen: dict[str, Name] = {}
+    for statement in program.of("measure", "scenario"):
+        if statement.construct == "measure":
+            name = statement.name()
+            if program.declared["measure"].get(name.text) is name:
+                yield Declared(name.text, None, name, statement)
+            continue
+        scenario = statement.name()
+        if program.declared["scenario"].get(scenario.text) is not scenario:
+            continue
+        for inner in statement.of("measure"):
+            name = inner.name()
+            program.index.define("measure", name.text, name.span, f"scenario {scenario.text}")
+            key = f"{scenario.text}.{name.text}"
+            earlier = seen.setdefault(key, name)
+            if earlier is not name:
+                label = Label(earlier.span, "first declared here")
+                message = f"measure `{name.text}` is declared twice in this scenario"
+                program.diagnostics.error("E0202", message, name.span, label, help="rename one")
+                continue
+            yield Declared(key, scenario.text, name, inner)
+
+
+def settling_of(statement: Statement) -> Settling | None:
+    """Return until when a run goes on for something that is stated; None where the statement does not say."""
+    within = statement.values.get("number")
+    number = float(within.value) if isinstance(within, Number) else None
+    return Settling(within=number) if statement.has("until") else None
+
+
+def declared_settling(program: Program) -> Iterator[tuple[str, Span]]:
+    """Yield the measures that a run goes on for until they are settled, and where they stand."""
+    for each in _declared(replace(program, diagnostics=Diagnostics(), index=Index())):
+        if each.statement.has("until"):
+            yield each.key, each.statement.head
+
+
+def _in_order(
+    program: Program,
+    scores: Scores,
+    declared: Mapping[str, Declared],
+    scopes: Mapping[Span, Mapping[str, Any]],
+) -> list[str]:
+    """Measures, those first that others build on; those that build on each other in a circle are left out."""
+    needs: dict[str, list[str]] = {}
+    for key, each in declared.items():
+        reading = _reading(program, scores, declared, {}, scopes, each)
+        needs[key] = list(dict.fromkeys(measures_in(reading, each.statement.syntax("value"))))
+    order: list[str] = []
+    done: set[str] = set()
+    waiting = list(declared)
+    while waiting:
+        ready = [key for key in waiting if all(need in done for need in needs[key])]
+        order += ready
+        done.update(ready or _circle(program, declared, needs, waiting))
+        waiting = [key for key in waiting if key not in done]
+    return order
+
+
+def _circle(
+    program: Program, declared: Mapping[str, Declared], needs: Mapping[str, list[str]], waiting: list[str]
+) -> list[str]:
+    """Report measures that build on each other in a circle, and gives them."""
+    way = [waiting[0]]
+    while len(set(way)) == len(way):
+        way.append(next(need for need in needs[way[-1]] if need in waiting))
+    circle = way[way.index(way[-1]) :]
+    statement = declared[circle[0]].statement
+    message = f"these measures build on each other in a circle: {' → '.join(circle)}"
+    program.diagnostics.error("E0203", message, statement.head, help="let one of them build on scores")
+    return circle
+
+
+def _measure(program: Program, reading: FigureContext, each: Declared) -> LoweredMeasure | None:
+    """Return a measure that is sound; None where it is not, which is reported."""
+    statement = each.statement
+    role_known = reading.across is None or program.is_declared("role", reading.across)
+    figured = read_whole(reading, statement.syntax("value"))
+    if figured is None:
+        check_names(program, reading.written)
+    if figured is None or not role_known:
+        return None
+    measures = {name: known.measure for name, known in reading.known.items()}
+    among = any(aggregate.among for aggregate in aggregates_of(figured.figure, measures))
+    if among and reading.missing in ("zero", "paired"):
+        message = (
+            f"`missing: {reading.missing}` counts values of which nobody knows that they are among those of `where`"
+        )
+        program.diagnostics.error("E0303", message, statement.syntax("value").span, help="leave `missing` out")
+        return None
+    if reading.missing == "zero":  # said of any part, it holds for all of them
+        silent = replace(program, diagnostics=Diagnostics(), index=Index())
+        again = replace(reading, program=silent, terms=[], zero=True)
+        figured = read_whole(again, statement.syntax("value")) or figured
+    if reading.across is not None and not reading.across_taken:
+        message = f"nothing here is taken across `{reading.across.text}`"
+        help_ = "leave it out, take an agreement such as `kendall_w(…)`, or a mean across it `as sample`"
+        program.diagnostics.error("E0623", message, reading.across.span, help=help_)
+        return None
+    if not figured.leaves:
+        help_ = "write `mean(x)` of a scorer, a score or a measure"
+        program.diagnostics.error("E0301", "this measures nothing", statement.syntax("value").span, help=help_)
+        return None
+    by = find_cells(reading, figured)
+    if by is None:
+        return None
+    corrected = is_corrected(reading, statement.syntax("value"), figured, statement.has("corrected"))
+    if corrected is None:
+        return None
+    random = random_facets(reading, statement, figured)
+    if random is None:
+        return None
+    better = better_direction(statement, figured)
+    missing: Missing = reading.missing or "skip"
+    low, high = bounds_of(figured)
+    owner = f"scenario {each.scenario}" if each.scenario is not None else ""
+    program.index.define("measure", each.name.text, each.name.span, owner, _detail(by, low, high, corrected))
+    measure = Measure(
+        name=each.key,
+        scenario=each.scenario,
+        by=by,
+        low=low,
+        high=high,
+        missing=missing,
+        lower_is_better=better == "lower",
+        higher_is_better=better == "higher",
+        corrected=corrected,
+        random=random,
+        until=settling_of(statement),
+        figure=figured.figure,
+    )
+    return LoweredMeasure(measure, figured, better, statement.has("lower") or statement.has("higher"))
+
+
+def better_direction(statement: Statement, figured: TypedFigure) -> Direction | Literal[False] | None:
+    """Return the direction in which a measure is better: the one that it says, or that follows from the measures that
+    it is made of. None where nothing is said of these, and False where something is and nothing follows."""
+    if statement.has("lower"):
+        return "lower"
+    if statement.has("higher"):
+        return "higher"
+    better, said = directions_of(figured.course)
+    if not said:
+        return None
+    return next(iter(better)) if len(better) == 1 else False
+
+
+def check_directions(program: Program) -> None:
+    """Report measures that are made of some with a direction, and of which it does not follow whether lower or higher
+    is better: an error where models are ranked by one, else a warning. To be called when exports are lowered."""
+    if not any(each.directed for each in program.measures.values()):
+        return
+    best = {each.measure for each in program.exports.values() if isinstance(each, Export) and each.kind == "best"}
+    ranked = {*(program.benchmark.headline if program.benchmark is not None else ()), *best}
+    reading = replace(read_measures(program, silent=True), program=program)
+    for key, known in reading.known.items():
+        if known.better is not False:
+            continue
+        value = reading.declared[key].statement.syntax("value")
+        own = replace(reading, scenario=reading.declared[key].scenario, own=key)
+        parts = [reading.known[name] for name in measures_in(own, value) if name in reading.known]
+        part = next(each for each in parts if each.better is not None)
+        name = part.measure.name
+        if part.better is False and key not in ranked:
+            continue  # it follows once that of the part is said
+        if part.better is False:
+            message = f"which way `{key}` is better does not follow from `{name}`, of which it is not said"
+        elif part.better == "lower":
+            message = f"which way `{key}` is better does not follow: it is made of `{name}`, of which lower is better"
+        else:
+            message = f"which way `{key}` is better does not follow: it is made of `{name}`, of which higher is better"
+        help_ = "say it behind the value: `lower is better` or `higher is better`"
+        if key in ranked:
+            program.diagnostics.error("E0626", message, value.span, help=help_)
+        else:
+            program.diagnostics.warning("W0627", message, value.span, help=help_)
+
+
+def bounds_of(figured: TypedFigure) -> tuple[float | None, float | None]:
+    """Between which values the measure lies, where that is known."""
+    if figured.mixed:
+        return None, None
+    return figured.ends if figured.scale.bounds is None else rounded(figured.scale.bounds)
+
+
+def _detail(by: tuple[str, ...], low: float | None, high: float | None, corrected: bool) -> str:
+    """Return what editors say of a measure."""
+    goes = f" by {', '.join(by)}" if by else ""
+    people = " that people correct" if corrected else ""
+    ends = f", {spoken((low, high))}" if low is not None and high is not None else ""
+    return f"a measure{goes}{people}{ends}"
+
+
+CODE = "E0624"
+OF_JUDGES = frozenset(("mean", "share", "pass_at", "pass_all"))
+"""Aggregates of a judge's scores that people correct: means, of which a weighted sample has the same expectation, and
+chances of an item, which any of its replies show without bias."""
+OF_COMPARISONS = frozenset(("win_rate", "bradley_terry"))
+"""Those of its comparisons."""
+OF_TRIES = frozenset(("pass_at", "pass_all"))
+EVERYBODY = frozenset(("evaluator", "pair"))
+"""Dimensions that set evaluators side by side."""
+
+
+def is_corrected(reading: FigureContext, value: Syntax, figured: TypedFigure, says_so: bool) -> bool | None:
+    """Return true if people correct a figure, false if nobody says so. None where it cannot be, which is reported."""
+    named = dict.fromkeys(name for name in measures_in(reading, value) if name in reading.known)
+    builds_on = [name for name in named if reading.known[name].measure.corrected]
+    if builds_on and not says_so:
+        message = f"people correct `{builds_on[0]}`, and this builds on it without them"
+        reading.error(CODE, message, value.span, "write `corrected by people` behind the figure")
+        return None
+    return (_can_be(reading, value.span, figured) or None) if says_so else False
+
+
+def is_expected_of_people(reading: FigureContext, value: Syntax, figured: TypedFigure) -> bool | None:
+    """Return true if an expectation is of measures that people correct, false if of none. None where it mixes them with
+    figures of judges alone, which is reported."""
+    named = [reading.known[name] for name in measures_in(reading, value) if name in reading.known]
+    corrected = [known for known in named if known.measure.corrected]
+    if not corrected:
+        return False
+    ours = sum(_judges(leaf.scored) for known in corrected for leaf in known.figured.leaves)
+    if sum(_judges(leaf.scored) for leaf in figured.leaves) > ours:
+        message = f"people correct `{corrected[0].measure.name}`, and what stands beside it is of judges alone"
+        reading.error(CODE, message, value.span, "declare `measure NAME = … corrected by people`, and expect that")
+        return None
+    return True if _can_be(reading, value.span, figured) else None
+
+
+def _can_be(reading: FigureContext, span: Span, figured: TypedFigure) -> bool:
+    told = _why_not(reading, figured)
+    if told is not None:
+        reading.error(CODE, f"people cannot correct this: {told[0]}", span, told[1])
+    return told is None
+
+
+def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | None:
+    """Return why people cannot correct a figure, and how to mend it."""
+    if reading.across is not None or any(leaf.judged for leaf in figured.leaves):
+        return "it is an agreement of evaluators", "correct a mean of grades; agreement needs no correction"
+    everybody = sorted(EVERYBODY & {*reading.by, *figured.cells, *figured.fixed, *_fixed(figured.leaves)})
+    if everybody:
+        told = f"it goes by `{everybody[0]}`, so it has a value for each of them already"
+        return told, f"leave out `{everybody[0]}`"
+    if reading.missing not in (None, "skip"):
+        told = f"`missing: {reading.missing}` counts replies that nobody can grade"
+        return told, "leave `missing` out: replies without a grade by the judge are in neither"
+    measures = {name: known.measure for name, known in reading.known.items()}
+    for aggregate in aggregates_of(figured.figure, measures):
+        if aggregate.of is not None and aggregate.function != "mean":
+            return f"it takes the `{aggregate.function}` of cells", "take their `mean`, or each cell with `by`"
+        if aggregate.of is not None and not isinstance(aggregate.of, Aggregate):
+            return "it takes the cells of a formula or a slice", "take the `mean` of the cells of each part"
+        if aggregate.named.get("weight") == "margin":
+            return "it weighs comparisons by their margin", "leave out `weight: margin`"
+        if aggregate.named.get("tries") == "first":
+            return "it looks at the first tries alone", "leave out `tries: first`: any tries show the chance"
+    for leaf in figured.leaves:
+        if not _judges(leaf.scored):
+            told = f"no judge gives what {leaf.named} looks at, and it is the same for people"
+            return told, "leave it out here, and correct what judges give in a measure of its own"
+        if leaf.function not in OF_JUDGES | OF_COMPARISONS:
+            *some, last = (f"`{each}`" for each in sorted(OF_JUDGES | OF_COMPARISONS))
+            return f"{leaf.named} is a `{leaf.function}`", f"take a {', '.join(some)} or {last} of what people grade"
+        if leaf.function in OF_TRIES and len({each.name for operand in leaf.scored for each in operand.scenarios}) > 1:
+            return f"{leaf.named} is of several scenarios", "take that of each scenario, and the mean of these"
+    return next((why for leaf in figured.leaves if (why := _not_graded(reading.program, leaf)) is not None), None)
+
+
+def _not_graded(program: Program, leaf: Leaf) -> tuple[str, str] | None:
+    """Return why people do not grade what an aggregate looks at, in the place of a judge."""
+    for operand in leaf.scored:
+        if any(grader_of(step) is None for step in operand.steps):
+            told = f"a judge is asked inside the expression of {operand.shown}, and people do not grade that"
+            return told, "score what the judge gives with a name of its own, and take the mean of that"
+        for scorer in graders_of(program, operand):
+            if not scorer.writes:
+                kind = "a reward model" if scorer.source == "reward" else "an embedding model"
+                return f"`{scorer.name}` is {kind}, in whose place nobody grades", "take the scores of a judge"
+            if isinstance(scorer.gives, ChoiceType) and leaf.function in OF_JUDGES - {"mean"}:
+                return (
+                    f"{leaf.named} counts a name, and people correct numbers",
+                    "give the names numbers, and take the mean",
+                )
+            if program.roles[scorer.role].with_people:
+                told = f"`role {scorer.role}` counts people with its models"
+                return told, "leave out `with people`: then people are apart and can correct the models"
+    return None
+
+
+def _judges(scored: Iterable[Operand]) -> bool:
+    """Return true if a judge has a part in what is scored."""
+    for each in scored:
+        judges = {step.name for scenario in each.scenarios for step in scenario.steps if isinstance(step, Judging)}
+        if any(isinstance(step, Judging) or judges & set(step.needs) for step in each.steps):
+            return True
+    return False
+
+
+def _fixed(leaves: Iterable[Leaf]) -> frozenset[str]:
+    return frozenset(name for leaf in leaves for name in leaf.fixed)
+
+
+def lower_headline(program: Program) -> None:
+    """The `headline` of the benchmark, once its measures are lowered. Each is one that comes to one value for each
+    model, and stands there once."""
+    settling = program.of("benchmark")[0].one_of("settling")
+    if settling is not None and program.benchmark is not None:
+        program.benchmark = program.benchmark.model_copy(update={"until": settling_of(settling)})
+    statement = program.of("benchmark")[0].one_of("headline")
+    if statement is None or program.benchmark is None:
+        return
+    reading = read_measures(program, silent=True)
+    reading.program = program
+    measures = {key: known.measure for key, known in reading.known.items()}
+    names: list[str] = []
+    for syntax in statement.many("measures"):
+        known = find_measure(reading, syntax)
+        if known is None:
+            continue
+        name = known.measure.name
+        why = why_no_headline(known.measure, measures)
+        if name in names:
+            program.diagnostics.error("E0202", f"`{name}` is named twice", syntax.span, help="remove one")
+        elif why is not None:
+            those = [key for key, each in measures.items() if why_no_headline(each, measures) is None]
+            some = ", ".join(f"`{each}`" for each in those[:8])
+            help_ = f"these do: {some}" if those else "declare one, such as the mean over what this goes by"
+            message = f"`{name}` does not come to one value for each model: it {why}"
+            program.diagnostics.error("E0630", message, syntax.span, help=help_)
+        else:
+            names.append(name)
+    program.benchmark = program.benchmark.model_copy(update={"headline": tuple(names)})
+
+
+Operator = Literal["<", "<=", ">", ">=", "==", "!="]
+
+MIRRORED: dict[str, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+"""The operators of a comparison, each with what it is where its sides change places."""
+
+
+def lower_expectations(program: Program) -> None:
+    """Every `expect`, those of a scenario where the scenario stands."""
+    written = list(_statements(program))
+    base = replace(read_measures(program, silent=True), program=program) if written else None
+    for scenario, statement in written:
+        assert base is not None
+        reading = replace(base, scenario=scenario, terms=[], missing=None)
+        found = _expectation(reading, statement.syntax("cond"))
+        if found is not None:
+            until = Settling() if statement.has("until") else None
+            told = {"until": until, "coverage": _coverage(reading, statement)}
+            program.expectations.append(found.model_copy(update=told))
+
+
+def _coverage(reading: FigureContext, statement: Statement) -> float | None:
+    """Return the least coverage that an `expect` names; None if it names none, or, reported, none that there is."""
+    written = statement.find("number")
+    if not isinstance(written, Number):
+        return None
+    if not 0 <= written.value <= 1:
+        help_ = "write a share of the scores, such as `coverage 0.8`"
+        reading.error("E0301", "`coverage` must be between 0 and 1", written.span, help_)
+        return None
+    return float(written.value)
+
+
+def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
+    for statement in program.of("expect", "scenario"):
+        if statement.construct == "expect":
+            yield None, statement
+        elif program.declared["scenario"].get(statement.name().text) is statement.name():
+            for inner in statement.of("expect"):
+                yield statement.name().text, inner
+
+
+def check_settling(program: Program, plan: Plan) -> None:
+    """Report what a run cannot go on for until it is settled, once everything is lowered."""
+    measures = {measure.name: measure for measure in plan.measures}
+    said: list[tuple[str, Measure | Expectation, Settling, Span]] = []
+    for statement in program.of("benchmark"):
+        settling, headline = statement.one_of("settling"), statement.one_of("headline")
+        if settling is not None and headline is None:
+            message = "a run goes on until the models are told apart in the headline, and there is none"
+            program.diagnostics.error("E0625", message, settling.head, help="name it: `headline MEASURE`")
+        elif settling is not None and plan.benchmark.until is not None:
+            said += [(name, measures[name], plan.benchmark.until, settling.head) for name in plan.benchmark.headline]
+    for key, span in declared_settling(program):
+        if key in measures and (until := measures[key].until) is not None:
+            said.append((key, measures[key], until, span))
+    for (_, statement), each in zip(_statements(program), plan.expectations, strict=True):
+        if each.until is not None:
+            said.append((each.shown, each, each.until, statement.head))
+    for name, of, until, span in said:
+        found = settling_figure(plan, of)
+        if isinstance(found, str):
+            help_ = "leave `until settled` out here, and say it of a mean of scores"
+            program.diagnostics.error("E0625", f"runs cannot settle `{name}`: it {found}", span, help=help_)
+        elif until.within is not None and not 0 < 2 * until.within < found.ends[1] - found.ends[0]:
+            message = f"`{name}` runs from {spoken(found.ends)}: `within` is above 0 and below half of that"
+            program.diagnostics.error("E0625", message, span, help="write another number")
+
+
+def _expectation(reading: FigureContext, condition: Syntax) -> Expectation | None:
+    match condition:
+        case Group(arguments=(Argument(name=None, elements=(inner,)),)):
+            return _expectation(reading, inner)
+        case (
+            BinaryExpr(operator="and")
+            | BinaryExpr(operator="<" | "<=" | ">" | ">=", left=BinaryExpr(operator="<" | "<=" | ">" | ">="))
+        ):
+            reading.error("E0106", "this expects several things", condition.span, "write an `expect` for each")
+            return None
+        case BinaryExpr(operator=operator, left=left, right=right) if operator in MIRRORED:
+            return _compared(reading, condition, MIRRORED[MIRRORED[operator]], left, right)
+    help_ = "write `expect MEASURE >= NUMBER`"
+    reading.error("E0106", "this does not compare a measure with a number", condition.span, help_)
+    return None
+
+
+def _compared(
+    reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
+) -> Expectation | None:
+    if interval_end(left) is not None or interval_end(right) is not None:
+        return _compared_end(reading, condition, operator, left, right)
+    if not is_number(left) and not is_number(right):
+        return _compared_figures(reading, condition, operator, left, right)
+    one, other = read_whole(reading, left), read_whole(reading, right)
+    if one is None or other is None:
+        return None
+    if not one.leaves:
+        one, other, operator = other, one, MIRRORED[operator]
+    if not one.leaves or other.scale.constant is None:
+        message = "this compares numbers, and measures nothing"
+        reading.error("E0301", message, condition.span, "write `expect MEASURE >= NUMBER`")
+        return None
+    return _lowered(reading, condition, one, operator, other.scale.constant)
+
+
+def _compared_figures(
+    reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
+) -> Expectation | None:
+    """Return the expectation of two figures: `a >= b - 0.02` is of their difference `a - b` and the number -0.02."""
+    (one, ours), (other, theirs) = without_numbers(left), without_numbers(right)
+    value = _sum_of(reading, [*theirs, *((-sign, number) for sign, number in ours)])
+    figured = read_difference(reading, one, other, condition)
+    if figured is None or value is None:
+        return None
+    if not with_missing(figured.form, reading.missing or "skip").atoms:
+        help_ = "compare two figures that can differ"
+        reading.error("E0704", "both sides of this measure the same", condition.span, help_)
+        return None
+    found = _lowered(reading, condition, figured, operator, value)
+    return None if found is None else found.model_copy(update={"difference": figured.named})
+
+
+def _sum_of(reading: FigureContext, numbers: Sequence[tuple[int, Syntax]]) -> float | None:
+    """Return the sum of numbers with signs, exact in their decimal notation; None where one is wrong, which is
+    reported."""
+    total = Fraction(0)
+    for sign, syntax in numbers:
+        number = read_figure(reading, syntax)
+        if number is None:
+            return None
+        total += sign * number.form.constant
+    return float(total)
+
+
+def _compared_end(
+    reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
+) -> Expectation | None:
+    """Return the expectation of an end of an interval: `lower(a - b) >= -0.02`."""
+    if interval_end(left) is None:
+        left, right, operator = right, left, MIRRORED[operator]
+    call = interval_end(left)
+    assert call is not None and isinstance(call.function, Name)
+    end = next(each for each in INTERVAL_ENDS if each == call.function.text)
+    if len(call.arguments) != 1 or call.arguments[0].name is not None or len(call.arguments[0].elements) != 1:
+        reading.error("E0303", f"`{end}` takes one figure", call.span, f"it is `{end_signature(end)}`")
+        return None
+    inner = call.arguments[0].elements[0]
+    figured = read_whole(reading, inner)
+    other = interval_end(right)
+    base = right if other is None or not other.arguments else other.arguments[0].elements[0]
+    number = read_whole(reading, base)
+    if figured is None or number is None:
+        return None
+    if other is not None or number.scale.constant is None:
+        difference = difference_of(without_numbers(inner)[0], without_numbers(base)[0])
+        help_ = f"compare that of their difference: `{end}({difference}) {operator} NUMBER`"
+        reading.error("E0301", "an end of an interval is compared with a number", condition.span, help_)
+        return None
+    if not figured.leaves:
+        help_ = f"write `expect {end}(MEASURE) {operator} NUMBER`"
+        reading.error("E0301", f"`{figured.named}` is a number, and has no interval", inner.span, help_)
+        return None
+    if operator in ("==", "!="):
+        help_ = f"write `{end}(…) >= NUMBER`, or another of `<`, `<=` and `>`"
+        reading.error("E0301", f"an end of an interval is not compared by `{operator}`", condition.span, help_)
+        return None
+    found = _lowered(reading, condition, figured, operator, number.scale.constant)
+    return None if found is None else found.model_copy(update={"end": end})
+
+
+def _lowered(
+    reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Operator, value: float
+) -> Expectation | None:
+    if reading.missing is not None:
+        help_ = "declare `measure NAME = …` with it, and expect that"
+        reading.error("E0303", "`missing` is said of a measure", condition.span, help_)
+        return None
+    by = find_cells(reading, figured)
+    if by is None or not _can_tell(reading, condition, figured, operator, value):
+        return None
+    corrected = is_expected_of_people(reading, condition, figured)
+    random = inherited_facets(reading, condition, figured)
+    if corrected is None or random is None:
+        return None
+    low, high = bounds_of(figured)
+    return Expectation(
+        figure=figured.figure,
+        operator=operator,
+        value=value,
+        shown=written_as(condition),
+        by=by,
+        low=low,
+        high=high,
+        corrected=corrected,
+        random=random,
+    )
+
+
+def _can_tell(
+    reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Operator, value: float
+) -> bool:
+    """Return true if the gate can be open and shut, as far as the figure's scale is known."""
+    bounds = figured.scale.bounds
+    if bounds is None or figured.mixed:
+        return True
+    low, high = rounded(bounds)
+    never = _never(operator, value, low, high)
+    if not never and low <= value <= high:
+        return True
+    word = "never" if never else "always"
+    message = f"this is {word} true: `{figured.named}` runs from {spoken(bounds)}"
+    reading.error("E0704", message, condition.span, "compare it with a number on its scale")
+    return False
+
+
+def _never(operator: Operator, value: float, low: float, high: float) -> bool:
+    match operator:
+        case ">=":
+            return value > high
+        case ">":
+            return value >= high
+        case "<=":
+            return value < low
+        case "<":
+            return value <= low
+        case "==":
+            return not low <= value <= high
+    return False

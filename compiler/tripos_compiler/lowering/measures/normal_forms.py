@@ -1,0 +1,356 @@
+"""Normal forms of figures: a formula as a sum of products, so that equal formulas get one verdict.
+
+A verdict on a formula is one on its normal form: whether figures of different scales are added, whether all of it
+cancels, and which direction is the better one. So it does not depend on the order of the terms, on which factor is
+taken out, and on which part is a measure of its own. Coefficients are exact: `0.3 * (a - 1) / 4` is `0.075 a - 0.075`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import Final, Literal
+
+from tripos_compiler.language.intervals import CURVES, Bounds, Range, computed_range
+from tripos_compiler.source.data_classes import dataclass
+
+Direction = Literal["lower", "higher"]
+FLIPPED: Final[Mapping[Direction, Direction]] = {"lower": "higher", "higher": "lower"}
+EITHER: Final[frozenset[Direction]] = frozenset(("lower", "higher"))
+MOST_TERMS: Final = 400
+"""The number of products up to which sums are multiplied out."""
+MOST_CHOICES: Final = 12
+"""The number of terms up to which it is looked for those that are turned round, as `1 - a` is."""
+CLOSE: Final = 1e-9
+
+
+@dataclass(frozen=True)
+class Atom:
+    """A figure that is no sum or product: an aggregate, a measure, or a `function` of figures. Two atoms are one if
+    they are the same aggregate in the same cells."""
+
+    leaf: str
+    """What is taken, in a canonical notation; of a function of figures its name and options."""
+    of: tuple[NormalForm, ...] = ()
+    slice: frozenset[tuple[str, str]] = frozenset()
+    over: frozenset[str] = frozenset()
+    missing: str = ""
+    """What is done with a missing score; empty until the measure is read."""
+    bounds: Range = field(default=(-math.inf, math.inf), compare=False)
+    base: Bounds | None = field(default=None, compare=False)
+    """The scale that it is held to others by; None if it goes with every scale."""
+    named: str = field(default="", compare=False)
+    better: frozenset[Direction] = field(default=frozenset(("higher",)), compare=False)
+    """The directions in which it may be the better one. That of a figure of which nothing is said is up."""
+    said: bool = field(default=False, compare=False)
+    """Whether a direction is said of it, or of a part of it."""
+
+    @cached_property
+    def key(self) -> str:
+        """Its identity, as a text."""
+        inner = ", ".join(form.key for form in self.of)
+        return f"{self.leaf}({inner}){sorted(self.slice)}{sorted(self.over)}{self.missing}"
+
+
+Monomial = tuple[tuple[Atom, int], ...]
+"""A product: atoms with their powers, sorted by key. The empty one is that of a constant."""
+
+
+@dataclass(frozen=True)
+class NormalForm:
+    """A sum of products, each with its coefficient."""
+
+    terms: Mapping[Monomial, Fraction] = field(default_factory=dict)
+
+    @cached_property
+    def key(self) -> str:
+        """Its identity, as a text."""
+        return " + ".join(sorted(f"{value}{_text(product)}" for product, value in self.terms.items()))
+
+    @property
+    def constant(self) -> Fraction:
+        """The term without a figure."""
+        return self.terms.get((), Fraction(0))
+
+    @property
+    def atoms(self) -> list[Atom]:
+        """Every atom once, in a fixed order."""
+        return list(dict.fromkeys(atom for product in sorted(self.terms, key=_text) for atom, _ in product))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NormalForm) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+
+def _text(product: Monomial) -> str:
+    return "".join(f" * {atom.key}^{power}" for atom, power in product)
+
+
+def constant_form(value: float) -> NormalForm:
+    """Return the form of a number, of its decimal notation."""
+    return _form({(): Fraction(repr(value))}) if math.isfinite(value) else NormalForm()
+
+
+def atom_form(atom: Atom) -> NormalForm:
+    """Return the form of an atom."""
+    return NormalForm({((atom, 1),): Fraction(1)})
+
+
+def _form(terms: Mapping[Monomial, Fraction]) -> NormalForm:
+    return NormalForm({product: value for product, value in terms.items() if value})
+
+
+def _sum(forms: Iterable[NormalForm]) -> NormalForm:
+    terms: dict[Monomial, Fraction] = defaultdict(Fraction)
+    for form in forms:
+        for product, value in form.terms.items():
+            terms[product] += value
+    return _form(terms)
+
+
+def _scaled(form: NormalForm, factor: Fraction) -> NormalForm:
+    return _form({product: value * factor for product, value in form.terms.items()})
+
+
+def _product(one: Monomial, other: Monomial) -> Monomial:
+    powers: dict[Atom, int] = defaultdict(int)
+    for atom, power in (*one, *other):
+        powers[atom] += power
+    return tuple(sorted(((atom, power) for atom, power in powers.items() if power), key=lambda each: each[0].key))
+
+
+def _multiplied(one: NormalForm, other: NormalForm) -> NormalForm:
+    if len(one.terms) * len(other.terms) > MOST_TERMS:
+        return atom_form(_opaque("*", (one, other)))
+    terms: dict[Monomial, Fraction] = defaultdict(Fraction)
+    for left, a in one.terms.items():
+        for right, b in other.terms.items():
+            terms[_product(left, right)] += a * b
+    return _form(terms)
+
+
+def _inverse(form: NormalForm) -> NormalForm:
+    """Return one by a form: of a single product by its factors, else by the sum as a whole, without a factor."""
+    if not form.terms:
+        return NormalForm()
+    first = form.terms[min(form.terms, key=_text)]
+    if len(form.terms) == 1:
+        ((product, value),) = form.terms.items()
+        return NormalForm({tuple((atom, -power) for atom, power in product): 1 / value})
+    whole = _scaled(form, 1 / first)
+    better, said = directions_of(whole)
+    atom = Atom("sum", (whole,), bounds=range_of_form(whole), better=better, said=said)
+    return NormalForm({((atom, -1),): 1 / first})
+
+
+def _opaque(leaf: str, of: tuple[NormalForm, ...]) -> Atom:
+    return Atom(leaf, of, better=EITHER, said=any(directions_of(each)[1] for each in of))
+
+
+def combined(operator: str, forms: Sequence[NormalForm]) -> NormalForm:
+    """Return the form of arithmetic over figures."""
+    match operator:
+        case "+":
+            return _sum(forms)
+        case "-":
+            return _sum([forms[0], _scaled(forms[1], Fraction(-1))])
+        case "negate":
+            return _scaled(forms[0], Fraction(-1))
+        case "*":
+            return _multiplied(*forms)
+        case "/":
+            return _multiplied(forms[0], _inverse(forms[1]))
+        case "overall":
+            return forms[0]
+        case "abs":
+            low, high = range_of_form(forms[0])
+            if low >= 0 or high <= 0:
+                return forms[0] if low >= 0 else _scaled(forms[0], Fraction(-1))
+    rises = operator in ("min", "max", "harmonic_mean", *CURVES)
+    return atom_form(function_atom(operator, forms, rises))
+
+
+def function_atom(leaf: str, forms: Sequence[NormalForm], rises: bool) -> Atom:
+    """Return the atom of a function of figures, which `rises` with each of them, or else turns somewhere."""
+    found = [directions_of(form) for form in forms]
+    better = frozenset[Direction]().union(*(better for better, _ in found)) if rises else EITHER
+    ordered = sorted(forms, key=lambda form: form.key) if leaf in ("min", "max", "harmonic_mean") else forms
+    return Atom(leaf, tuple(ordered), better=better, said=any(said for _, said in found))
+
+
+def mapped(form: NormalForm, change: Callable[[Atom], Atom]) -> NormalForm:
+    """Return the form with every atom changed, those inside of functions too."""
+    terms: dict[Monomial, Fraction] = defaultdict(Fraction)
+    for product, value in form.terms.items():
+        made: Monomial = ()
+        for atom, power in product:
+            inner = replace(atom, of=tuple(mapped(each, change) for each in atom.of)) if atom.of else change(atom)
+            made = _product(made, ((inner, power),))
+        terms[made] += value
+    return _form(terms)
+
+
+def sliced_form(form: NormalForm, fixed: Mapping[str, str]) -> NormalForm:
+    """Return the form of a slice."""
+    return mapped(form, lambda atom: replace(atom, slice=atom.slice | frozenset(fixed.items())))
+
+
+def over_all(form: NormalForm, dims: Iterable[str]) -> NormalForm:
+    """Return the form of the number over all of these dimensions."""
+    return mapped(form, lambda atom: replace(atom, over=atom.over | frozenset(dims)))
+
+
+def with_missing(form: NormalForm, missing: str) -> NormalForm:
+    """Return the form of a measure that says what is done with missing scores."""
+    return mapped(form, lambda atom: atom if atom.missing else replace(atom, missing=missing))
+
+
+def called(form: NormalForm, named: str) -> NormalForm:
+    """Return the form of a measure or a slice under its name, if it is a single figure; any other as it is."""
+    match list(form.terms.items()):
+        case [(((Atom() as atom, 1),), value)] if value == 1:
+            return atom_form(replace(atom, named=named))
+    return form
+
+
+def with_scale(form: NormalForm, base: Bounds | None, bounds: Range, named: str) -> NormalForm:
+    """Return the form of a function of figures with its scale; any other as it is."""
+    match list(form.terms.items()):
+        case [(((Atom() as atom, 1),), value)] if value == 1 and atom.of:
+            return atom_form(replace(atom, base=base, bounds=bounds, named=named))
+    return form
+
+
+# --- ranges and directions ---
+
+
+def range_of_form(form: NormalForm) -> Range:
+    """Return between which values a form lies, as far as is known."""
+    found: Range = (0.0, 0.0)
+    for product, value in form.terms.items():
+        found = computed_range("+", found, _range_of(product, value))
+    return found
+
+
+def _range_of(product: Monomial, value: Fraction) -> Range:
+    found: Range = (float(value), float(value))
+    for atom, power in product:
+        for _ in range(abs(power)):
+            found = computed_range("*" if power > 0 else "/", found, atom.bounds)
+    return found
+
+
+def directions_of(form: NormalForm) -> tuple[frozenset[Direction], bool]:
+    """Return in which directions a form may be the better one: by the sign of its slope in each atom, and which way the
+    atom is better; and whether a direction is said of any."""
+    better: set[Direction] = set()
+    said = False
+    for atom in form.atoms:
+        low, high = range_of_form(_slope(form, atom))
+        said = said or atom.said
+        if low >= 0:
+            better |= atom.better
+        elif high <= 0:
+            better |= {FLIPPED[each] for each in atom.better}
+        else:
+            better |= EITHER
+    return frozenset(better), said
+
+
+def _slope(form: NormalForm, atom: Atom) -> NormalForm:
+    terms: dict[Monomial, Fraction] = defaultdict(Fraction)
+    for product, value in form.terms.items():
+        power = dict(product).get(atom, 0)
+        if power:
+            terms[_product(product, ((atom, -1),))] += value * power
+    return _form(terms)
+
+
+# --- scales ---
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """A figure in a sum, and its coefficient."""
+
+    atom: Atom
+    weight: float
+
+    @property
+    def low(self) -> float:
+        """The least value on its scale."""
+        assert self.atom.base is not None
+        return self.atom.base[0]
+
+    @property
+    def high(self) -> float:
+        """The greatest value on its scale."""
+        assert self.atom.base is not None
+        return self.atom.base[1]
+
+    @property
+    def width(self) -> float:
+        """The width of its scale."""
+        return self.high - self.low
+
+    @property
+    def span(self) -> float:
+        """The width that it adds to the sum, with the sign of its coefficient."""
+        return self.weight * self.width
+
+
+def scale_clash(form: NormalForm) -> tuple[Atom, Atom] | None:
+    """Return two figures on different scales that a formula adds without bringing them to one; None if it adds none.
+
+    Figures of one scale may be added under any weights. Of others the formula has to take off where their scales begin,
+    as `(a - 1) / 4` does, under any factor; and a wide scale has to have a small factor.
+    """
+    sums: dict[Monomial, list[Weighed]] = defaultdict(list)
+    for product in form.terms:
+        for atom, power in product:
+            if power > 0 and atom.base is not None and atom.base[0] < atom.base[1]:
+                rest = _product(product, ((atom, -1),))
+                sums[rest].append(Weighed(atom, float(form.terms[product])))
+    for rest, added in sums.items():
+        pairs = combinations(added, 2)
+        apart = next(((one, other) for one, other in pairs if one.atom.base != other.atom.base), None)
+        if apart is not None and not _on_one_scale(added, float(form.terms.get(rest, 0))):
+            return apart[0].atom, apart[1].atom
+    return None
+
+
+def _on_one_scale(added: Sequence[Weighed], constant: float) -> bool:
+    """Return true if figures of different scales were brought to one before they were added."""
+    begins = sum(each.weight * each.low for each in added)
+    if not _close(begins, 0.0, added):
+        # As they are, or turned round on their own scales: nothing takes off where a scale begins.
+        if _is_made_of(constant, [-each.weight * (each.low + each.high) for each in added if each.weight < 0], added):
+            return False
+        # From 0 on, or turned round from 1 on.
+        if _is_made_of(constant + begins, [-each.span for each in added if each.weight < 0], added):
+            return True
+    spans = [abs(each.span) for each in added]
+    if max(spans) <= 1 + CLOSE or math.isclose(sum(spans), 100):
+        return True
+    return all(
+        abs(wide.weight) * math.sqrt(wide.width / narrow.width) <= abs(narrow.weight) * (1 + CLOSE)
+        for narrow, wide in combinations(sorted(added, key=lambda each: each.width), 2)
+        if narrow.atom.base != wide.atom.base
+    )
+
+
+def _is_made_of(value: float, parts: Sequence[float], added: Sequence[Weighed]) -> bool:
+    """Return true if a number is the sum of some of these parts, or 0."""
+    some = range(len(parts) + 1) if len(parts) <= MOST_CHOICES else (0, len(parts))
+    return any(_close(value, sum(each), added) for count in some for each in combinations(parts, count))
+
+
+def _close(value: float, other: float, added: Sequence[Weighed]) -> bool:
+    return abs(value - other) <= CLOSE * max(abs(each.weight) * max(abs(each.low), abs(each.high)) for each in added)

@@ -1,0 +1,837 @@
+"""Typed figures: their part of the plan, their scale, and what they go by; and formulas of them.
+
+The syntax of figures, before anything is looked up or reported.
+
+The inputs of aggregates: the scores, comparisons and columns that the scenarios of a program have.
+
+Random facets of a measure: `across judge * wording as sample`, judges and prompts that stand for many like them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import field, fields, replace
+from functools import cached_property
+from typing import Any, Literal
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.language.aggregates import (
+    AGGREGATES,
+    AggregateFunction,
+    AggregateParameter,
+    Bounds as Ends,
+    between,
+)
+from tripos_compiler.language.intervals import (
+    CURVES,
+    INTERVAL_ENDS,
+    UNIT,
+    Bounds,
+    Range,
+    Ranges,
+    Scale,
+    enclosing_range,
+    ends_of_formula,
+    spoken,
+)
+from tripos_compiler.language.scored_values import (
+    Giving,
+    ScoredStep as PlanScored,
+    ScoredValues,
+    aggregates_of,
+    judged_steps,
+)
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.lowering.measures.dimensions import Parted, dimension_text, read_dimension
+from tripos_compiler.lowering.measures.normal_forms import (
+    Atom,
+    Direction,
+    NormalForm,
+    atom_form,
+    combined,
+    over_all,
+    scale_clash,
+    with_missing,
+    with_scale,
+)
+from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing
+from tripos_compiler.resolve.files import scorer_name
+from tripos_compiler.resolve.program import NamedColumn, Program, product_of
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import (
+    Argument,
+    BinaryExpr,
+    CallExpr,
+    Group,
+    IndexExpr,
+    Member,
+    Name,
+    Number,
+    Syntax,
+    UnaryExpr,
+)
+
+
+@dataclass(frozen=True)
+class Operand(PlanScored):
+    """Values that an aggregate is taken of, with what is checked before it is. `bounds` is the scale of a value where
+    one is declared, and `ends` are the least and the greatest value that there can be, also where they only follow from
+    how it is computed; `mixed` says that these are metrics of different scales, and `metrics` whether metrics of a
+    rubric are among them."""
+
+    bounds: Bounds | None = None
+    ends: Ends = (None, None)
+    mixed: bool = False
+    metrics: bool = False
+    whole: bool = True
+    """Whether all scenarios that may have them are sound, so that what is not known of them is not there."""
+    true_of: tuple[str, ...] = ()
+    """The choices of a judge that count as true, where it is a condition on them."""
+    written: str = ""
+    """How a column is written, whose name is the compiler's."""
+
+    @property
+    def shown(self) -> str:
+        """Return what messages call it."""
+        return f"`{self.written or self.name}`"
+
+
+@dataclass
+class Scores:
+    """Looks up what is scored, by name."""
+
+    program: Program
+    written: dict[str, dict[str, Span]] = field(default_factory=dict)
+    """The scores, comparisons and applied scorers that every scenario declares, sound or not, and where."""
+    broken: frozenset[str] = frozenset()
+    """Scenarios that were reported: what they score is known by name only."""
+
+    def __post_init__(self) -> None:
+        for statement in self.program.of("scenario"):
+            names = self.written.setdefault(statement.name().text, {})
+            for inner in statement.body:
+                name = declared_score(inner)
+                if name is not None:
+                    names.setdefault(name.text, name.span)
+        self.broken = frozenset(name for name in self.written if name not in self.program.scenarios)
+
+    def names(self, scenario: str | None) -> dict[str, Span]:
+        """Return the names of scores and comparisons of a scenario, or of all; scorers that are judges are not among
+        them."""
+        found: dict[str, Span] = {}
+        for each, names in self.written.items():
+            if scenario is None or scenario == each:
+                for name, span in names.items():
+                    found.setdefault(name, span)
+        return {name: span for name, span in found.items() if name not in self.judges}
+
+    @cached_property
+    def judges(self) -> frozenset[str]:
+        """Scorers whose scores have the names of metrics, or that of the score that they are applied as."""
+        computed = {*self.program.formulas, *self.program.plugins}
+        return frozenset(self.program.declared.get("scorer", {})) - computed
+
+    def score(self, name: str, within: str | None) -> Operand | None:
+        """Return the scores or comparisons of that name. None where no sound scenario has them."""
+        found = self.values.score(name, within)
+        return None if found is None else self._given(found)
+
+    def scorer(self, name: str, within: str | None) -> Operand | None:
+        """Return all scores that a judge gave. None where no sound scenario is scored by it."""
+        found = self.values.scorer(name, within)
+        if found is None or self.program.scorers[name].gives is not None:
+            return None if found is None else self._given(found)
+        return self._rubric(found, [metric for step in judged_steps(found) for metric in step.metrics])
+
+    def metric(self, name: str, within: str | None) -> Operand | None:
+        """Return all scores on a metric, whoever gave them. None where no sound scenario is given it."""
+        found = self.values.metric(name, within)
+        return None if found is None else self._rubric(found, [name])
+
+    def column(self, column: NamedColumn, scenario: str, written: str) -> Operand | None:
+        """Return a value that a measure of that scenario looks at, as it is written. None where the scenario is not
+        sound."""
+        lowered = self.program.scenarios.get(scenario)
+        if lowered is None:
+            return None
+        found = self.values.column(column.name, scenario)
+        found = replace(found, scenarios=(lowered,), type=column.type)
+        return replace(self._given(found), written=written)
+
+    @cached_property
+    def values(self) -> ScoredValues:
+        """Return what the names of scores mean."""
+        return ScoredValues(tuple(self.program.scenarios.values()), self.program.scorers)
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        """Between which ends expressions of the scenarios lie."""
+        datasets = self.program.datasets.values()
+        fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in datasets}
+        return Ranges(fields, {name: scorer.gives for name, scorer in self.program.scorers.items()})
+
+    def _given(self, found: PlanScored) -> Operand:
+        """Return values with their scale, where all that gives them has one and the same; and with their ends."""
+        given = {id(step) for step in found.steps}
+        steps = [
+            (scenario, step)
+            for scenario in found.scenarios
+            for step in scenario.steps
+            if isinstance(step, Giving) and id(step) in given
+        ]
+        scales = {self.ranges.scale_of(scenario, step) for scenario, step in steps}
+        low, high = enclosing_range(self.ranges.of_step(scenario, step) for scenario, step in steps)
+        ends = (low if math.isfinite(low) else None, high if math.isfinite(high) else None)
+        return self._scored(
+            found, next(iter(scales)) if len(scales) == 1 else None, ends if low < high else (None, None)
+        )
+
+    def _rubric(self, found: PlanScored, metrics: list[str]) -> Operand:
+        known = [self.program.metrics[metric] for metric in metrics if metric in self.program.metrics]
+        scales = sorted({(float(metric.low), float(metric.high)) for metric in known})
+        alone = len(scales) == 1 and all(metric.ends is not None for metric in known)
+        ends = scales[0] if alone else None
+        scored = self._scored(found, ends, ends or (None, None))
+        return replace(scored, mixed=len(scales) > 1, metrics=True)
+
+    def _scored(self, found: PlanScored, bounds: Bounds | None, ends: Ends) -> Operand:
+        whole = found.within is not None or not self.broken
+        own = {field.name: getattr(found, field.name) for field in fields(found)}
+        return Operand(**own, bounds=bounds if whole else None, ends=ends if whole else (None, None), whole=whole)
+
+
+def declared_score(statement: Statement) -> Name | None:
+    """Return the name of the score, comparison or applied scorer that a statement of a scenario declares."""
+    match statement.construct:
+        case "score" | "compare":
+            return statement.name()
+        case "grade":
+            return scorer_name(statement.syntax("call"))
+    return None
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An aggregate that a figure is made of: what it looks at, and the dimensions that a slice has fixed for it."""
+
+    named: str
+    scored: tuple[Operand, ...]
+    fixed: frozenset[str] = frozenset()
+    function: str = "mean"
+    judged: bool = False
+    """Whether it is taken across the models of a role, so that it cannot go by them."""
+
+    @property
+    def parted(self) -> Parted:
+        """Return what it can go by."""
+        fixed = {"scenario"}
+        if any(each.kept for each in self.scored):
+            fixed.add("metric")
+        if any(each.metrics for each in self.scored):
+            fixed.add("dimension")
+        if any(each.judges for each in self.scored) and not self.judged:
+            fixed.add("evaluator")
+        if self.judged:
+            fixed.add("pair")
+        scenarios = {scenario.name: scenario for each in self.scored for scenario in each.scenarios}
+        whole = all(each.whole for each in self.scored)
+        elements = dict(each.elements for each in self.scored if each.elements is not None)
+        return Parted(
+            self.named, tuple(scenarios.values()), frozenset(fixed), across=self.judged, whole=whole, elements=elements
+        )
+
+
+@dataclass(frozen=True)
+class TypedFigure:
+    """A figure that was read without a mistake. `cells` are the dimensions that it goes by on its own, beside those of
+    the statement that it stands in."""
+
+    figure: Figure
+    scale: Scale
+    named: str
+    span: Span
+    cells: tuple[str, ...] = ()
+    leaves: tuple[Leaf, ...] = ()
+    fixed: frozenset[str] = frozenset()
+    """The dimensions that a slice of the whole figure fixes."""
+    mixed: bool = False
+    """Whether its cells have different scales, for it goes by metrics that do."""
+    ends: tuple[float | None, float | None] = (None, None)
+    """The least and the greatest value where not both are known, as of a count."""
+    form: NormalForm = field(default_factory=NormalForm)
+    """Its normal form, in which measures are what they are made of."""
+    course: NormalForm = field(default_factory=NormalForm)
+    """Its normal form, in which measures stand as they are named, each with the direction that is the better one."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A part of a formula that goes by dimensions of its own, for the check that all parts go together."""
+
+    named: str
+    span: Span
+    cells: tuple[str, ...]
+    fixed: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """A `measure` statement: its name in the plan, and the scenario that it stands in."""
+
+    key: str
+    scenario: str | None
+    name: Name
+    statement: Statement
+
+
+@dataclass(frozen=True)
+class LoweredMeasure:
+    """A measure that was lowered, with what reading it found."""
+
+    measure: Measure
+    figured: TypedFigure
+    better: Direction | Literal[False] | None
+    """Which direction is the better one; None where nothing is said of it, and False where that does not follow."""
+    said: bool
+    """Whether the measure says so itself."""
+
+    @property
+    def course(self) -> NormalForm:
+        """The form that a formula has of it: its name if it says a direction, else what it is made of."""
+        if not self.said or not self.better:
+            return self.figured.course
+        atom = Atom(f"measure {self.measure.name}", bounds=range_of(self.figured), better=frozenset((self.better,)))
+        return atom_form(replace(atom, said=True))
+
+
+@dataclass
+class FigureContext:
+    """The place at which a figure is read: in a scenario or at the top of a file, in the measure `own`, going by
+    `written` dimensions, across the models of `across`."""
+
+    program: Program
+    scores: Scores
+    declared: Mapping[str, Declared]
+    known: Mapping[str, LoweredMeasure]
+    scopes: Mapping[Span, Mapping[str, Any]] = field(default_factory=dict)
+    """What was in scope at the arguments that a scenario was asked about."""
+    scenario: str | None = None
+    own: str | None = None
+    written: tuple[Syntax, ...] = ()
+    across: Name | None = None
+    across_taken: bool = False
+    """Whether an aggregate of the figure is taken across the role."""
+    missing: Missing | None = None
+    """What is done where a score is missing, where that was said."""
+    zero: bool = False
+    """Whether a score that is missing counts as 0, which need not lie on its scale."""
+    terms: list[Term] = field(default_factory=list)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The dimensions of the statement, as they are written."""
+        return tuple(dict.fromkeys(dimension_text(syntax) for syntax in self.written))
+
+    def measure(self, name: str) -> Declared | None:
+        """Return the measure that a plain name means here: one of the scenario's, or else one of the whole spec's."""
+        own = self.declared.get(f"{self.scenario}.{name}") if self.scenario is not None else None
+        return own or self.declared.get(name)
+
+    def error(self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None) -> None:
+        """Report a mistake."""
+        self.program.diagnostics.error(code, message, span, help=help, unknown=unknown)
+
+
+def written_as(syntax: Syntax) -> str:
+    """Return a piece of a spec as it is written, on one line."""
+    span = syntax.span
+    return " ".join(span.source.text[span.start : span.end].split())
+
+
+def sliced(leaf: Leaf, keys: frozenset[str]) -> Leaf:
+    """Return the leaf with further dimensions fixed."""
+    return replace(leaf, fixed=leaf.fixed | keys)
+
+
+def formula_of(
+    reading: FigureContext, operator: str, parts: list[TypedFigure], syntax: Syntax, scale: Scale
+) -> TypedFigure:
+    """Return the figure that a formula is; what a part goes by on its own, the others have one number over all of."""
+    if operator == "negate" and isinstance(parts[0].figure, Constant):
+        value = -parts[0].figure.value
+        form = combined("negate", [parts[0].form])
+        named = written_as(syntax)
+        return replace(parts[0], figure=Constant(value=value), scale=scale, named=named, form=form, course=form)
+    cells = tuple(dict.fromkeys(dim for part in parts for dim in part.cells))
+    parts = [_over_all(part, [dim for dim in cells if dim not in reading.by]) for part in parts]
+    values: tuple[Figure, ...] = tuple(part.figure for part in parts)
+    low, high = ends_of_formula(operator, [range_of(part) for part in parts])
+    if operator == "*" and values[0] == values[1]:  # a square
+        low = max(low, 0.0)
+    if scale.bounds is None and math.isfinite(low) and math.isfinite(high):
+        scale = replace(scale, bounds=(low, high))
+    form, course = (
+        combined(operator, forms) for forms in zip(*((part.form, part.course) for part in parts), strict=True)
+    )
+    bounds = scale.bounds or (low, high)
+    return TypedFigure(
+        Formula(operator=operator, values=values),
+        scale,
+        written_as(syntax),
+        syntax.span,
+        cells=cells,
+        leaves=tuple(leaf for part in parts for leaf in part.leaves),
+        mixed=any(part.mixed for part in parts),
+        ends=(low if math.isfinite(low) else None, high if math.isfinite(high) else None),
+        form=with_scale(form, scale.held, bounds, written_as(syntax)),
+        course=with_scale(course, None, bounds, written_as(syntax)),
+    )
+
+
+def _over_all(part: TypedFigure, cells: Sequence[str]) -> TypedFigure:
+    """Return a part of a formula as it stands in these cells: the number over all of those that it does not go by."""
+    over = [dim for dim in cells if dim not in part.cells and not all(dim in leaf.fixed for leaf in part.leaves)]
+    if not over:
+        return part
+    return replace(
+        part,
+        figure=Formula(operator="overall", values=(part.figure,), over=tuple(over)),
+        leaves=tuple(sliced(leaf, frozenset(over)) for leaf in part.leaves),
+        form=over_all(part.form, over),
+        course=over_all(part.course, over),
+    )
+
+
+def find_cells(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
+    """Return the dimensions that a figure goes by. None where it cannot go by one, or where no part of it goes by all
+    of them, which is reported: what `by_level - by_kind` means for a level and a kind would be anybody's guess."""
+    good = True
+    for syntax in reading.written:
+        free = [leaf.parted for leaf in figured.leaves if dimension_text(syntax) not in leaf.fixed]
+        if free:
+            good = read_dimension(reading.program, syntax, free) is not None and good
+        else:
+            message = f"`{dimension_text(syntax)}` is fixed already, so there is nothing to go by"
+            reading.error("E0621", message, syntax.span, "leave it out here, or in the slice")
+            good = False
+    return _joined(reading, figured) if good else None
+
+
+def _joined(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
+    by = tuple(dict.fromkeys([*reading.by, *figured.cells]))
+    lacking = [[dim for dim in by if dim not in {*reading.by, *term.cells, *term.fixed}] for term in reading.terms]
+    if lacking and all(lacking):
+        term, dim = reading.terms[0], lacking[0][0]
+        other = next(each for each in reading.terms if dim in each.cells)
+        message = f"`{other.named}` goes by `{dim}`, and `{term.named}` by something else"
+        reading.error("E0621", message, term.span, f"take both by it, with `by {', '.join(by)}` at the end")
+        return None
+    return by
+
+
+def range_of(figured: TypedFigure) -> Range:
+    """Return the least and the greatest value of a part of a formula, as far as they are known."""
+    low, high = figured.scale.bounds or figured.ends
+    if figured.mixed:
+        return -math.inf, math.inf
+    return -math.inf if low is None else low, math.inf if high is None else high
+
+
+def vanishes(reading: FigureContext, figured: TypedFigure) -> bool:
+    """Return true if what is subtracted in a figure is the same as that from which it is, in each cell of what the
+    statement goes by, so that it is the same number whatever is measured; reports it, since one part was meant over
+    all."""
+    form = with_missing(figured.form, reading.missing or "skip")
+    if not reading.by or not figured.leaves or form.atoms or not _adds(figured.figure):
+        return False
+    parts = list(dict.fromkeys(term.named for term in reading.terms))
+    one, other = (parts * 2)[:2]
+    dims = ", ".join(reading.by)
+    message = f"`{one}` and `{other}` are the same in each cell: `by {dims}` takes both by it"
+    help_ = f"name the one that goes by it, `measure each = {one} by {dims}`, and take `each - {other}`"
+    reading.error("E0621", message, figured.span, help_)
+    return True
+
+
+def _adds(figure: Figure) -> bool:
+    """Return true if a figure is made of several others, and is not one of them times 0."""
+    return isinstance(figure, Formula) and (
+        (len(figure.values) > 1 and figure.operator in ("+", "-")) or any(map(_adds, figure.values))
+    )
+
+
+def on_one_scale(reading: FigureContext, form: NormalForm, span: Span, mixed: bool) -> bool:
+    """Return true if the figures that a formula adds lie on one scale; reports scales that differ."""
+    clash = None if mixed else scale_clash(with_missing(form, reading.missing or "skip"))
+    if clash is None:  # of metrics in cells each has its own scale, and those of one metric are alike
+        return True
+    one, other = clash
+    assert one.base is not None and other.base is not None
+    told = f"`{one.named}` runs from {spoken(one.base)}, `{other.named}` from {spoken(other.base)}"
+    off = one if one.base != UNIT else other
+    assert off.base is not None
+    low, high = off.base
+    inner = f"({off.named} - {low:g})" if low > 0 else f"({off.named} + {-low:g})" if low else off.named
+    help_ = f"bring them to one scale first: `{inner} / {high - low:g}`"
+    reading.error("E0702", f"these are on different scales: {told}", span, help_)
+    return False
+
+
+CONDITIONS = ("==", "!=", "in", "not in")
+"""The operators of conditions on a choice."""
+
+
+def find_aggregate(program: Program, name: str) -> AggregateFunction | None:
+    """Return the aggregate of that name: of the library, or in Python by the user."""
+    plugin = program.aggregates.get(name)
+    if plugin is None:
+        return AGGREGATES.get(name)
+    parameters = (
+        AggregateParameter(key, "typed", of=type_.of)
+        for key, type_ in plugin.parameters.items()
+        if type_.kind == "list"
+    )
+    return AggregateFunction(name, tuple(parameters), "", "", between(None, None), missing=("skip", "fail"))
+
+
+def is_by(argument: Argument) -> bool:
+    """Return true if an argument is a phrase such as `mean(f1) by q.subject`."""
+    elements = argument.elements
+    return len(elements) > 2 and isinstance(elements[1], Name) and elements[1].text == "by"
+
+
+def is_aggregate(program: Program, syntax: Syntax) -> bool:
+    """Return true if a call can only be that of an aggregate: a function of that name would be one of a single row."""
+    if not isinstance(syntax, CallExpr) or not isinstance(syntax.function, Name):
+        return False
+    name = syntax.function.text
+    functions = (*FUNCTIONS, *program.declared.get("function", {}), *program.declared.get("scorer", {}))
+    return find_aggregate(program, name) is not None and name not in functions
+
+
+def is_arithmetic(call: CallExpr) -> bool:
+    """Return true if a call is arithmetic over figures: `abs(a)`, `min(a, b)`. Of one thing `min` and `max` are
+    aggregates."""
+    match call:
+        case CallExpr(function=Name(text=text)) if text in ("abs", "harmonic_mean", *CURVES):
+            return True
+        case CallExpr(function=Name(text="min" | "max"), arguments=arguments):
+            return sum(argument.name is None for argument in arguments) != 1 and not any(map(is_by, arguments))
+    return False
+
+
+def is_number(syntax: Syntax) -> bool:
+    """Return true if a figure is arithmetic over numbers, and names nothing."""
+    match syntax:
+        case Number():
+            return True
+        case Group(arguments=(Argument(name=None, elements=(inner,)),)) | UnaryExpr(operator="-", value=inner):
+            return is_number(inner)
+        case BinaryExpr(operator="+" | "-" | "*" | "/", left=left, right=right):
+            return is_number(left) and is_number(right)
+        case CallExpr(arguments=arguments) if is_arithmetic(syntax):
+            return all(is_number(element) for argument in arguments for element in argument.elements)
+    return False
+
+
+def without_numbers(syntax: Syntax) -> tuple[Syntax, list[tuple[int, Syntax]]]:
+    """Return a figure without the numbers that are added to it as a whole, and these with their signs: of `b - 0.02`
+    the figure `b` and the number 0.02, subtracted."""
+    match syntax:
+        case BinaryExpr(operator="+" | "-", left=left, right=right) if is_number(right):
+            inner, numbers = without_numbers(left)
+            return inner, [*numbers, (1 if syntax.operator == "+" else -1, right)]
+        case BinaryExpr(operator="+", left=left, right=right) if is_number(left):
+            inner, numbers = without_numbers(right)
+            return inner, [(1, left), *numbers]
+        case Group(arguments=(Argument(name=None, elements=(within,)),)):
+            inner, numbers = without_numbers(within)
+            return (inner, numbers) if numbers else (syntax, [])
+    return syntax, []
+
+
+def interval_end(syntax: Syntax) -> CallExpr | None:
+    """Return the call that takes an end of an interval, where a side of a comparison is one."""
+    match syntax:
+        case Group(arguments=(Argument(name=None, elements=(inner,)),)):
+            return interval_end(inner)
+        case CallExpr(function=Name(text=text)) if text in INTERVAL_ENDS:
+            return syntax
+    return None
+
+
+def has_unknown_aggregate(program: Program, statement: Statement) -> bool:
+    """Return true if a measure is taken by an aggregate that there is none of, which is reported with the measure, or
+    by one whose declaration is wrong."""
+    value = statement.find("value")
+    if statement.construct != "measure" or not isinstance(value, CallExpr) or not isinstance(value.function, Name):
+        return False
+    if value.function.text in program.declared.get("aggregate", {}):
+        return find_aggregate(program, value.function.text) is None
+    declared = [name for kind in ("function", "scorer") for name in program.declared.get(kind, {})]
+    return value.function.text not in (*AGGREGATES, *FUNCTIONS, *declared)
+
+
+def column_arguments(program: Program, value: Syntax) -> Iterator[tuple[str, Syntax, Syntax | None]]:
+    """Yield the arguments of aggregates in a figure that may be expressions over a scenario's names, each with the word
+    that the aggregate has for it, and the condition `where:` on what counts."""
+    match value:
+        case CallExpr(function=Name(text=text)) if (
+            function := find_aggregate(program, text)
+        ) is not None and not is_arithmetic(value):
+            yield from _of_aggregate(program, value, function)
+        case CallExpr(arguments=arguments) | Group(arguments=arguments):
+            for argument in arguments:
+                yield from column_arguments(program, argument.elements[0])
+        case BinaryExpr(left=left, right=right):
+            yield from column_arguments(program, left)
+            yield from column_arguments(program, right)
+        case UnaryExpr(value=inner):
+            yield from column_arguments(program, inner)
+
+
+def _of_aggregate(
+    program: Program, call: CallExpr, function: AggregateFunction
+) -> Iterator[tuple[str, Syntax, Syntax | None]]:
+    wheres = (each.elements[0] for each in call.arguments if each.name is not None and each.name.text == "where")
+    where = next(wheres, None)
+    free = [parameter for parameter in function.parameters if parameter.kind != "word"]
+    named = {parameter.name: parameter for parameter in function.parameters}
+    for argument in call.arguments:
+        first = free.pop(0) if free and argument.name is None else None
+        parameter = named.get(argument.name.text) if argument.name is not None else first
+        if is_by(argument) or is_aggregate(program, argument.elements[0]):
+            yield from column_arguments(program, argument.elements[0])
+            free = []  # what follows is further dimensions
+        elif parameter is not None and parameter.column and len(argument.elements) == 1:
+            yield parameter.name, argument.elements[0], where
+
+
+def measures_in(reading: FigureContext, value: Syntax, aggregated: bool = False) -> Iterator[str]:
+    """Yield the measures that a figure names, by their names in the plan. `aggregated`: it stands where values are
+    taken."""
+    match value:
+        case _ if value.span in reading.program.columns:
+            return
+        case Name() | Member():
+            key = _named_measure(reading, value, aggregated)
+            if key is not None:
+                yield key
+        case CallExpr(function=Name(text=text), arguments=arguments):
+            inner = find_aggregate(reading.program, text) is not None and not is_arithmetic(value)
+            for argument in arguments:
+                yield from measures_in(reading, argument.elements[0], inner and not is_by(argument))
+        case IndexExpr(of=of):
+            yield from measures_in(reading, of)
+        case BinaryExpr(left=left) if aggregated and chosen_from(value) is not None:
+            yield from measures_in(reading, left, aggregated)
+        case BinaryExpr(left=left, right=right):
+            yield from measures_in(reading, left, aggregated)
+            yield from measures_in(reading, right, aggregated)
+        case UnaryExpr(value=inner_value):
+            yield from measures_in(reading, inner_value, aggregated)
+        case Group(arguments=arguments):
+            for argument in arguments:
+                yield from measures_in(reading, argument.elements[0], aggregated)
+
+
+def _named_measure(reading: FigureContext, name: Name | Member, aggregated: bool) -> str | None:
+    within, last = reading.scenario, name
+    if isinstance(name, Member):
+        within, last = dimension_text(name.of), name.name
+        declared = reading.declared.get(f"{within}.{name.name.text}")
+    else:
+        declared = reading.measure(name.text)
+    assert isinstance(last, Name)
+    if declared is None or (aggregated and (declared.key == reading.own or last.text in reading.scores.names(within))):
+        return None
+    given = {*reading.program.declared.get("scorer", {}), *reading.program.declared.get("metric", {})}
+    if aggregated and declared.scenario is None and last.text in given:
+        return None
+    return declared.key
+
+
+def operator_in(syntax: BinaryExpr) -> str:
+    """Return the operator of a condition, with one space between its words."""
+    return " ".join(syntax.operator.split())
+
+
+def chosen_from(syntax: Syntax) -> Name | Member | None:
+    """Return what a condition compares with names, where it has the form of one on a choice."""
+    match syntax:
+        case BinaryExpr(left=Name() | Member() as left) if operator_in(syntax) in CONDITIONS:
+            return left
+    return None
+
+
+def is_of_judge(program: Program, scenario: Statement, syntax: Syntax) -> bool:
+    """Return true if a condition is on a score, and not on a value of the scenario."""
+    match chosen_from(syntax):
+        case Name(text=text):
+            own = {name.text for inner in scenario.body if (name := declared_score(inner)) is not None}
+            return text in own or text in program.declared.get("scorer", {})
+        case Member(of=Name(text=of), name=name):
+            bodies = [each.body for each in program.of("scenario") if each.name().text == of]
+            scores = [declared_score(inner) for body in bodies for inner in body]
+            return name.text in {each.text for each in scores if each is not None}
+    return False
+
+
+def means_a_figure(program: Program, scenario: Statement, own: str | None, syntax: Syntax) -> bool:
+    """Return true if an argument names scores, a metric or a measure, or is a condition on scores, and no value of the
+    scenario."""
+    if not isinstance(syntax, Name):
+        return is_of_judge(program, scenario, syntax)
+    here = [inner for inner in scenario.body if declared_score(inner) is not None or inner.construct == "measure"]
+    for inner in here:
+        name = declared_score(inner) or inner.name()
+        if name.text == syntax.text and not (inner.construct == "measure" and name.text == own):
+            return True
+    declared = program.declared
+    return any(syntax.text in declared.get(kind, {}) for kind in ("scorer", "metric", "measure"))
+
+
+def figure_in(program: Program, scenario: Statement, known: Collection[str], syntax: Syntax) -> Syntax | None:
+    """Return the first measure or aggregate inside an expression over a scenario's names, which are `known`; None where
+    there is none, as there should be."""
+    match syntax:
+        case Name():
+            measures = [each for each in (*scenario.body, *program.of("measure")) if each.construct == "measure"]
+            named = syntax.text not in known and any(each.name().text == syntax.text for each in measures)
+            return syntax if named else None
+        case CallExpr() if is_aggregate(program, syntax):
+            return syntax
+        case CallExpr(arguments=arguments) | Group(arguments=arguments):
+            parts = [argument.elements[0] for argument in arguments]
+        case BinaryExpr(left=left, right=right):
+            parts = [left, right]
+        case UnaryExpr(value=inner):
+            parts = [inner]
+        case _:
+            return None
+    return next((found for part in parts if (found := figure_in(program, scenario, known, part)) is not None), None)
+
+
+def first_name(syntax: Syntax) -> Name | None:
+    """Return the name that a dotted name starts with; None where it is something else."""
+    match syntax:
+        case Name():
+            return syntax
+        case Member(of=Name() as first):
+            return first
+    return None
+
+
+CODE = "E0628"
+MEANS = frozenset(("mean", "share"))
+OF_JUDGES = frozenset(("evaluator", "pair"))
+"""Dimensions that set judges side by side."""
+
+
+def random_facets(reading: FigureContext, statement: Statement, figured: TypedFigure) -> tuple[str, ...] | None:
+    """Return the roles and arms that a measure takes as a sample; those of the measure that it is another name of, if
+    it says none. None if it cannot take them so, which is reported."""
+    written = statement.find("facets")
+    if written is None:
+        return inherited_facets(reading, statement.syntax("value"), figured)
+    names = product_of(reading.program, written, "facets")
+    if names is None:
+        return None
+    if statement.has("corrected"):
+        help_ = "leave out one of them: people correct the judges, whoever these are"
+        reading.error(CODE, "people correct this, so it speaks of no judges", written.span, help_)
+        return None
+    if not _is_mean(reading, figured):
+        message = f"judges and prompts are a sample for means alone, and `{figured.named}` is none"
+        reading.error(CODE, message, written.span, "take the `mean` of scores, or the mean of the cells of such")
+        return None
+    good = True
+    for place, name in enumerate(names):
+        if name.text in [each.text for each in names[:place]]:
+            reading.error("E0202", f"`{name.text}` is named twice", name.span, "remove one")
+            good = False
+        else:
+            good = _is_facet(reading, name, figured) and good
+    return tuple(name.text for name in names) if good else None
+
+
+def inherited_facets(reading: FigureContext, value: Syntax, figured: TypedFigure) -> tuple[str, ...] | None:
+    """Return the random facets of a measure that a figure is another name of. None if a figure is made of such a
+    measure in another way, which is reported: its interval would speak of these judges alone."""
+    named = dict.fromkeys(name for name in measures_in(reading, value) if name in reading.known)
+    random = [reading.known[name].measure for name in named if reading.known[name].measure.random]
+    if not random:
+        return ()
+    if figured.figure == Measured(measure=random[0].name) and set(reading.by) <= set(random[0].by):
+        return random[0].random
+    message = f"`{random[0].name}` takes {_listed(random[0].random)} as a sample, and what builds on it cannot"
+    help_ = "declare the same mean without `as sample`, and build on that"
+    reading.error(CODE, message, value.span, help_)
+    return None
+
+
+def _is_mean(reading: FigureContext, figured: TypedFigure) -> bool:
+    """Return true if a figure is a mean of scores, or the mean of the cells of one."""
+    match figured.figure:
+        case Aggregate(function=function, of=None):
+            return function in MEANS
+        case Aggregate(function="mean", of=Aggregate(function=function, of=None)):
+            return function in MEANS
+    return False
+
+
+def _is_facet(reading: FigureContext, name: Name, figured: TypedFigure) -> bool:
+    """Return true if a name is a role that gives what the figure looks at, or an arm under which all of it is asked."""
+    program = reading.program
+    roles, arms = (program.declared.get(kind, {}) for kind in ("role", "arm"))
+    if name.text in program.declared.get("axis", {}):
+        message = f"`{name.text}` is an axis: each item lies in one of its values, and none is a sample of prompts"
+        reading.error(CODE, message, name.span, "name an arm, under whose values each item is asked")
+        return False
+    if name.text not in roles and name.text not in arms:
+        help_ = "name a role that judges, or an arm"
+        reading.error("E0201", f"there is no role or arm `{name.text}`", name.span, help_, name.text)
+        return False
+    kind = "role" if name.text in roles else "arm"
+    program.is_declared(kind, name)
+    dims = {*reading.by, *figured.cells, *(dim for each in _aggregates(reading, figured) for dim in each.by)}
+    apart = sorted(dims & (OF_JUDGES if kind == "role" else {name.text}))
+    if apart:
+        message = f"it goes by `{apart[0]}`, so no cell has a sample of {_listed((name.text,))}"
+        reading.error(CODE, message, name.span, f"leave out `{apart[0]}`, or `as sample`")
+        return False
+    told = next((why for leaf in figured.leaves if (why := _why_not(reading, name.text, kind, leaf)) is not None), None)
+    if told is not None:
+        reading.error(CODE, told[0], name.span, told[1])
+    return told is None
+
+
+def _why_not(reading: FigureContext, name: str, kind: str, leaf: Leaf) -> tuple[str, str] | None:
+    """Return why the judges of a role or the values of an arm are no sample for an aggregate, and how to mend it."""
+    program = reading.program
+    for operand in leaf.scored:
+        if kind == "arm":
+            lacking = [each.name for each in operand.scenarios if name not in each.arms]
+            if lacking:
+                told = f"scenario `{lacking[0]}` does not try the arm `{name}`"
+                return told, f"write `arms {name}` in it, or take the mean of other scenarios"
+            continue
+        if not operand.judges:
+            return f"nobody judges {operand.shown}: it is computed", "name what a judge gives"
+        others = [judge for judge in operand.judges if judge != name]
+        if others:
+            return f"{operand.shown} is given by `{others[0]}`, not by `{name}`", "take the mean of what one role gives"
+        if program.roles[name].kind != "panel":
+            told = f"`{name}` is a single role, and one judge shows nothing of others"
+            return told, f"let several grade: `role {name} panel`"
+    return None
+
+
+def _aggregates(reading: FigureContext, figured: TypedFigure) -> list[Aggregate]:
+    return list(aggregates_of(figured.figure, {name: known.measure for name, known in reading.known.items()}))
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return " and ".join(f"`{name}`" for name in names)

@@ -1,0 +1,622 @@
+"""Lowers `state`: an ask whose calls of tools are made, and whose results go back to the model.
+
+It is as many asks as there may be turns, each of which continues the one before where that one called a tool. So
+whatever is proved, counted and kept of an ask holds of each turn, and what the name of the whole means is that of the
+first turn after which there is no more.
+
+Lowers an ask that is several: with `prompts`, one after another in a chat, or with `each`, one for each element of a
+list.
+
+It is as many asks as there may be prompts or elements; those of a chat continue each other. So whatever is proved,
+counted and kept of an ask holds of each, and what the name of the whole means is an expression over their replies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, reduce
+from typing import Literal
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.language.references import names_in, subexpressions
+from tripos_compiler.library.types import type_notation
+from tripos_compiler.lowering.call_counts import is_evaluable
+from tripos_compiler.lowering.folding import map_part
+from tripos_compiler.lowering.requests import Question, lower_question
+from tripos_compiler.lowering.steps import (
+    NOT_ASKED,
+    NOT_DECIDED,
+    AskCount,
+    Judging,
+    Steps,
+    length_in,
+    mention_question,
+    warn_unasked,
+    warn_undefined,
+)
+from tripos_compiler.plan import (
+    CALLED,
+    LIMIT,
+    SAID,
+    SAID_IN_LOOP,
+    Ask,
+    Binary,
+    Call,
+    DialogueType,
+    Each,
+    Expr,
+    Get,
+    Hole,
+    Items,
+    JsonType,
+    ListType,
+    Literal_,
+    Loop,
+    RecordType,
+    RecordValue,
+    Ref,
+    Template,
+    Texts,
+    TextType,
+    Tool,
+    Type,
+    Unary,
+    loop_type,
+    tool_function_name,
+)
+from tripos_compiler.resolve.program import Binding, Typed
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import Name, Number
+from tripos_compiler.typecheck.calls import LoopSyntax, check_loop, scored_loop
+from tripos_compiler.typecheck.expressions import Elaborator
+
+MOST_TURNS = 50
+SO_FAR = "so_far"
+"""The field of a turn that has what the loop came to up to it."""
+
+
+@dataclass(frozen=True)
+class LoopUser:
+    """The role that answers turns without a call, what it is told, and what it says to end the loop."""
+
+    role: Name
+    question: Question
+    ends: tuple[str, ...]
+
+    def ended(self, said: Expr) -> Expr:
+        """Return the condition that a turn of the user ends the loop."""
+        over: list[Expr] = [Call(function="contains", args=(said, Literal_(value=each))) for each in self.ends]
+        if not over:
+            return Literal_(value=False)
+        return reduce(lambda one, other: Binary(operator="or", left=one, right=other), over)
+
+
+@dataclass(frozen=True)
+class ToolLoop:
+    """The state that tools start from, the most turns that a model may take, who answers them, and what ends them."""
+
+    state: Typed
+    most: int
+    user: LoopUser | None = None
+    ends: tuple[str, ...] = ()
+    """The tools whose call ends it."""
+
+
+MayAnswer = Callable[[Steps, Name], bool]
+
+
+def lower_state(
+    steps: Steps, statement: Statement, tools: Sequence[Tool], may_answer: MayAnswer
+) -> ToolLoop | bool | None:
+    """Return the loop of an ask; None where it has none, False where anything of it is wrong, which is reported."""
+    written, user = statement.one_of("state"), _user(steps, statement, may_answer)
+    ends = _ending_tools(steps, statement, tools)
+    if written is None:
+        return None if user is None and ends is not None else False
+    program, good = steps.program, user is not False and ends is not None
+    value, count = written.syntax("value"), written.syntax("count")
+    if not statement.of("tools"):
+        help_ = "name tools that have functions: `tools find_order, cancel_order`"
+        program.diagnostics.error("E0206", "no tool reads or changes this state", written.head, help=help_)
+        good = False
+    for tool in tools:
+        name = tool_function_name(tool.name)
+        if name not in program.plugins and name not in program.diagnostics.lost_names:
+            help_ = f'write `tool {tool.name} from "tools.py:{tool.name}" "…" {{ … }}`'
+            message = f"`{tool.name}` has no function, so nothing comes of its calls"
+            program.diagnostics.error("E0206", message, written.head, help=help_)
+        good = good and name in program.plugins
+        if tool.name in SAID_IN_LOOP:
+            help_ = "the reply has a value of that name already; take another"
+            program.diagnostics.error("E0207", f"no tool can be called `{tool.name}` here", written.head, help=help_)
+            good = False
+    if statement.of("tools") and not tools:
+        help_ = "name tools of this file; those of a column have no functions"
+        program.diagnostics.error("E0107", "`state` needs tools that are declared", written.head, help=help_)
+        good = False
+    program.index.scopes.append((value.span, dict(steps.scope)))
+    state = steps.elaborator().infer(value)
+    if state is not None and state.type != JsonType():
+        message = f"this is no state: `{type_notation(state.type)}`"
+        program.diagnostics.error("E0301", message, value.span, help="take a column of type `json`")
+        state = None
+    most = int(count.value) if isinstance(count, Number) else 0
+    if not 1 <= most <= MOST_TURNS:
+        message = f"a model has between 1 and {MOST_TURNS} turns"
+        program.diagnostics.error("E0803", message, count.span, help=f"write a number up to {MOST_TURNS}")
+        good = False
+    other = user if isinstance(user, LoopUser) else None
+    return ToolLoop(state, most, other, ends or ()) if state is not None and good else False
+
+
+def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> tuple[str, ...] | None:
+    """Return the tools of an ask whose call ends its loop; None where anything of them is wrong, which is reported."""
+    program, role = steps.program, statement.name("role").text
+    found: list[str] = []
+    good = True
+    for each in statement.of("called"):
+        caller, tool = each.name("role"), each.name("tool")
+        if not statement.of("state"):
+            message, help_ = "no call is made here, so none ends anything", "write a `state`, or remove this line"
+            program.diagnostics.error("E0107", message, each.head, help=help_)
+            good = False
+        elif caller.text != role:
+            message, help_ = f"`{caller.text}` calls no tools here", f"write `until {role} calls {tool.text}`"
+            program.diagnostics.error("E0201", message, caller.span, help=help_, unknown=caller.text)
+            good = False
+        elif not program.is_declared("tool", tool):
+            good = False
+        elif tool.text not in [one.name for one in tools]:
+            message, help_ = f"`{tool.text}` is none of the tools of this ask", "name it after `tools` too"
+            program.diagnostics.error("E0201", message, tool.span, help=help_, unknown=tool.text)
+            good = False
+        elif tool.text in found:
+            message = f"the call of `{tool.text}` ends this loop already"
+            program.diagnostics.error("E0202", message, each.head, help="remove one")
+            good = False
+        else:
+            found.append(tool.text)
+    return tuple(found) if good else None
+
+
+def _user(steps: Steps, statement: Statement, may_answer: MayAnswer) -> LoopUser | bool | None:
+    """Return the user of a loop; None where it has none, False where anything of it is wrong, which is reported."""
+    program, written, good = steps.program, statement.one_of("user"), True
+    if written is None or not statement.of("state"):
+        stray = [*statement.of("user"), *statement.of("until")]
+        for each in stray:
+            message = "only an ask with a `state` has a user" if statement.of("user") else "this ask has no user"
+            program.diagnostics.error("E0107", message, each.head, help="write a `state`, and `user ROLE { … }`")
+        return False if stray else None
+    role = written.name("role")
+    if not program.is_declared("role", role) or not may_answer(steps, role):
+        return False
+    if role.text == statement.name("role").text:
+        help_ = "declare a role for the user; one model may fill both"
+        program.diagnostics.error("E0202", f"`{role.text}` cannot be its own user", role.span, help=help_)
+        good = False
+    ends: list[str] = []
+    for each in statement.of("until"):
+        speaker, text = each.name("role"), each.text("string")
+        if speaker.text != role.text:
+            message, help_ = f"`{speaker.text}` is not the user", f"write `until {role.text} says …`"
+            program.diagnostics.error("E0201", message, speaker.span, help=help_, unknown=speaker.text)
+            good = False
+        elif not text.value.strip():
+            message = "every turn would end it: this text is empty"
+            program.diagnostics.error("E0803", message, text.span, help='write what is said: "done"')
+            good = False
+        ends.append(text.value)
+    question = lower_question(program, dict(steps.scope), written, steps.rows)
+    return LoopUser(role, question, tuple(ends)) if question is not None and good else False
+
+
+def lower_loop(steps: Steps, statement: Statement, first: Ask, loop: ToolLoop) -> None:
+    """Add an ask for each turn that there may be; `first` has all that they have in common, and what is sent first."""
+    name, user = statement.name(), loop.user
+    warn_undefined(steps, loop.state, NOT_ASKED)
+    if user is not None:
+        warn_unasked(steps, user.question, None)
+        mention_question(steps, user.question)
+    turns: list[_LoopTurn] = []
+    for number in range(1, loop.most + 1):
+        before = turns[-1] if turns else None
+        state = loop.state.expr if before is None else Ref(path=(before.ask.name, SO_FAR, "state"))
+        acts = tuple(Call(function=tool_function_name(tool.name), args=(state,)) for tool in first.tools)
+        ask = first.model_copy(
+            update={"name": f"{name.text}({number})", "acts": acts, "user": user.role.text if user else None}
+        )
+        if before is not None:
+            prompt = None if before.said is None else _prompt(steps, before.said)
+            alone = {"system": None, "shots": (), "chat": None, "prompt": prompt, "continues": before.ask.name}
+            ask = ask.model_copy(update={**alone, "when": _both(first.when, before.more)})
+        answer = None if user is None else _answer(first, ask, user)
+        turns.append(_LoopTurn(ask, answer, user, loop.ends))
+        for each in (ask, answer):
+            if each is not None:
+                steps.lowered.append(each)
+                steps.wholes[each.name] = name
+    type_ = loop_type(first.tools, called=bool(loop.ends))
+    steps.scope[name.text] = _whole(name, type_, turns)
+    steps.define("ask", name, type_)
+
+
+@dataclass(frozen=True)
+class _LoopTurn:
+    """A turn of the model, and the user's answer to it, which is there where the model called nothing."""
+
+    ask: Ask
+    answer: Ask | None
+    user: LoopUser | None
+    ends: tuple[str, ...] = ()
+
+    @property
+    def calls(self) -> Expr:
+        """Return the condition that the turn calls any tool."""
+        count = Call(function="length", args=(Ref(path=(self.ask.name, "calls")),))
+        return Binary(operator=">", left=count, right=Literal_(value=0))
+
+    @property
+    def over(self) -> Expr | None:
+        """Return the condition that a call of the turn ends the loop, one whose arguments fit; None where none can."""
+        made: list[Expr] = [
+            Binary(
+                operator=">",
+                left=Call(function="length", args=(Ref(path=(self.ask.name, tool)),)),
+                right=Literal_(value=0),
+            )
+            for tool in self.ends
+        ]
+        return reduce(lambda one, other: Binary(operator="or", left=one, right=other), made) if made else None
+
+    @property
+    def said(self) -> Expr | None:
+        """Return what the user answers."""
+        return None if self.answer is None else Ref(path=(self.answer.name, "text"))
+
+    @property
+    def more(self) -> Expr:
+        """Return the condition that another turn follows, where there may be one."""
+        more = self.calls
+        if self.said is not None and self.user is not None:
+            goes_on = Unary(operator="not", value=self.user.ended(self.said))
+            more = Binary(operator="or", left=more, right=goes_on)
+        return more if self.over is None else _both(Unary(operator="not", value=self.over), more)
+
+    def value(self, field: str, *, last: bool) -> Expr:
+        """Return what the loop came to where it ends with this turn."""
+        found = self._without_call(field, last=last)
+        if field != "ended" or self.over is None:
+            return found
+        return Call(function="choose", args=(self.over, Literal_(value=CALLED), found))
+
+    def _without_call(self, field: str, *, last: bool) -> Expr:
+        """Return the same where no call ends it."""
+        found = Ref(path=(self.ask.name, SO_FAR, field))
+        if self.said is None or self.user is None:
+            return found
+        if field == "turns":
+            role = Literal_(value=self.user.role.text)
+            with_answer = Call(function="with_turn", args=(found, role, self.said))
+            return Call(function="choose", args=(self.calls, found, with_answer))
+        if field == "ended":
+            over = Literal_(value=SAID)
+            return Call(function="choose", args=(self.more, Literal_(value=LIMIT), over)) if last else over
+        return found
+
+
+def _prompt(steps: Steps, said: Expr) -> Texts:
+    hole = Hole(expr=said, type=TextType())
+    return {language: Template(parts=(hole,)) for language in steps.program.languages}
+
+
+def _both(one: Expr | None, other: Expr) -> Expr:
+    return other if one is None else Binary(operator="and", left=one, right=other)
+
+
+def _answer(first: Ask, turn: Ask, user: LoopUser) -> Ask:
+    """Return the ask of the user after a turn."""
+    count = Call(function="length", args=(Ref(path=(turn.name, "calls")),))
+    silent = Binary(operator="==", left=count, right=Literal_(value=0))
+    number = turn.name.removeprefix(turn.script)
+    return Ask(
+        name=f"{turn.script}.{user.role.text}{number}",
+        role=user.role.text,
+        system=user.question.system.texts if user.question.system else None,
+        chat=Ref(path=(turn.name, SO_FAR, "turns")),
+        opened=True,
+        samples=first.samples,
+        settings=user.question.settings,
+        when=_both(first.when, silent),
+        fingerprint="",
+    )
+
+
+def _whole(name: Name, type_: RecordType, turns: Sequence[_LoopTurn]) -> Binding:
+    """Return what the name of a loop means: its last text, and behind a dot what it came to."""
+
+    def at_the_end(field: str) -> Expr:
+        found = turns[-1].value(field, last=True)
+        for turn in reversed(turns[:-1]):
+            found = Call(function="choose", args=(turn.more, found, turn.value(field, last=False)))
+        return found
+
+    last = at_the_end("text")
+    fields = {"text": Binding((name.text, "text"), TextType(), {}, last, name.span)}
+    for field, of in type_.fields.items():
+        if field != "text":
+            fields[field] = Binding((name.text, field), of, {}, at_the_end(field), name.span)
+    return Binding((name.text,), TextType(), fields, last, name.span)
+
+
+TEXTS = ListType(of=TextType())
+MOST_PROMPTS = 20
+ASKER = "user"
+"""The speaker of the prompts in a dialogue."""
+BESIDE = ("prompt", "returns", "plain", "likelihood", "tools", "state")
+"""What an ask with several prompts has not."""
+
+
+@dataclass(frozen=True)
+class PromptList:
+    """The prompts of an ask: a list, of which no more than `most` may be asked."""
+
+    prompts: Typed
+    most: int
+
+
+def lower_script(steps: Steps, statement: Statement) -> PromptList | bool | None:
+    """Return the prompts of an ask that has several; None where it has one, False where anything is wrong, which is
+    reported."""
+    written = statement.one_of("prompts")
+    program, good = steps.program, True
+    if written is None:
+        for end in statement.of("ends"):
+            help_ = "write `prompts LIST at most COUNT`, or leave it out"
+            program.diagnostics.error("E0107", "`until` ends an ask with several `prompts`", end.head, help=help_)
+            good = False
+        return None if good else False
+    for construct in BESIDE:
+        for other in statement.of(construct):
+            message = f"an ask with `prompts` takes no `{construct}`"
+            program.diagnostics.error("E0107", message, other.head, help="remove one of the two, or ask in two steps")
+            good = False
+    value, count = written.syntax("list"), written.syntax("count")
+    program.index.scopes.append((value.span, dict(steps.scope)))
+    prompts = steps.elaborator().expression(value, TEXTS, "what is asked")
+    most = int(count.value) if isinstance(count, Number) else 0
+    if not 1 <= most <= MOST_PROMPTS:
+        message = f"an ask has between 1 and {MOST_PROMPTS} prompts"
+        program.diagnostics.error("E0803", message, count.span, help=f"write a number up to {MOST_PROMPTS}")
+        good = False
+    return PromptList(prompts, most) if prompts is not None and good else False
+
+
+def lower_turns(steps: Steps, statement: Statement, first: Ask, script: PromptList) -> bool:
+    """Add an ask for each prompt that there may be; `first` has all that they have in common, and what stands before
+    them. Return False where a condition that ends them is wrong, which is reported."""
+    name, languages, items = statement.name(), steps.program.languages, steps.program.diagnostics.items
+    prompts, most = script.prompts.expr, script.most
+    warn_undefined(steps, script.prompts, NOT_ASKED)
+    count = Call(function="length", args=(prompts,))
+    turns: list[Ask] = []
+    ends: list[Expr] = []
+    """The condition that there is no more after each turn."""
+    for number in range(most):
+        fits = Binary(operator="<=", left=count, right=Literal_(value=most))
+        more = Binary(operator=">", left=count, right=Literal_(value=number))
+        asked_when = [*([first.when] if first.when is not None else []), fits, more]
+        asked_when += [Unary(operator="not", value=each) for each in ends]
+        hole = Hole(expr=Call(function="nth", args=(prompts, Literal_(value=number))), type=TextType())
+        turn = first.model_copy(
+            update={
+                "name": f"{name.text}({number + 1})",
+                "prompt": {language: Template(parts=(hole,)) for language in languages},
+                "when": _joined("and", asked_when),
+            }
+        )
+        if turns:
+            before = {"system": None, "shots": (), "chat": None, "continues": turns[-1].name}
+            turn = turn.model_copy(update=before)
+        turns.append(turn)
+        steps.lowered.append(turn)
+        steps.wholes[turn.name] = name
+        if number + 1 < most:
+            mark = len(items)
+            end = _end(steps, statement, turns, prompts)
+            if end is None:
+                return False
+            if number:  # it was said of the first turn
+                del items[mark:]
+            ends += end
+    steps.scripts.append(AskCount(statement.of("prompts")[0].syntax("count").span, prompts, most, "prompts"))
+    steps.scope[name.text] = _scripts_whole(name, turns, prompts, ends)
+    steps.define("ask", name, TextType())
+    return True
+
+
+def _end(steps: Steps, statement: Statement, turns: Sequence[Ask], prompts: Expr) -> list[Expr] | None:
+    """Return the conditions of `until` after some turns; None where one is wrong."""
+    name, found = statement.name(), list[Expr]()
+    outer = steps.scope
+    steps.scope = {**outer, name.text: _scripts_whole(name, turns, prompts, [])}
+    try:
+        for written in statement.of("ends"):
+            condition = written.syntax("cond")
+            if len(turns) == 1:
+                steps.program.index.scopes.append((condition.span, steps.scope))
+            typed = Elaborator(steps.program, steps.scope, Judging(steps)).condition(condition)
+            if typed is None:
+                return None
+            warn_undefined(steps, typed, NOT_DECIDED)
+            found.append(typed.expr)
+    finally:
+        steps.scope = outer
+    return [_joined("or", found)] if found else []
+
+
+def _scripts_whole(name: Name, turns: Sequence[Ask], prompts: Expr, ends: Sequence[Expr]) -> Binding:
+    """Return what the name of an ask means after so many turns at most: its last reply, and behind a dot all replies
+    and the dialogue. They are of the first turn after which there is no more."""
+    count, span = Call(function="length", args=(prompts,)), name.span
+    texts = [Ref(path=(turn.name, "text")) for turn in turns]
+    said = [Call(function="nth", args=(prompts, Literal_(value=number))) for number in range(len(turns))]
+
+    def dialogue(number: int) -> Expr:
+        found: Expr = Items(values=())
+        for prompt, text in list(zip(said, texts, strict=True))[:number]:
+            for speaker, spoken in ((ASKER, prompt), (turns[0].role, text)):
+                found = Call(function="with_turn", args=(found, Literal_(value=speaker), spoken))
+        return found
+
+    def at_the_end(value: Callable[[int], Expr]) -> Expr:
+        found = value(len(turns))
+        for number in range(len(turns) - 1, 0, -1):
+            if ends:  # parted from the number, which no reply decides
+                found = Call(function="choose", args=(ends[number - 1], value(number), found))
+            over = Binary(operator="<=", left=count, right=Literal_(value=number))
+            found = Call(function="choose", args=(over, value(number), found))
+        return found
+
+    last = at_the_end(lambda number: texts[number - 1])
+    replies = at_the_end(lambda number: Items(values=tuple(texts[:number])))
+    fields = {
+        "text": Binding((name.text, "text"), TextType(), {}, last, span),
+        "replies": Binding((name.text, "replies"), TEXTS, {}, replies, span, most=len(turns)),
+        "turns": Binding((name.text, "turns"), DialogueType(), {}, at_the_end(dialogue), span),
+    }
+    return Binding((name.text,), TextType(), fields, last, span)
+
+
+def _joined(operator: Literal["and", "or"], conditions: Sequence[Expr]) -> Expr:
+    return reduce(lambda left, right: Binary(operator=operator, left=left, right=right), conditions)
+
+
+MOST_ELEMENTS = 50
+
+
+@dataclass(frozen=True)
+class AskedList:
+    """The list of an ask for each element: what its elements are called, as they are written and in a plan, their type,
+    and how many there may be. `replied` are the elements themselves, where they are the replies of such an ask."""
+
+    name: Name
+    alias: str
+    of: Expr
+    element: Type
+    most: int
+    scope: Mapping[str, Binding]
+    replied: tuple[Expr, ...] = ()
+
+
+def lower_asked_list(steps: Steps, statement: Statement) -> AskedList | None:
+    """Return the list of `each NAME in LIST [where COND] [at most COUNT]`; None where it is wrong, which is
+    reported."""
+    program, elaborator = steps.program, steps.elaborator()
+    for construct, keyword in (("prompts", "prompts"), ("ends", "until"), ("state", "state")):
+        for other in statement.of(construct):
+            message = f"an ask for each element of a list takes no `{keyword}`"
+            program.diagnostics.error("E0107", message, other.head, help="remove one of the two, or ask in two steps")
+            return None
+    written = scored_loop(elaborator, statement)
+    checked = check_loop(elaborator, written) if written is not None else None
+    if written is None or checked is None:
+        return None
+    loop, of, replied = checked.loop, checked.loop.of, list[Expr]()
+    if loop.where is None and isinstance(written.of, Name) and written.of.text in steps.asked:
+        of, replied = steps.asked[written.of.text]
+    elif loop.where is not None or checked.listed.kind != "list":
+        of = Each(loop=loop.model_copy(update={"most": None}), value=Ref(path=(loop.alias,)))
+    warn_undefined(steps, Typed(of, ListType(of=checked.element), checked.may), NOT_ASKED)
+    most = _most_elements(steps, written, loop, of)
+    if most is None:
+        return None
+    if written.most is not None:
+        steps.scripts.append(AskCount(written.most.span, of, most, "elements"))
+    return AskedList(written.name, loop.alias, of, checked.element, most, checked.inside.scope, tuple(replied))
+
+
+def _most_elements(steps: Steps, written: LoopSyntax, loop: Loop, of: Expr) -> int | None:
+    """Return how many elements an ask may have: as many as is said, or as the longest list of a file has. None where
+    nobody knows, or they are too many, which is reported."""
+    diagnostics, most = steps.program.diagnostics, loop.most
+    span = written.of.span if written.most is None else written.most.span
+    if not names_in(of) <= steps.known:
+        of = loop.of  # of which an arm leaves some out
+    if most is None and names_in(of) <= steps.known and all(is_evaluable(part) for part in subexpressions(of)):
+        if steps.cases is None and diagnostics.failed:  # why there are no rows was reported
+            return 1
+        if steps.cases is not None:
+            most = max((length_in(of, names) or 0 for names in steps.cases), default=0) or 1
+    if most is None:
+        message = "a list that only a run knows has no bound, and a role is asked about each of its elements"
+        help_ = f"say how many it may have: `each {written.name.text} in … at most 20`"
+        diagnostics.error("E0804", message, span, help=help_)
+        return None
+    if not 1 <= most <= MOST_ELEMENTS:
+        message = f"an ask has between 1 and {MOST_ELEMENTS} elements, and this may have {most}"
+        diagnostics.error("E0803", message, span, help=f"ask about {MOST_ELEMENTS} at most: `where`, or a shorter list")
+        return None
+    return most
+
+
+def lower_asks(steps: Steps, statement: Statement, ask: Ask, listed: AskedList) -> bool:
+    """Add an ask for each element that there may be; `ask` is said of the element as it is called. Return False where
+    what the name means has a field twice, which is reported."""
+    name, own = statement.name(), listed.name
+    shown: dict[str, Type] = {own.text: listed.element}
+    read: dict[str, Type] = {} if ask.options is not None else {"text": TextType()}
+    if (returns := ask.read_as) is not None:
+        read |= returns.fields if returns.kind == "record" else {"value": returns}
+    if own.text in read:
+        message = f"a reply has a field `{own.text}`, which the element would be called too"
+        steps.program.diagnostics.error("E0202", message, own.span, help="take another name for the element")
+        return False
+    count, records = Call(function="length", args=(listed.of,)), list[Expr]()
+    for place in range(listed.most):
+        element = (
+            listed.replied[place]
+            if place < len(listed.replied)
+            else Call(function="nth", args=(listed.of, Literal_(value=place)))
+        )
+        asked_when = [ask.when] if ask.when is not None else []
+        asked_when += [Binary(operator="<=", left=count, right=Literal_(value=listed.most))]
+        asked_when += [Binary(operator=">", left=count, right=Literal_(value=place))]
+        named = {"name": f"{name.text}({place + 1})", "element": place, "when": _joined("and", asked_when)}
+        put = partial(_put, steps.program.index.places, listed.alias, element)
+        one = map_part(ask.model_copy(update={"when": None}), put)
+        one = one.model_copy(update=named)
+        steps.lowered.append(one)
+        steps.wholes[one.name] = name
+        said = {each: Ref(path=(one.name, each)) for each in read}
+        records.append(RecordValue(fields={own.text: element, **said}))
+    steps.asked[name.text] = (listed.of, records)
+    of = listed.of
+    bounded = Each(loop=Loop(alias=listed.alias, of=of, most=listed.most), value=Literal_(value=True))
+    length = Call(function="length", args=(bounded,))
+    some = Binary(operator=">", left=length, right=Literal_(value=0))
+    there = Call(function="slice", args=(Items(values=tuple(records)), Literal_(value=0), length))
+    none = Items(values=(Call(function="nth", args=(of, Literal_(value=0))),))
+    value = Call(function="choose", args=(some, there, none))
+    type_ = ListType(of=RecordType(fields={**shown, **read}))
+    steps.scope[name.text] = Binding((name.text,), type_, {}, value, name.span, most=listed.most)
+    steps.define("ask", name, type_)
+    return True
+
+
+def _put(places: dict[int, tuple[object, Span]], alias: str, element: Expr, part: Expr) -> Expr:
+    """Return an element, or a field of it, in the place of its name, which it has in `places` too."""
+    if not isinstance(part, Ref) or part.path[0] != alias:
+        return part
+    element = element.model_copy()
+    for field in part.path[1:]:
+        if isinstance(element, RecordValue):
+            element = element.fields[field]
+        elif isinstance(element, Ref):
+            element = Ref(path=(*element.path, field))
+        else:
+            element = Get(of=element, field=field)
+    if (written := places.get(id(part))) is not None:
+        places[id(element)] = (element, written[1])
+    return element

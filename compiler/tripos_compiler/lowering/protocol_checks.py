@@ -1,0 +1,876 @@
+"""Mistakes of a protocol that leave a spec well formed and its figures wrong: warnings over the rows of a scenario.
+
+Each is found from the plan's steps and the rows that the compiler has read; none needs a model. `trial_replies` tries
+what scores give to replies that nobody would call an answer.
+
+Warns of questions that stand, nearly word for word, in rows that are shown or learned: whoever saw these has seen
+them. Two rows are compared by their texts, and not by their keys.
+
+Trial replies: what the scores of a scenario give to replies that answer nothing, and to the answers themselves.
+
+A score is tried where it depends on one reply of a model and on the row alone. A constant reply that is right for most
+rows shows that a figure can be had without looking at a question; a row that no trial reply gets right, where the
+others have one, has a wrong key.
+
+Warnings of declarations that nothing uses, and of axes that nobody is told.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.language.evaluation import Fault, NoValue, Unavailable, evaluate
+from tripos_compiler.language.near_duplicates import HeldOutTexts, NearCopies, learned_texts
+from tripos_compiler.language.references import (
+    names_in,
+    names_used,
+    paths_in,
+    step_expressions,
+    subexpressions,
+    template_expressions,
+)
+from tripos_compiler.library.definedness import arguments_of
+from tripos_compiler.lowering.cases import ScenarioCases
+from tripos_compiler.lowering.steps import Steps, length_in
+from tripos_compiler.plan import (
+    Ask,
+    Binary,
+    Call,
+    Column,
+    Converse,
+    Data,
+    Derived,
+    Expr,
+    Made,
+    Pairing,
+    Retrieve,
+    Rows,
+    Scenario,
+    Score,
+    Step,
+    Template,
+    Treatment,
+    Type,
+    written,
+)
+from tripos_compiler.resolve.program import LoadedDataset, LoadedRow, Program
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+
+MOST_ROWS = 2_000
+"""So many rows of either side are compared."""
+SHOWN = 60
+"""So many characters of a question are shown."""
+
+
+@dataclass(frozen=True)
+class ExposedRows:
+    """Rows that are shown or learned, each known as `alias`, those for which `where` holds: `fields` are what of them
+    is shown, `does` what they do, and `mends` what to do about it."""
+
+    loaded: LoadedDataset
+    alias: str
+    where: Expr | None
+    fields: frozenset[str]
+    does: str
+    mends: str
+
+
+@dataclass(frozen=True)
+class SameQuestion:
+    """A row that is asked about, by its number from 1, the row that has its question, and the question."""
+
+    number: int
+    row: LoadedRow
+    question: str
+
+
+def check_shown(program: Program, steps: Steps, cases: ScenarioCases, rows: Sequence[dict[str, Any]]) -> None:
+    """Warn of shots and of rows to retrieve that have a question of the scenario. `rows` are the names of its rows."""
+    if cases.alias is None or cases.loaded is None:
+        return
+    for step in steps.lowered:
+        for source in _sources(program, step):
+            found = list(_asked_in(program, source, cases.loaded, cases.alias, rows))
+            if found:
+                _warn(program, source, found, "this scenario", steps.wholes[step.name].span)
+
+
+def check_learned(program: Program) -> None:
+    """Warn of exports whose rows have a question of a scenario."""
+    known: dict[tuple[object, ...], list[SameQuestion]] = {}
+    for name, export in program.exports.items():
+        if not isinstance(export, Pairing) or export.dataset not in program.loaded:
+            continue
+        if export.prompt is None and export.asks is None:
+            continue
+        fields = _fields((export.prompt,) if export.prompt is not None else (), export.alias)
+        if export.asks is not None:
+            fields |= {each.name for each in program.loaded[export.dataset].dataset.fields}
+        paths = (path for reply in export.replies for path in paths_in(reply.text))
+        fields |= {path[1] for path in paths if path[0] == export.alias and len(path) > 1}
+        mends = f"take those rows out of `{export.dataset}`"
+        mends += "; until then they are left out of what is exported" if export.kind == "examples" else ""
+        source = ExposedRows(
+            program.loaded[export.dataset], export.alias, export.where, fields, "what is learned is asked", mends
+        )
+        where = program.declared["export"][name].span
+        for scenario in program.scenarios.values():
+            if scenario.rows is None or scenario.rows.dataset not in program.loaded:
+                continue
+            asked, alias = program.loaded[scenario.rows.dataset], scenario.rows.alias
+            names = [{alias: row.values} for row in asked.rows]
+            kept = [each for each in names if _holds(scenario.rows.where, each)][:MOST_ROWS]
+            # Several exports of the same rows, and scenarios over the same, are looked at once.
+            common = tuple(_common(source, asked, alias, kept))
+            key = (export.dataset, str(export.where), asked.dataset.name, str(scenario.rows.where), common)
+            if key not in known:
+                known[key] = list(_asked_in(program, source, asked, alias, kept))
+            found = known[key]
+            if found:
+                _warn(program, source, found, f"scenario `{scenario.name}`", where)
+                break
+
+
+def check_kept_out(program: Program) -> None:
+    """Warn of exports whose rows have a text of rows that are asked about, or that the export names as kept out,
+    whatever the fields are called."""
+    known: dict[tuple[str, str], HeldOutTexts[LoadedRow]] = {}
+    for name, export in program.exports.items():
+        if not isinstance(export, Pairing) or export.use == "test" or export.dataset not in program.loaded:
+            continue
+        learned = program.loaded[export.dataset]
+        asked = {
+            each.rows.dataset: (f"which scenario `{each.name}` asks about", each.rows)
+            for each in program.scenarios.values()
+            if each.rows is not None and each.rows.dataset in program.loaded and each.rows.dataset != export.dataset
+            if export.kind == "paired"  # of examples, the fields are compared above
+        }
+        apart: list[tuple[str, str, Rows | None]] = [
+            (held, "which is held out", None) for held in export.holds_out if held in program.loaded
+        ]
+        apart += [(held, why, rows) for held, (why, rows) in asked.items() if held not in export.holds_out]
+        if not apart:
+            continue
+        outside = {dataset: [row.values for row in loaded.rows] for dataset, loaded in program.loaded.items()}
+        kept = [row for row in learned.rows[:MOST_ROWS] if _holds(export.where, {**outside, export.alias: row.values})]
+        texts = [learned_texts(export, {**outside, export.alias: row.values}) for row in kept]
+        for held, why, rows in apart:
+            where = None if rows is None else rows.where
+            if (held, str(where)) not in known:
+                copies = known[held, str(where)] = HeldOutTexts()
+                for row in program.loaded[held].rows[:MOST_ROWS]:
+                    if rows is None or _holds(where, {**outside, rows.alias: row.values}):
+                        copies.add(row, row.values)
+            hits = [found for each in texts if (found := known[held, str(where)].text_of(each)) is not None]
+            if hits:
+                _warn_kept_out(program, name, export, held, why, hits)
+
+
+def _warn_kept_out(
+    program: Program, name: str, export: Pairing, held: str, why: str, hits: Sequence[tuple[LoadedRow, str]]
+) -> None:
+    row, text = hits[0]
+    left_out = held in export.holds_out
+    some = f"{len(hits):,} row{'' if len(hits) == 1 else 's'} of `{export.dataset}`"
+    one = len(hits) == 1
+    does = f"{'it is' if one else 'they are'} {'left out' if left_out else 'learned'}"
+    message = f"{some} {'has' if one else 'have'} a text of `{held}`, {why}: {does}"
+    mends = "give other rows, such as another split" if left_out else f"write `holds out {held}` in the export"
+    notes = [f"row {row.number} of {row.path}: “{_brief(text)}”"]
+    program.diagnostics.warning("W1008", message, program.declared["export"][name].span, help=mends, notes=notes)
+
+
+def _brief(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+def _sources(program: Program, step: object) -> Iterator[ExposedRows]:
+    match step:
+        case Ask():
+            for shots in step.shots:
+                loaded = program.rowsets.get(shots.dataset) or program.loaded.get(shots.dataset)
+                if loaded is not None and loaded.known:
+                    fields = _fields(shots.prompt.values(), shots.alias)
+                    mends = f"take those rows out of `{shots.dataset}`, or give both data sets a `key` that they share"
+                    yield ExposedRows(loaded, shots.alias, shots.where, fields, "shots would show its answer", mends)
+        case Retrieve():
+            names = {part.dataset for part in subexpressions(step.source) if isinstance(part, Data)}
+            for name in sorted(names & set(program.loaded)):
+                loaded = program.loaded[name]
+                fields = frozenset(each.name for each in loaded.dataset.fields)
+                mends = f"take those rows out of `{name}`, or leave them out by a `where`"
+                yield ExposedRows(loaded, step.alias, step.where, fields, "what is retrieved would show it", mends)
+
+
+def _fields(templates: Iterable[Template], alias: str) -> frozenset[str]:
+    """Return the fields of a row that texts print."""
+    paths = {path for template in templates for expr in template_expressions(template) for path in paths_in(expr)}
+    return frozenset(path[1] for path in paths if path[0] == alias and len(path) > 1)
+
+
+def _asked_in(
+    program: Program, source: ExposedRows, asked: LoadedDataset, alias: str, rows: Sequence[Mapping[str, Any]]
+) -> Iterator[SameQuestion]:
+    """Yield the rows whose question, in fields that both have, is one of a source's rows that may be shown for it."""
+    common = _common(source, asked, alias, rows)
+    if not common:
+        return
+    shown = source.loaded.rows[:MOST_ROWS]
+    key = (source.loaded.dataset.name, tuple(common))
+    copies = program.near.get(key)
+    if copies is None:  # several scenarios ask of the same
+        copies = program.near[key] = NearCopies()
+        for place, row in enumerate(shown):
+            copies.add(place, _text(row.values, common))
+    for number, names in enumerate(rows[:MOST_ROWS], 1):
+        own = names[alias]
+        text = _text(own, common)
+        for place in copies.like(text):
+            row = shown[place]
+            itself = source.loaded.dataset.name == asked.dataset.name and row.values == own
+            if not itself and _may_show(source, asked, row, names, own):
+                yield SameQuestion(number, row, text)
+                break
+
+
+def _common(source: ExposedRows, asked: LoadedDataset, alias: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the public fields that both have, that are shown and that tell rows apart."""
+    public = {each.name for each in asked.dataset.fields if not each.secret}
+    return sorted(name for name in source.fields & public if _tells_apart(name, rows, alias))
+
+
+def _tells_apart(name: str, rows: Sequence[Mapping[str, Any]], alias: str) -> bool:
+    """Return true if a field has a text of its own in most rows, and not one that rows have in common, as a subject
+    is."""
+    texts = [str(names[alias].get(name, "")) for names in rows[:MOST_ROWS]]
+    return 2 * len(set(texts)) > len(texts)
+
+
+def _may_show(
+    source: ExposedRows, asked: LoadedDataset, row: LoadedRow, names: Mapping[str, Any], own: Mapping[str, Any]
+) -> bool:
+    """Return true if a row may be shown where another is asked about: it is not of its key, and the condition holds."""
+    keys = source.loaded.dataset.key, asked.dataset.key
+    if keys[0] is not None and keys[1] is not None and _value(keys[0], row.values) == _value(keys[1], own):
+        return False
+    return _holds(source.where, {**names, source.alias: row.values})
+
+
+def _holds(where: Expr | None, names: Mapping[str, Any]) -> bool:
+    """Return true if a condition holds, as far as it can be told."""
+    if where is None:
+        return True
+    try:
+        return bool(evaluate(where, names))
+    except (Unavailable, LookupError):
+        return True
+
+
+def _value(expr: Expr, row: Mapping[str, Any]) -> Any:
+    try:
+        return evaluate(expr, row)
+    except (Unavailable, LookupError):
+        return object()
+
+
+def _warn(program: Program, source: ExposedRows, found: Sequence[SameQuestion], where: str, span: Span) -> None:
+    name, first = source.loaded.dataset.name, found[0]
+    more = f", and of {len(found) - 1} more" if len(found) > 1 else ""
+    message = f"`{name}` has the question of row {first.number} of {where}{more}: {source.does}"
+    notes = [f"row {first.row.number} of {first.row.path}: “{_brief(first.question)}”"]
+    program.diagnostics.warning("W1008", message, span, help=source.mends, notes=notes)
+
+
+def _text(row: Mapping[str, Any], fields: Sequence[str]) -> str:
+    return "\n".join(str(row.get(name, "")) for name in fields)
+
+
+FEWEST = 5
+"""With fewer rows a constant that is always right says little."""
+TRIED = 24
+"""So many rows are tried, spread over all; a constant that wins there is tried on all."""
+WINS = 0.8
+"""The share of rows for which a constant reply is right from which it is warned of."""
+MOST_RIGHT = 0.8
+"""The share of rows that a trial reply must get right before a row without one is warned of."""
+CONSTANTS = ("", "A", "B", "C", "D", "E", "F", "A B C D E F", "yes", "no", "true", "false", "0", "1", "2")
+COMPARING = frozenset({"same_number", "exact"})
+"""Functions that say whether two values are the same answer."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A reply to every row: the same `value`, or what `of` makes of the row. One that `wins` answers nothing, and is
+    warned of where it is right."""
+
+    name: str
+    wins: bool
+    value: Any = None
+    of: Callable[[Mapping[str, Any]], Any] | None = None
+
+
+def check_replies(
+    program: Program, scenario: Scenario, cases: ScenarioCases, steps: Steps, shown: frozenset[str]
+) -> None:
+    """Warn of constant replies that win, and of rows that no reply gets right. What several arms score under one name
+    is tried together: a reply that is right in one of two arms only does not win."""
+    assert cases.kept is not None and cases.alias is not None
+    named: dict[str, dict[str, _Scored | None]] = {}
+    for treatment in scenario.treatments:
+        for step in treatment.steps:
+            if not isinstance(step, Score) or not step.truth or step.element is not None:
+                continue
+            if step.fingerprint not in named.setdefault(step.name, {}):
+                named[step.name][step.fingerprint] = _Scored.of(program, treatment, step, cases)
+    for name, found in named.items():
+        tried = [each for each in found.values() if each is not None]
+        if tried and len(tried) == len(found):
+            _Tried(program, tuple(tried), cases.kept, shown).report(steps.scores[name][0].span)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """The scores of one name, one for each arm in which it is another one, over the same rows."""
+
+    program: Program
+    scored: tuple[_Scored, ...]
+    rows: Sequence[Mapping[str, Any]]
+    shown: frozenset[str]
+
+    def report(self, where: Span) -> None:
+        """Warn of what the trials show."""
+        name = self.scored[0].score.name
+        trials = list({trial.name: trial for each in self.scored for trial in each.trials(self.shown)}.values())
+        trials.sort(key=lambda trial: trial.wins)  # the answers first: of most rows they are right
+        every = max(1, len(self.rows) // TRIED)
+        sample = self.rows[::every][:TRIED]
+        lost = self._without_tool()
+        if not lost and len(self.rows) >= FEWEST:
+            lost = self._try_all(name, trials, sample, where)
+        if lost:
+            more = f", nor of {len(lost) - 1} more" if len(lost) > 1 else ""
+            message = f"no reply gets `{name}` of row {lost[0]} of this scenario{more}"
+            help_ = "mend the key of the row: its own answer is not counted as right"
+            self.program.diagnostics.warning("W1002", message, where, help=help_)
+
+    def _try_all(
+        self, name: str, trials: Sequence[Trial], sample: Sequence[Mapping[str, Any]], where: Span
+    ) -> list[int]:
+        """Warn of a constant that wins; return the numbers of rows that no reply gets right."""
+        # What looks at no row is a rule of form, such as a length, which an empty reply may keep.
+        about_row = any(self.scored[0].alias in names_in(each.score.value) for each in self.scored)
+        winning = (trial for trial in trials if about_row and trial.wins and self._share(trial, sample) >= WINS)
+        winner = next(winning, None)
+        share = self._share(winner, self.rows) if winner is not None else 0.0
+        if winner is not None and share >= WINS:
+            message = f"{winner.name} to every row gets {share:.2f} on `{name}`"
+            help_ = "balance the answers, or tighten the score; compare the models with a baseline"
+            self.program.diagnostics.warning("W1001", message, where, help=help_)
+        return self._without_answer(trials, sample)
+
+    def _without_tool(self) -> list[int]:
+        """Return the numbers of rows of which a call is right whose tool is not there."""
+        pairs = [pair for each in self.scored for pair in each.allowed_calls()]
+        if not pairs:
+            return []
+        numbered = enumerate(self.rows, 1)
+        return [number for number, names in numbered if any(_lacks_tool(*pair, names) for pair in pairs)]
+
+    def _share(self, trial: Trial, rows: Sequence[Mapping[str, Any]]) -> float:
+        """For which share of the rows a reply is right; 0 where it cannot win any more, or where the score applies to
+        too few rows to tell."""
+        most = len(rows) * len(self.scored)
+        right = wrong = 0
+        for names in rows:
+            for each in self.scored:
+                found = each.right(trial, names)
+                right, wrong = right + (found is True), wrong + (found is False)
+            if most - wrong < WINS * most:
+                return 0.0
+        return right / (right + wrong) if right + wrong >= FEWEST else 0.0
+
+    def _without_answer(self, trials: Sequence[Trial], sample: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Return the numbers of rows that no reply gets right, where nearly all others have one. Of calls of tools no
+        answer is tried."""
+        if any(each.ask.calls_tools for each in self.scored):
+            return []
+        keys = [pair for each in self.scored for pair in each.option_keys()]
+        if keys:
+            named = enumerate(self.rows, 1)
+            return [number for number, names in named if any(_no_option(options, key, names) for options, key in keys)]
+        found = [lacks for names in sample if (lacks := self._lacks(trials, names)) is not None]
+        if not any(found) or len(found) < FEWEST or len(found) - sum(found) < MOST_RIGHT * len(found):
+            return []
+        return [number for number, names in enumerate(self.rows, 1) if self._lacks(trials, names)]
+
+    def _lacks(self, trials: Sequence[Trial], names: Mapping[str, Any]) -> bool | None:
+        """Return true if some arm gives a row to no reply; None where the score does not apply to it."""
+        applies = False
+        for each in self.scored:
+            outcomes: set[bool | None] = set()
+            for trial in trials:
+                outcomes.add(each.right(trial, names))
+                if True in outcomes:
+                    break
+            if True not in outcomes and False in outcomes:
+                return True
+            applies = applies or True in outcomes
+        return False if applies else None
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """A score of one ask's reply to a row."""
+
+    score: Score
+    ask: Ask
+    alias: str
+    rows: Sequence[Mapping[str, Any]]
+
+    @classmethod
+    def of(cls, program: Program, treatment: Treatment, score: Score, cases: ScenarioCases) -> _Scored | None:
+        """None where the score depends on more than one reply and the row."""
+        assert cases.kept is not None and cases.alias is not None
+        exprs = [score.value, *([score.when] if score.when is not None else []), *(score.earlier or ())]
+        names = {name for expr in exprs for name in names_in(expr)}
+        for part in (part for expr in exprs for part in subexpressions(expr)):
+            if part.op in ("data", "tree") or (isinstance(part, Call) and part.function in program.plugins):
+                return None
+        own = {cases.alias, *(axis.name for axis in cases.axes)}
+        asks = [step for step in treatment.steps if step.name in names - own]
+        if len(asks) != 1 or not isinstance(asks[0], Ask) or not names <= own | {asks[0].name}:
+            return None
+        if any(path[:2] == (asks[0].name, "prompt") for expr in exprs for path in paths_in(expr)):
+            return None
+        return cls(score, asks[0], cases.alias, cases.kept)
+
+    def option_keys(self) -> Iterator[tuple[Expr, Expr]]:
+        """Yield the options of a question and the letter that is right, where the score compares a chosen option with
+        it."""
+        for said, key in self._compared():
+            if isinstance(said, Call) and said.function == "chosen_option":
+                yield said.args[-1], key
+
+    def allowed_calls(self) -> Iterator[tuple[Expr, Expr]]:
+        """Yield the tools of a row and the calls that are right, where the score matches calls with them."""
+        for part in subexpressions(self.score.value):
+            if isinstance(part, Call) and part.function == "calls_match":
+                given = arguments_of(part)
+                yield given["tools"], given["allowed"]
+
+    def _compared(self) -> Iterator[tuple[Expr, Expr]]:
+        """Yield what the score compares: what is taken of the reply, and what the row wants."""
+        match self.score.value:
+            case Binary(operator="==", left=left, right=right):
+                sides = (left, right)
+            case Call(function=function, args=(left, right)) if function in COMPARING:
+                sides = (left, right)
+            case _:
+                return
+        for said, key in (sides, sides[::-1]):
+            if self.ask.name in names_in(said) and self.ask.name not in names_in(key):
+                yield said, key
+
+    def right(self, trial: Trial, names: Mapping[str, Any]) -> bool | None:
+        """Return true if the score is true of a trial reply, which may be of another type; None where it does not
+        apply."""
+        try:
+            value = trial.value if trial.of is None else trial.of(names)
+            known = {**names, self.ask.name: self._reply(value)}
+            if self.score.when is not None and not evaluate(self.score.when, known):
+                return None
+            if any(evaluate(each, known) for each in self.score.earlier or ()):
+                return None
+            return bool(evaluate(self.score.value, known))
+        except (
+            Unavailable,
+            Fault,
+            LookupError,
+            AttributeError,
+            TypeError,
+            ValueError,
+        ):
+            return False
+
+    def _reply(self, value: Any) -> dict[str, Any]:
+        returns = self.ask.returns
+        text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+        said = {"text": text, "thinking": None, "raw": text, "prompt": ""}
+        if returns is None:
+            return said
+        if returns.kind == "record":
+            return {**said, **dict.fromkeys(returns.fields, value)}
+        return {**said, "value": value}
+
+    def trials(self, shown: frozenset[str]) -> Iterator[Trial]:
+        """Yield the replies to try: constants, the answers that most rows want, the answer of each row, its
+        question."""
+        type_ = self._type()
+        plain = type_ is None or type_.kind == "text"
+        values: list[Any] = list(CONSTANTS) if type_ is None or plain else list(_values(type_))
+        wanted: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+            written(key).model_dump_json(): partial(_trial_replies_value, key) for _, key in self._compared()
+        }
+        fields = sorted(path[1] for path in paths_in(self.score.value) if path[0] == self.alias and len(path) > 1)
+        wanted |= {field: partial(_field, self.alias, field) for field in fields}
+        for each in wanted.values():
+            given = [value for names in self.rows[:TRIED] if isinstance(value := each(names), str | int | float)]
+            values += [
+                value for value, _ in Counter(given).most_common(2) if value not in values and _fits(value, type_)
+            ]
+        for value in values:
+            yield Trial("an empty reply" if value in ("", []) else f"the reply `{_printed(value)}`", True, value)
+        for name, each in wanted.items():
+            yield Trial(name, False, of=each)
+        if plain and shown - {"*"}:
+            yield Trial("the question itself as the reply", True, of=partial(_question, self.alias, sorted(shown)))
+
+    def _type(self) -> Type | None:
+        """Return what the score takes of the reply; None for its text."""
+        returns = self.ask.returns
+        if returns is None:
+            return None
+        if returns.kind != "record":
+            return returns
+        used = [path[1] for path in paths_in(self.score.value) if path[0] == self.ask.name and len(path) > 1]
+        return returns.fields.get(used[0]) if used else None
+
+
+def _trial_replies_value(expr: Expr, names: Mapping[str, Any]) -> Any:
+    try:
+        return evaluate(expr, names)
+    except (Unavailable, Fault, LookupError, AttributeError, TypeError, ValueError):
+        return None
+
+
+def _lacks_tool(tools: Expr, allowed: Expr, names: Mapping[str, Any]) -> bool:
+    """Return true if a call is right whose tool is not among those of the row."""
+    there = {each["name"] for each in _trial_replies_value(tools, names) or ()}
+    return any(name not in there for each in _trial_replies_value(allowed, names) or () for name in each)
+
+
+def _field(alias: str, field: str, names: Mapping[str, Any]) -> Any:
+    return names[alias].get(field)
+
+
+def _question(alias: str, shown: Sequence[str], names: Mapping[str, Any]) -> str:
+    row = names[alias]
+    return "\n".join(str(row[field]) for field in shown if field in row)
+
+
+def _values(type_: Type) -> Iterator[Any]:
+    match type_.kind:
+        case "choice":
+            yield from type_.values
+        case "bool":
+            yield from (True, False)
+        case "integer":
+            low = type_.low if type_.low is not None else 0
+            yield from range(low, min(low + 10, (type_.high if type_.high is not None else low + 2) + 1))
+        case "number":
+            yield from (0, 1, 2)
+        case "optional":
+            yield from _values(type_.of)
+        case "list" | "set":
+            every = list(_values(type_.of))
+            yield []
+            yield every
+            yield from ([each] for each in every)
+
+
+def _fits(value: Any, type_: Type | None) -> bool:
+    kinds: dict[str, type | tuple[type, ...]] = {"text": str, "integer": int, "number": (int, float), "bool": bool}
+    return type_ is None or (type_.kind in kinds and isinstance(value, kinds[type_.kind]))
+
+
+def _printed(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return text if len(text) <= 30 else text[:29] + "…"
+
+
+def _no_option(options: Expr, key: Expr, names: Mapping[str, Any]) -> bool:
+    """Return true if the letter that is right names none of the options."""
+    try:
+        count, letter = len(evaluate(options, names)), evaluate(key, names)
+    except (Unavailable, Fault, LookupError, TypeError):
+        return False
+    return letter is None or str(letter).strip().upper() not in {chr(ord("A") + place) for place in range(count)}
+
+
+LETTERED = {"chosen_option": "options", "lettered": "items"}
+"""The functions that take the options of a question, and the parameter that does."""
+
+
+def check_protocol(
+    program: Program, statement: Statement, scenario: Scenario, cases: ScenarioCases, steps: Steps
+) -> None:
+    """Warn of what makes the figures of a scenario mean less than they seem to."""
+    _samples_alike(program, steps)
+    if not cases.from_file or cases.alias is None or not cases.kept:
+        return
+    rows = list(islice(cases.kept, MOST_ROWS))
+    shown = _shown(steps.lowered, cases)
+    if len(rows) > 1 and not shown and _all_asked_of_rows(scenario):
+        message = f"no prompt shows the row `{cases.alias}`: every row asks the same"
+        help_ = f"put a field of `{cases.alias}` in a prompt, or run over no rows"
+        program.diagnostics.warning("W1006", message, statement.head, help=help_)
+    elif shown:
+        _asked_twice(program, statement, cases, rows, shown, steps)
+    _options(program, cases, rows, shown, steps)
+    _keys(program, cases.kept, steps)
+    _prompts(program, cases.kept, steps)
+    check_shown(program, steps, cases, rows)
+    check_replies(program, scenario, cases, steps, shown)
+
+
+def _samples_alike(program: Program, steps: Steps) -> None:
+    sampled = [step for step in steps.lowered if isinstance(step, Ask) and step.samples > 1]
+    for name, step in {steps.wholes[step.name].text: step for step in sampled}.items():
+        if step.settings.copies:
+            message = f"`{name}` is sampled {step.samples} times at temperature 0: the replies are copies"
+            help_ = "raise the temperature, or ask once: copies of a reply make no figure more certain"
+            program.diagnostics.warning("W1007", message, steps.wholes[step.name].span, help=help_)
+
+
+def _told(step: Step) -> Iterator[Expr]:
+    """Yield the expressions of the texts that a step sends to a model. Settings show nothing."""
+    if isinstance(step, Ask | Converse):
+        asked = (step,) if isinstance(step, Ask) else step.speakers
+        silent = {id(step.when), *(id(when) for each in asked for when in each.settings.conditions())}
+        yield from (expr for expr in step_expressions(step) if id(expr) not in silent)
+    elif isinstance(step, Retrieve):
+        yield from step_expressions(step)
+
+
+def _shown(steps: Sequence[Step], cases: ScenarioCases) -> frozenset[str]:
+    """Return the fields of the row that some model is told of; with `*`, the whole row."""
+    paths = {path for step in steps for expr in _told(step) for path in paths_in(expr)}
+    below = {path[1] if len(path) > 1 else "*" for path in paths if path[0] == cases.alias}
+    return frozenset(below | {path[0] for path in paths if path[0] in {axis.name for axis in cases.axes}})
+
+
+def _all_asked_of_rows(scenario: Scenario) -> bool:
+    """Return true if everything that is asked is asked anew for every row, and of nothing that differs without it."""
+    steps = [step for treatment in scenario.treatments for step in treatment.steps]
+    return any(isinstance(step, Ask | Converse) for step in steps)
+
+
+def _asked_twice(
+    program: Program,
+    statement: Statement,
+    cases: ScenarioCases,
+    rows: list[dict[str, Any]],
+    shown: frozenset[str],
+    steps: Steps,
+) -> None:
+    """Rows that show a model the same are one question, whose scores count several times; where they want different
+    answers, no reply is right for all."""
+    assert cases.alias is not None
+    if "*" in shown or cases.loaded is None:
+        return
+    looked = [step for step in steps.lowered if isinstance(step, Score | Column)]
+    paths = {path for step in looked for path in paths_in(step.value) if path[0] == cases.alias and len(path) > 1}
+    wanted = {path[1] for path in paths} - shown
+    first: dict[str, int] = {}
+    twice: list[tuple[int, int]] = []
+    against: list[tuple[int, int]] = []
+    for number, names in enumerate(rows, 1):
+        row = names[cases.alias]
+        asked = repr([(each, row.get(each, names.get(each))) for each in sorted(shown)])
+        earlier = first.setdefault(asked, number)
+        if earlier == number:
+            continue
+        other = rows[earlier - 1][cases.alias]
+        (against if any(row.get(each) != other.get(each) for each in wanted) else twice).append((earlier, number))
+    where = (statement.one_of("over") or statement).head
+    if against:
+        one, other_ = against[0]
+        message = f"rows {one} and {other_} of this scenario ask the same and want different answers{_more(against)}"
+        help_ = "correct the answers, or show the model a distinguishing field"
+        program.diagnostics.warning("W1004", message, where, help=help_)
+    if twice:
+        one, other_ = twice[0]
+        message = f"rows {one} and {other_} of this scenario ask the same{_more(twice)}"
+        help_ = "remove the copies: a repeated question counts twice in every figure"
+        program.diagnostics.warning("W1003", message, where, help=help_)
+
+
+def _more(pairs: Sequence[object]) -> str:
+    return f", as do {len(pairs) - 1} more pairs" if len(pairs) > 2 else ", as does one more pair" * (len(pairs) - 1)
+
+
+def _options(
+    program: Program, cases: ScenarioCases, rows: list[dict[str, Any]], shown: frozenset[str], steps: Steps
+) -> None:
+    """Options that no prompt shows, and options that stand twice in a row."""
+    known = {cases.alias, *(axis.name for axis in cases.axes)}
+    seen: set[str] = set()
+    for step in steps.lowered:
+        for expr in step_expressions(step):
+            for call in (part for part in subexpressions(expr) if isinstance(part, Call) and part.function in LETTERED):
+                options = arguments_of(call)[LETTERED[call.function]]
+                key = written(options).model_dump_json()
+                if not names_in(options) <= known or key in seen:
+                    continue
+                where = _place(steps, step)
+                fields = {path[1] for path in paths_in(options) if path[0] == cases.alias and len(path) > 1}
+                if call.function == "chosen_option" and fields and not fields & shown and "*" not in shown:
+                    named = step.name.partition(".")[0]  # of what a measure looks at the measure
+                    message = f"`{named}` reads which option is chosen, and no prompt shows the options"
+                    help_ = "print them: `{{ lettered(…) }}`"
+                    program.diagnostics.warning("W1005", message, where, help=help_)
+                    seen.add(key)
+                    continue
+                double = [number for number, names in enumerate(rows, 1) if _has_double(options, names)]
+                if double:
+                    seen.add(key)
+                    more = f", and in {len(double) - 1} more" if len(double) > 1 else ""
+                    message = f"an option stands twice in row {double[0]} of this scenario{more}"
+                    help_ = "mend the row: of two options that say the same one is counted as wrong"
+                    program.diagnostics.warning("W1009", message, where, help=help_)
+
+
+def _keys(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> None:
+    """Keys that name none of the options that their row has."""
+    for statement in steps.options:
+        fields = steps.scope[statement.name().text].fields
+        options, place = fields["options"].value, fields["right"].value
+        assert isinstance(place, Call)
+        if place.function == "shuffled_place":  # the order may be that of an arm
+            options = place.args[1]
+            place = Call(function="nth", args=(options, place.args[0]))
+        assert options is not None
+        lacking = [number for number, names in enumerate(rows, 1) if _lacks_key(options, place, names)]
+        if lacking:
+            more = f", nor in {len(lacking) - 1} more" if len(lacking) > 1 else ""
+            message = f"the key names no option in row {lacking[0]} of this scenario{more}"
+            help_ = "mend the key: a position is counted from 0, and a letter is one of those shown"
+            program.diagnostics.warning("W1002", message, statement.syntax("key").span, help=help_)
+
+
+def _prompts(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> None:
+    """Rows that have more prompts, or elements, than may be asked."""
+    for counted in steps.scripts:
+        longer = [
+            number for number, names in enumerate(rows, 1) if (length_in(counted.listed, names) or 0) > counted.most
+        ]
+        if longer:
+            more = f", and {len(longer) - 1} more have too many" if len(longer) > 1 else ""
+            message = f"row {longer[0]} of this scenario has more than {counted.most} prompts{more}"
+            if counted.noun == "elements":
+                message = f"row {longer[0]} of this scenario has more than {counted.most} elements{more}"
+            help_ = "write the greatest number that a row has"
+            program.diagnostics.error("E0803", message, counted.span, help=help_)
+
+
+def _lacks_key(options: Expr, place: Expr, names: Mapping[str, Any]) -> bool:
+    try:
+        if not evaluate(options, names):
+            return False
+        evaluate(place, names)
+    except NoValue:
+        return True
+    except (Unavailable, LookupError):
+        return False
+    return False
+
+
+def _has_double(options: Expr, names: Mapping[str, Any]) -> bool:
+    try:
+        values = evaluate(options, names)
+    except (Unavailable, LookupError):
+        return False
+    texts = [" ".join(str(value).split()) for value in values]
+    return len(set(texts)) < len(texts)
+
+
+def _place(steps: Steps, step: Step) -> Span:
+    if step.name in steps.scores:
+        return steps.scores[step.name][0].span
+    return steps.wholes[step.name].span if step.name in steps.wholes else steps.spans[step.name].span
+
+
+def said_in(made: Made) -> dict[str, set[str]]:
+    """For every language the names that are printed where the rows of a data set are written."""
+    asks = [step if isinstance(step, Ask) else step.ask for step in made.steps if not isinstance(step, Derived)]
+    found: dict[str, set[str]] = {}
+    for ask in asks:
+        for language, template in [*(ask.system or {}).items(), *(ask.prompt or {}).items()]:
+            found.setdefault(language, set()).update(
+                name for expr in template_expressions(template) for name in names_in(expr)
+            )
+    return found
+
+
+def check_unused_axes(program: Program, statement: Statement, cases: ScenarioCases, steps: Steps) -> None:
+    """Every axis of the context should be said to somebody; rows of a file may say it in their own words."""
+    written = statement.one_of("context")
+    if written is None:
+        return
+    made = program.made.get(cases.rows.dataset) if cases.rows is not None else None
+    for language, names in (said_in(made) if made is not None else {}).items():
+        steps.mentioned.setdefault(language, set()).update(names)
+    for axis in cases.axes:
+        if axis.name == "language":
+            continue
+        silent = [language for language in program.languages if axis.name not in steps.mentioned.get(language, set())]
+        if not silent:
+            continue
+        where = "" if len(silent) == len(program.languages) else f" in {' and '.join(silent)}"
+        message = f"no prompt mentions `{axis.name}`{where}"
+        help_ = f"put `{{{{ {axis.name} }}}}` in a prompt, or take it out of the context"
+        if cases.from_file:
+            program.diagnostics.warning("W0401", message, written.head, help=help_)
+        else:
+            program.diagnostics.error("E0401", message, written.head, help=help_)
+
+
+KINDS = ("role", "axis", "arm", "tree", "tool", "dataset", "scorer", "function", "aggregate")
+"""What is reported where nothing in any file names it."""
+
+
+OF_USE = frozenset({"W0209", "W0610", "W0611"})
+
+
+def check_unused_steps(program: Program, statement: Statement, scenario: Scenario, steps: Steps) -> None:
+    """Warn of replies that nothing takes, and of arms under which nothing differs."""
+    taken = {name for treatment in scenario.treatments for step in treatment.steps for name in names_used(step)}
+    left = [step for step in steps.lowered if isinstance(step, Ask | Converse | Retrieve) and step.name not in taken]
+    for name in {steps.wholes[step.name].text: steps.wholes[step.name] for step in left}.values():
+        # of an ask with several prompts the last turn is not taken
+        message = f"nothing uses the result of `{name.text}`"
+        help_ = "score it, put it in a prompt, or remove the step: its calls are paid for"
+        program.diagnostics.warning("W0611", message, name.span, help=help_)
+    for arm in scenario.arms:
+        alike: dict[tuple[tuple[str, str], ...], set[tuple[str, ...]]] = {}
+        for treatment in scenario.treatments:
+            others = tuple(sorted((name, value) for name, value in treatment.arms.items() if name != arm))
+            alike.setdefault(others, set()).add(tuple(step.fingerprint for step in treatment.steps))
+        if all(len(kinds) == 1 for kinds in alike.values()):
+            written = statement.one_of("arms")
+            where = written.head if written is not None else statement.head
+            message = f"nothing in this scenario depends on the arm `{arm}`"
+            help_ = f'say what differs: `system "…" when {arm} == …`, or take it out of `arms`'
+            program.diagnostics.warning("W0610", message, where, help=help_)
+
+
+def check_unused_declarations(program: Program) -> None:
+    """Warn of declarations of the main file that nothing names. What a used file declares may serve others."""
+    if program.diagnostics.failed:  # what would use them may have been left out
+        items = program.diagnostics.items
+        program.diagnostics.items = [item for item in items if item.code not in OF_USE]
+        return
+    used = {use.symbol for use in program.index.uses.values()}
+    for kind in KINDS:
+        for name, declared in program.declared.get(kind, {}).items():
+            if declared.span not in used and declared.span.source is program.sources[0]:
+                is_value = kind == "scorer" and name in program.formulas and not program.formulas[name].scores
+                message = f"{'value' if is_value else kind} `{name}` is never used"
+                program.diagnostics.warning("W0209", message, declared.span, help="use it, or remove it")

@@ -1,0 +1,489 @@
+"""Prompts: the texts, reply type and settings of what is put to a role, by an ask, a data set or a walk.
+
+Settings of requests: for all of them, or for those of a language or a condition.
+
+The lines of one setting, of which the first counts that holds: those that never do, and what none is for.
+
+A condition is tried with all values of the axes, choices and truth values that it looks at. Anything else that it
+compares may hold or not, whatever else does: so a line is refused only where nothing can make it count.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from itertools import product
+from typing import Any
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.table import SETTINGS, Setting
+from tripos_compiler.diagnostics.diagnostic import Label
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.references import paths_in, subexpressions
+from tripos_compiler.library.types import holds_media
+from tripos_compiler.lowering.call_counts import is_evaluable
+from tripos_compiler.plan import (
+    RESERVED,
+    Binary,
+    DeclaredSettings,
+    Expr,
+    Extra,
+    RecordType,
+    SettingCase,
+    Settings,
+    Type,
+    Unary,
+    canonical,
+)
+from tripos_compiler.replies.text import nfkc
+from tripos_compiler.resolve.program import Binding, Program, Scope, forget_diagnostics, has_lost_part
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.tree import Name, Number, Text
+from tripos_compiler.typecheck.expressions import Elaborator
+from tripos_compiler.typecheck.templates import FilledHole, Localised, lower_texts
+from tripos_compiler.typecheck.types import read_type, record_type, type_parts
+
+MOST_TRIED = 4096
+"""Combinations that are tried; of more nothing is said."""
+ADDED = "stop"
+"""The setting of which all lines count that hold."""
+SHOWN = 5
+"""Values that a message names."""
+
+Path = tuple[str, ...]
+Try = Mapping[Path | bytes, Any]
+"""A value for each name, and for each comparison of anything else whether it holds, by how it is written."""
+
+
+@dataclass(frozen=True)
+class ConditionalLine:
+    """A line of a setting. `when` is its condition; None where it has none, or a wrong one."""
+
+    statement: Statement
+    when: Expr | None
+
+
+@dataclass(frozen=True)
+class RowsAsked:
+    """The rows that are asked about: what they are known as, and the condition that chooses them."""
+
+    alias: str | None = None
+    where: Expr | None = None
+
+
+ANY_ROWS = RowsAsked()
+
+
+def check_lines(program: Program, scope: Scope, name: str, lines: Sequence[ConditionalLine], rows: RowsAsked) -> None:
+    """Report lines of a setting that never count, and warn of values that several lines leave out."""
+    last = next((place for place, each in enumerate(lines) if each.statement.find("cond") is None), None)
+    if name != ADDED and last is not None:
+        above = Label(lines[last].statement.head, "this counts for all that is left")
+        for each in lines[last + 1 :]:
+            help_ = "put it above the line without `when`"
+            message = f"this `{name}` never counts: the line above it has no condition"
+            program.diagnostics.error("E0608", message, each.statement.head, above, help=help_)
+        lines = lines[: last + 1]
+    cases = [each for each in lines if each.statement.find("cond") is not None]
+    if not cases or any(each.when is None for each in cases):
+        return
+    conditions = [each.when for each in cases if each.when is not None]
+    tried = _tried(scope, conditions, rows) or _tried(scope, conditions, RowsAsked(rows.alias))
+    if tried:
+        _check_tried(program, name, lines, cases, tried)
+
+
+def _check_tried(
+    program: Program,
+    name: str,
+    lines: Sequence[ConditionalLine],
+    cases: Sequence[ConditionalLine],
+    tried: Sequence[tuple[Try, Sequence[bool]]],
+) -> None:
+    ever = [any(held[place] for _, held in tried) for place in range(len(cases))]
+    first = {next((place for place, holds in enumerate(held) if holds), None) for _, held in tried}
+    counts = ever if name == ADDED else [place in first for place in range(len(cases))]
+    for place, each in enumerate(cases):
+        if not ever[place]:
+            message, help_ = f"this `{name}` never counts: its condition cannot hold", "mend the condition"
+            program.diagnostics.error("E0608", message, each.statement.head, help=help_)
+        elif not counts[place]:
+            message = f"this `{name}` never counts: a line above it holds wherever it does"
+            above = Label(cases[0].statement.head, "the first line that holds counts")
+            help_ = "put it above the others, or remove it"
+            program.diagnostics.error("E0608", message, each.statement.head, above, help=help_)
+    if name == ADDED or not all(counts):
+        return
+    if len(lines) > len(cases) and None not in first:
+        message = f"this `{name}` never counts: the lines above it are for every value"
+        help_ = "remove it, or one of the conditions"
+        program.diagnostics.error("E0608", message, lines[-1].statement.head, help=help_)
+    elif len(lines) == len(cases) > 1 and None in first:
+        left = _left_out(tried)
+        if left:
+            message = f"no `{name}` is for {left}: it is left to the model there"
+            help_ = f"name the values, or write a last `{name}` without `when`"
+            program.diagnostics.warning("W0613", message, cases[-1].statement.head, help=help_)
+
+
+def _left_out(tried: Sequence[tuple[Try, Sequence[bool]]]) -> str | None:
+    """Return the values of one name that no line is for; None where more than one name decides."""
+    paths = {path for given, _ in tried for path in given}
+    if len(paths) != 1 or not isinstance(path := next(iter(paths)), tuple):
+        return None
+    values = list(dict.fromkeys(given[path] for given, held in tried if not any(held)))
+    told = ", ".join(f"`{str(each).lower() if isinstance(each, bool) else each}`" for each in values[:SHOWN])
+    return f"{told} and {len(values) - SHOWN} more" if len(values) > SHOWN else told
+
+
+def _tried(scope: Scope, conditions: Sequence[Expr], rows: RowsAsked) -> list[tuple[Try, Sequence[bool]]] | None:
+    """Return what each condition comes to for all rows that may be asked about, by what the conditions look at; None
+    where that is too much, or cannot be told."""
+    types = dict(_types(scope.values()))
+    axes = {path: path[1:] for path, type_ in types.items() if _says_its_axis(path, type_, rows) and path[1:] in types}
+    own = _looked_at(conditions, types, axes)
+    values = {**own, **_looked_at(() if rows.where is None else (rows.where,), types, axes)}
+    if math.prod(map(len, values.values())) > MOST_TRIED:
+        return None
+    tried: list[tuple[Try, Sequence[bool]]] = []
+    try:
+        for chosen in product(*values.values()):
+            given = dict(zip(values, chosen, strict=True))
+            names = _names({**given, **{path: given[axis] for path, axis in axes.items() if axis in given}})
+            if rows.where is None or _holds(rows.where, given, names):
+                held = [_holds(each, given, names) for each in conditions]
+                tried.append(({each: given[each] for each in own}, held))
+    except Unavailable:
+        return None
+    return tried
+
+
+def _looked_at(
+    conditions: Sequence[Expr], types: Mapping[Path, Type], axes: Mapping[Path, Path]
+) -> dict[Path | bytes, Sequence[Any]]:
+    """Return the names that conditions look at, each with all values that it may have; a comparison of anything else
+    may hold or not."""
+    values: dict[Path | bytes, Sequence[Any]] = {}
+    for part in (part for each in conditions for part in _comparisons(each)):
+        known = {path: _values(types.get(path)) for path in paths_in(part)}
+        if None in known.values() or not all(map(is_evaluable, subexpressions(part))):
+            values[_key(part)] = (False, True)
+        else:
+            values.update({axes.get(path, path): found for path, found in known.items() if found is not None})
+    return values
+
+
+def _says_its_axis(path: Path, type_: Type, rows: RowsAsked) -> bool:
+    """Return true for the field of a row that says where it lies on an axis: it has the value that the axis has."""
+    return len(path) == 2 and path[0] == rows.alias and type_.kind == "choice" and type_.axis == path[1]
+
+
+def _comparisons(expr: Expr) -> Iterator[Expr]:
+    """Yield what `and`, `or` and `not` put together."""
+    match expr:
+        case Unary(operator="not", value=value):
+            yield from _comparisons(value)
+        case Binary(operator="and" | "or", left=left, right=right):
+            yield from _comparisons(left)
+            yield from _comparisons(right)
+        case _:
+            yield expr
+
+
+def _holds(expr: Expr, given: Try, names: Mapping[str, Any]) -> bool:
+    match expr:
+        case Unary(operator="not", value=value):
+            return not _holds(value, given, names)
+        case Binary(operator="and", left=left, right=right):
+            return _holds(left, given, names) and _holds(right, given, names)
+        case Binary(operator="or", left=left, right=right):
+            return _holds(left, given, names) or _holds(right, given, names)
+    found = given.get(_key(expr))
+    return bool(evaluate(expr, names)) if found is None else bool(found)
+
+
+def _key(expr: Expr) -> bytes:
+    return canonical(expr.model_dump(mode="json"))
+
+
+def _names(given: Try) -> dict[str, Any]:
+    """Return values by name, those behind a dot in records."""
+    names: dict[str, Any] = {}
+    for path, value in given.items():
+        at = names
+        if isinstance(path, tuple):
+            for part in path[:-1]:
+                at = at.setdefault(part, {})
+            at[path[-1]] = value
+    return names
+
+
+def _types(bindings: Iterator[Binding] | Any) -> Iterator[tuple[Path, Type]]:
+    for each in bindings:
+        if each.type is not None and each.value is None:
+            yield each.path, each.type
+        yield from _types(each.fields.values())
+
+
+def _values(type_: Type | None) -> Sequence[Any] | None:
+    """Return all values of a type that has few; None of any other."""
+    if type_ is None:
+        return None
+    return type_.values if type_.kind == "choice" else (False, True) if type_.kind == "bool" else None
+
+
+TRUTH = {"true": True, "false": False}
+COUNTED = ("samples", "repeats")
+"""The constructs that are written `samples COUNT`: of an ask, and of a judge."""
+
+
+@dataclass(frozen=True)
+class LoweredSettings:
+    """The settings of a block, and the conditions by which they differ, which whoever is asked is told by them."""
+
+    declared: DeclaredSettings
+    conditions: tuple[FilledHole, ...] = ()
+
+    @property
+    def expressions(self) -> tuple[Expr, ...]:
+        """The conditions alone."""
+        return tuple(each.typed.expr for each in self.conditions)
+
+
+@dataclass
+class _ReadSettings:
+    """What was read of the settings of a block. `lines` are those of one setting, in their order."""
+
+    program: Program
+    scope: Scope
+    cases: list[SettingCase] = field(default_factory=list)
+    conditions: dict[str, FilledHole] = field(default_factory=dict)
+    """By how they are written: a condition is one, however many settings it stands at."""
+    sound: bool = True
+
+    def condition(self, statement: Statement) -> Expr | None:
+        """Return the condition of a line; None where it has none, or a wrong one, which is reported."""
+        written = statement.find("cond")
+        if written is None:
+            return None
+        text = written.span.source.text[written.span.start : written.span.end]
+        if text not in self.conditions:
+            self.program.index.scopes.append((written.span, self.scope))
+            typed = Elaborator(self.program, self.scope).condition(written)
+            if typed is None:
+                self.sound = False
+                return None
+            self.conditions[text] = FilledHole(typed, written.span, condition=True)
+        return self.conditions[text].typed.expr
+
+    def add(self, name: str, value: Any, when: Expr | None, language: str | None = None) -> None:
+        """Add a case of a setting."""
+        self.cases.append(SettingCase(name=name, settings=Settings(**{name: value}), language=language, when=when))
+
+
+def lower_settings(
+    program: Program, scope: Scope, statement: Statement, rows: RowsAsked = ANY_ROWS
+) -> LoweredSettings | None:
+    """Return the settings in a block; None where a condition is wrong. A value that no model takes is reported, and
+    left out; `samples` is looked at here too."""
+    for name in COUNTED:
+        _in_range(program, statement.one_of(name), Setting("COUNT", "", 1))
+    found: dict[str, Any] = {}
+    reading = _ReadSettings(program, scope)
+    for name, setting in SETTINGS.items():
+        lines: list[ConditionalLine] = []
+        for written in statement.of(name):
+            when = reading.condition(written)
+            lines.append(ConditionalLine(written, when))
+            if name == "stop":
+                _lower_stop(reading, written, when, found)
+            elif (value := _value(program, name, setting, written)) is None:
+                continue
+            elif written.find("cond") is None:
+                found[name] = value
+            elif when is not None:
+                reading.add(name, value, when)
+        if reading.sound:
+            check_lines(program, scope, name, lines, rows)
+    if not reading.sound:
+        return None
+    return LoweredSettings(DeclaredSettings(**found, cases=tuple(reading.cases)), tuple(reading.conditions.values()))
+
+
+def _value(program: Program, name: str, setting: Setting, written: Statement) -> Any:
+    """Return the value in a line; None, reported, where no model takes it."""
+    if name == "provider":
+        return _record(program, written.body, outermost=True)
+    if setting.words:
+        return next(word for word in setting.words if written.has(word))
+    return _in_range(program, written, setting)
+
+
+def _lower_stop(reading: _ReadSettings, stop: Statement, when: Expr | None, found: dict[str, Any]) -> None:
+    """Add the texts at which a reply ends: one for every request, or for those of a language or a condition."""
+    labels = stop.labels()
+    texts = reading.program.localised(labels, stop.head, "`stop`")
+    if any(language is not None for language, _ in labels):
+        for language, text in (texts or {}).items():
+            reading.add("stop", (text.value,), when, language)
+    elif stop.find("cond") is not None:
+        reading.add("stop", tuple(text.value for _, text in labels[:1]), when)
+    else:
+        found["stop"] = (*found.get("stop", ()), *(text.value for _, text in labels[:1]))
+
+
+def _in_range(program: Program, statement: Statement | None, setting: Setting) -> int | float | None:
+    """Return the number of a statement; None, reported, where no model takes it."""
+    number = None if statement is None else statement.find("number") or statement.find("count")
+    if statement is None or not isinstance(number, Number):
+        return None
+    least, most = setting.least, setting.most
+    if (least is None or number.value >= least) and (most is None or number.value <= most):
+        return number.value
+    bounds = f"{least:g} or more" if most is None else f"between {least:g} and {most:g}"
+    nearest = least if least is not None and number.value < least else most
+    written = "samples" if statement.construct in COUNTED else statement.construct
+    message = f"`{written}` must be {bounds}"
+    help_ = f"write `{written} {nearest:g}`, or leave it out"
+    program.diagnostics.error("E0301", message, number.span, help=help_)
+    return None
+
+
+def lower_samples(statement: Statement) -> int:
+    """Return how many replies a block asks for, 1 where it does not say."""
+    samples = next((found for name in COUNTED if (found := statement.one_of(name)) is not None), None)
+    count = samples.syntax("count") if samples else None
+    return max(1, int(count.value)) if isinstance(count, Number) else 1
+
+
+def _record(program: Program, written: Sequence[Statement], *, outermost: bool = False) -> tuple[Extra, ...]:
+    """Return the fields of the provider's own, in order of name, since a record has none; what is wrong is reported."""
+    found: dict[str, Extra] = {}
+    for statement in written:
+        name, value = statement.name(), statement.find("value")
+        if outermost and name.text in SETTINGS:
+            message, help_ = f"`{name.text}` is a setting of its own", f"write `{name.text} …` beside `provider`"
+            program.diagnostics.error("E0207", message, name.span, help=help_)
+        elif outermost and name.text in RESERVED:
+            message, help_ = f"`{name.text}` is what Tripos says in a request itself", "remove it"
+            help_ = "write `samples COUNT` in the block of the step" if name.text == "n" else help_
+            program.diagnostics.error("E0207", message, name.span, help=help_)
+        elif name.text in found:
+            message = f"`{name.text}` is given twice"
+            program.diagnostics.error("E0202", message, name.span, help="keep one of them")
+        elif (value is None) == (statement.block is None):
+            message = f"`{name.text}` has {'no value' if value is None else 'a value and a block'}"
+            help_ = 'write `NAME "text"`, `NAME 1.5`, `NAME true` or `NAME { … }`'
+            program.diagnostics.error("E0106", message, statement.head, help=help_)
+        else:
+            match value:
+                case None:
+                    extra = Extra(name=name.text, record=_record(program, statement.body))
+                case Text():
+                    extra = Extra(name=name.text, text=value.value)
+                case Number():
+                    extra = Extra(name=name.text, number=value.value)
+                case Name() if value.text in TRUTH:
+                    extra = Extra(name=name.text, truth=TRUTH[value.text])
+                case _:
+                    message, help_ = "this is no text, number or truth value", 'write `"…"`, `1.5`, `true` or `false`'
+                    program.diagnostics.error("E0301", message, value.span, help=help_)
+                    continue
+            found[name.text] = extra
+    return tuple(found[name] for name in sorted(found))
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its parts checked."""
+
+    system: Localised | None
+    prompt: Localised | None
+    returns: Type | None
+    lowered: LoweredSettings
+
+    @property
+    def settings(self) -> DeclaredSettings:
+        """Its settings."""
+        return self.lowered.declared
+
+    @property
+    def told(self) -> list[FilledHole]:
+        """Return what its holes and conditions tell the role."""
+        return [hole for part in (self.prompt, self.system) if part is not None for hole in part.told()]
+
+
+def lower_question(program: Program, scope: Scope, statement: Statement, rows: RowsAsked = ANY_ROWS) -> Question | None:
+    """Return the question of a block with `prompt`, `system`, `returns` and settings; whether it needs a prompt is for
+    whoever asks to say. None where anything of it is wrong, which is reported."""
+    prompts, systems = statement.of("prompt"), statement.of("system")
+    mark = len(program.diagnostics.items)
+    prompt = lower_texts(program, scope, prompts, "the prompt") if prompts else None
+    system = lower_texts(program, scope, systems, "the system message") if systems else None
+    if has_lost_part(program, statement):
+        forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
+    returns = lower_returns(program, statement)
+    settings = lower_settings(program, scope, statement, rows)
+    if (prompts and prompt is None) or (systems and system is None) or returns is False or settings is None:
+        return None
+    return Question(system, prompt, None if isinstance(returns, bool) else returns, settings)
+
+
+def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
+    """Return the type of the reply; None where it is plain text, False where it is wrong."""
+    returns = statement.one_of("returns")
+    if returns is None:
+        return None
+    written = returns.find("type")
+    if (written is None) != (returns.block is None):
+        if written is not None:
+            read = read_type(program, written)
+        else:
+            assert returns.block is not None
+            read = record_type(program, returns.body, returns.block.span)
+        if read is not None and holds_media(read):
+            help_ = "let it return what it says of one, as a text or a choice"
+            message = "a model replies with no image, recording or file"
+            program.diagnostics.error("E0302", message, returns.head, help=help_)
+            return False
+        parts = type_parts(read) if read is not None else ()
+        form = next((each.form for each in parts if each.kind == "json" and each.form != "json"), None)
+        if form is not None:
+            message, help_ = f"a reply is not read as `{form}`", "write `json`, and read its parts by `json_part(…)`"
+            program.diagnostics.error("E0302", message, returns.head, help=help_)
+            return False
+        alike = next((pair for part in type_parts(read) for pair in _read_alike(part)), None) if read else None
+        if alike is not None:
+            message = f"`{alike[0]}` and `{alike[1]}` are one field to whoever reads a reply"
+            help_ = "rename one: case, spaces and punctuation tell no fields apart"
+            program.diagnostics.error("E0202", message, returns.head, help=help_)
+            return False
+        return read or False
+    help_ = "write `returns TYPE` or `returns { field type }`"
+    program.diagnostics.error("E0106", "`returns` takes a type or a block", returns.head, help=help_)
+    return False
+
+
+def _read_alike(type_: Type) -> Iterator[tuple[str, str]]:
+    """Yield the fields of a record that a reply, in which names are written in many ways, does not tell apart."""
+    seen: dict[str, str] = {}
+    for name in type_.fields if type_.kind == "record" else ():
+        folded = re.sub(r"[\W_]+", "", nfkc(name).casefold())
+        first = seen.setdefault(folded, name)
+        if first != name:
+            yield first, name
+
+
+def returned_record(program: Program, statement: Statement, returns: Type | None) -> RecordType | None:
+    """Return the record that must be returned where rows are written; reports where it is none."""
+    if returns is not None and returns.kind == "record":
+        return returns
+    written = statement.one_of("returns")
+    help_ = "write `returns { field type }`, a field a line"
+    lacking = statement.block.span if statement.block is not None and written is None else None
+    where = written.head if written is not None else statement.head
+    message = "rows need fields, and this returns none"
+    program.diagnostics.error("E0206", message, where, help=help_, lacking=lacking)
+    return None

@@ -1,0 +1,401 @@
+"""Lowers scenarios: their context and rows, and the steps in order.
+
+The steps of a scenario under each combination of its arms, what they build on, and their fingerprints.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from itertools import product
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.language.references import CALLING, judged_names, names_used, roles_called, with_dependencies
+from tripos_compiler.lowering.asks import lower_ask, lower_shown_options
+from tripos_compiler.lowering.call_counts import CountedCases, count_calls, embedding_pools
+from tripos_compiler.lowering.cases import lower_arms_of, lower_context, lower_rows
+from tripos_compiler.lowering.conversations import lower_converse
+from tripos_compiler.lowering.declarations import plain_title
+from tripos_compiler.lowering.fingerprints import StepFingerprints
+from tripos_compiler.lowering.folding import FALSE, TRUE, fold_arms, fold_required_texts, fold_settings, fold_texts
+from tripos_compiler.lowering.measures.measures import collect_columns
+from tripos_compiler.lowering.measures.typed_figures import has_unknown_aggregate
+from tripos_compiler.lowering.protocol_checks import check_protocol, check_unused_axes, check_unused_steps
+from tripos_compiler.lowering.scores import check_baselines, lower_compare, lower_grade, lower_score
+from tripos_compiler.lowering.steps import Steps, lower_retrieve
+from tripos_compiler.plan import (
+    Arm,
+    Ask,
+    Column,
+    Compare,
+    Converse,
+    Expr,
+    Grade,
+    Judging,
+    Retrieve,
+    SampleList,
+    Scenario,
+    Score,
+    Step,
+    Treatment,
+    Verdict,
+)
+from tripos_compiler.resolve.incremental import LoweredCache, Memory, fork_program, program_additions
+from tripos_compiler.resolve.program import Program, locale_in
+
+SCORING = (Score, Grade, Compare)
+
+
+def treatments(steps: Steps, arms: Sequence[Arm]) -> tuple[Treatment, ...]:
+    """Return the treatments of a scenario, in the order of the arms' values; a single one where it has no arms.
+
+    A step that is asked in an arm and takes what another yields that is ruled out there is reported.
+    """
+    found: list[Treatment] = []
+    reported: set[tuple[str, str]] = set()
+    draws: dict[str, list[str]] = {}
+    for values in product(*(arm.values for arm in arms)):
+        chosen = {arm.name: value.name for arm, value in zip(arms, values, strict=True)}
+        labels = {arm.name: value.labels for arm, value in zip(arms, values, strict=True)}
+        found.append(Treatment(arms=chosen, steps=tuple(_under(steps, chosen, labels, reported, draws))))
+    return tuple(found)
+
+
+def _under(
+    steps: Steps,
+    chosen: Mapping[str, str],
+    labels: Mapping[str, Mapping[str, str]],
+    reported: set[tuple[str, str]],
+    draws: dict[str, list[str]],
+) -> Iterator[Step]:
+    """Yield the steps under one combination, with what they build on and their fingerprints."""
+    kept: list[Step] = []
+    gone: set[str] = set()
+    samples: dict[str, int] = {}
+    prints = StepFingerprints(steps.program, steps.scenario, steps.key, draws=draws)
+    for step in steps.lowered:
+        folded = _fold(step, chosen, labels)
+        if folded is None:
+            gone |= _yields(step)
+            continue
+        if isinstance(folded, Ask) and folded.continues in gone:
+            folded = folded.model_copy(update={"continues": _continued(steps, folded, gone)})
+        if isinstance(folded, Ask) and folded.prompt is None and folded.chat is None and not folded.takes_results:
+            _asks_nothing(steps, folded.name, chosen, reported)
+            gone.add(folded.name)
+            continue
+        missing = sorted(names_used(folded) & gone)
+        if missing:
+            gone |= _yields(folded)
+            if isinstance(folded, CALLING) and not isinstance(folded, Verdict | SampleList):
+                _not_held(steps, folded.name, missing[0], chosen, reported)
+            continue
+        uses = with_dependencies(kept, names_used(folded), whole=False)
+        whole = _with_needs(steps, folded, uses, kept, samples)
+        if whole is None:
+            _scores_nothing(steps, folded, chosen, reported)
+            continue
+        score = _only_score(steps, whole) if isinstance(whole, Verdict) else whole
+        if isinstance(score, SCORING) and _has_namesakes(steps, score, chosen, labels):
+            after = _after_namesakes(whole, score.name, kept)
+            if after is None and whole is score:
+                continue
+            whole = after or whole
+        if isinstance(whole, Judging):
+            inputs = tuple(sorted(with_dependencies(kept, judged_names(whole), whole=False)))
+            whole = whole.model_copy(update={"inputs": None if inputs == whole.needs else inputs})
+        finished = prints.of(whole)
+        if isinstance(finished, CALLING):
+            samples[finished.name] = _samples(finished, samples)
+        kept.append(finished)
+    built_on = {name for step in kept for name in step.needs}
+    yield from (step for step in kept if not isinstance(step, Verdict | SampleList) or step.name in built_on)
+
+
+def _has_namesakes(
+    steps: Steps, step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]
+) -> bool:
+    """Return true if several scores of one name may apply under these arms."""
+    named = [each for each in steps.lowered if isinstance(each, SCORING) and each.name == step.name]
+    return len(named) > 1 and sum(_fold(each, chosen, labels) is not None for each in named) > 1
+
+
+def _only_score(steps: Steps, verdict: Verdict) -> Step | None:
+    """Return the first score that a verdict is for, where nothing of another name builds on it and others have its
+    name."""
+    named = Counter(each.name for each in steps.lowered if isinstance(each, SCORING))
+    if max(named.values(), default=0) < 2:
+        return None
+    users = [each for each in steps.lowered if verdict.name in names_used(each)]
+    return users[0] if len({each.name for each in users}) == 1 else None
+
+
+def _after_namesakes(step: Step, name: str, kept: Sequence[Step]) -> Step | None:
+    """Return a score, or the verdict that it is made of, with the conditions of those before it that have its `name`;
+    None where one of them always holds, which leaves it nothing."""
+    before = [each for each in kept if isinstance(each, SCORING) and each.name == name]
+    conditions = tuple(each.when for each in before if each.when is not None)
+    if len(conditions) < len(before):
+        return None
+    step = step.model_copy(update={"earlier": conditions})
+    uses = with_dependencies(kept, names_used(step), whole=False)
+    return step.model_copy(update={"needs": tuple(sorted({*step.needs, *uses}))})
+
+
+def _continued(steps: Steps, ask: Ask, gone: Set[str]) -> str | None:
+    """Return the step that an ask goes on from: the last that takes place of the chain of those that it continues."""
+    before = {step.name: step.continues for step in steps.lowered if isinstance(step, Ask)}
+    found = ask.continues
+    while found is not None and found in gone:
+        found = before.get(found)
+    return found
+
+
+def _yields(step: Step) -> set[str]:
+    """Return the name under which others can take what a step yields; nobody takes a score."""
+    return {step.name} if isinstance(step, CALLING) else set()
+
+
+def _not_held(steps: Steps, name: str, missing: str, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
+    if (name, missing) in reported:
+        return
+    reported.add((name, missing))
+    where = ", ".join(f"{arm} is {value}" for arm, value in chosen.items())
+    message = f"`{name}` takes what `{missing}` yields, which does not take place where {where}"
+    help_ = f"give `{name}` the condition of `{missing}`, or that part of its text"
+    span = steps.wholes[name].span
+    steps.program.diagnostics.error("E0609", message, span, help=help_)
+    steps.good = False
+
+
+def _asks_nothing(steps: Steps, name: str, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
+    if (name, "") in reported:
+        return
+    reported.add((name, ""))
+    where = ", ".join(f"{arm} is {value}" for arm, value in chosen.items())
+    message = f"`{name}` asks nothing where {where}"
+    help_ = "give it a prompt there, or the whole step the condition of its prompt"
+    steps.program.diagnostics.error("E0206", message, steps.wholes[name].span, help=help_)
+    steps.good = False
+
+
+def _scores_nothing(steps: Steps, step: Step, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
+    """Report a score that is wanted where no role replies: nothing would have it, and no measure would say so."""
+    if not isinstance(step, Score) or (step.name, "") in reported:
+        return
+    reported.add((step.name, ""))
+    where = ", ".join(f"{arm} is {value}" for arm, value in chosen.items())
+    message = f"`{step.name}` scores nothing where {where}: no role replies there"
+    help_ = "score the row in a scenario whose role replies, without this arm"
+    span = next((span for name, span in steps.baselines if name.text == step.name), steps.scores[step.name][0].span)
+    steps.program.diagnostics.error("E0609", message, span, help=help_)
+    steps.good = False
+
+
+def _samples(step: Step, samples: Mapping[str, int]) -> int:
+    if isinstance(step, SampleList):
+        return 1
+    if isinstance(step, Verdict | Retrieve):
+        return max((samples[name] for name in step.needs), default=1)
+    assert isinstance(step, Ask | Converse)
+    return step.samples
+
+
+def _with_needs(
+    steps: Steps, step: Step, uses: set[str], kept: Sequence[Step], samples: Mapping[str, int]
+) -> Step | None:
+    """Return the step with what it builds on; None where it is a score of nothing that is left."""
+    needs = tuple(sorted(uses))
+    most = max((samples[name] for name in needs), default=1)
+    match step:
+        # What builds on several samples of another step is asked, or held, once for each of them.
+        case Ask():
+            return step.model_copy(update={"needs": needs, "samples": max(step.samples, most)})
+        case Converse():
+            return step.model_copy(update={"needs": needs, "repeat": max(step.repeat, most)})
+        case Retrieve() | Verdict() | SampleList():
+            return step.model_copy(update={"needs": needs})
+    # What is known whatever is answered, such as what would be right, or a score that an arm decides, is kept with it.
+    asked = [other for other in kept if other.name in uses and _is_replied(other, kept)]
+    every = isinstance(step, Column | Score) and not asked
+    whole = with_dependencies(kept, uses)  # also what the samples of a list were made of
+    called = [other for other in kept if isinstance(other, Ask | Converse) and (every or other.name in whole)]
+    compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles_called(other))]
+    if not called:
+        return None
+    of = (compared or called)[-1]
+    if isinstance(of, Converse):  # whoever goes on from a conversation gives the reply that is scored
+        of = next((other for other in reversed(called) if isinstance(other, Ask) and other.continues == of.name), of)
+    built_on = tuple(sorted({*uses, *of.needs, of.name})) if every else needs
+    return step.model_copy(update={"needs": built_on, "of": of.name})
+
+
+def _is_replied(step: Step, kept: Sequence[Step]) -> bool:
+    """Return true if a step yields a reply, or a verdict on one; a verdict on the row alone is none."""
+    if isinstance(step, Verdict):
+        replies = (Ask, Converse, SampleList)
+        return any(isinstance(other, replies) for other in kept if other.name in step.needs)
+    return not isinstance(step, Retrieve)
+
+
+def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Step | None:
+    """Return the step with its arms put in; None where it is ruled out."""
+    if not chosen:
+        return step
+
+    def put(expr: Expr | None) -> Expr | None:
+        return fold_arms(expr, chosen) if expr is not None else None
+
+    when = put(step.when)
+    if when == FALSE:
+        return None
+    update: dict[str, object] = {"when": None if when == TRUE else when}
+    match step:
+        case Ask():
+            update["system"] = fold_texts(step.system, chosen, labels)
+            update["settings"] = fold_settings(step.settings, chosen)
+            update["prompt"] = fold_texts(step.prompt, chosen, labels)
+            update |= {"chat": put(step.chat), "options": put(step.options), "offered": put(step.offered)}
+            shots = [
+                each.model_copy(
+                    update={
+                        "where": put(each.where) if put(each.where) != TRUE else None,
+                        "drawn": put(each.drawn),
+                        "prompt": fold_required_texts(each.prompt, chosen, labels),
+                        "reply": fold_required_texts(each.reply, chosen, labels),
+                    }
+                )
+                for each in step.shots
+            ]
+            update["shots"] = tuple(each for each in shots if each.where != FALSE)
+        case Converse():
+            update["speakers"] = tuple(
+                speaker.model_copy(
+                    update={
+                        "system": fold_texts(speaker.system, chosen, labels),
+                        "settings": fold_settings(speaker.settings, chosen),
+                    }
+                )
+                for speaker in step.speakers
+            )
+        case Retrieve():
+            update["source"], update["by"] = put(step.source), put(step.by)
+            update["where"] = put(step.where)
+            update["include"] = tuple(put(each) for each in step.include)
+        case Score() | Column():
+            update["value"] = put(step.value)
+        case Verdict() | Grade() | Compare():
+            update["args"] = {key: put(value) for key, value in step.args.items()}
+    if isinstance(step, Verdict):
+        update["loops"] = tuple(
+            loop.model_copy(update={"of": put(loop.of), "where": put(loop.where)}) for loop in step.loops
+        )
+    return step.model_copy(update=update)
+
+
+LOWERED = {
+    "ask": lower_ask,
+    "converse": lower_converse,
+    "retrieve": lower_retrieve,
+    "let": Steps.let,
+    "options": lower_shown_options,
+    "score": lower_score,
+    "grade": lambda steps, statement: lower_grade(steps, statement, None),
+    "compare": lower_compare,
+}
+"""The steps of a scenario, by construct."""
+APART = frozenset({"scenario", "measure", "expect", "subset", "export", "use"})
+"""What no other scenario looks at."""
+SCENARIOS_SCORING = frozenset({"score", "grade", "compare"})
+
+
+def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
+    """Every `scenario`; what a memory knows is not lowered again."""
+    if not program.of("scenario") and program.of("benchmark"):
+        where = program.of("benchmark")[0].head
+        help_ = "write `scenario NAME { … }`"
+        message = "this benchmark has no scenario"
+        program.diagnostics.error("E0206", message, where, help=help_, lacking=program.lost)
+    kept = memory.scenarios if memory is not None else LoweredCache()
+    kept.enter(_around(program))
+    for statement in program.of("scenario"):
+        lowered = kept.find(statement)
+        if lowered is None:
+            own = fork_program(program)
+            lowered = program_additions(program, own, _scenario(own, statement))
+            kept.keep(statement, lowered)
+        lowered.add_to(program)
+        scenario: Scenario | None = lowered.result
+        if scenario is not None and scenario.name not in program.scenarios:
+            program.scenarios[scenario.name] = scenario
+
+
+def _around(program: Program) -> tuple[object, ...]:
+    """Return all that a scenario may look at beside its own statement: what is declared outside scenarios, the names of
+    the scenarios, and the data."""
+    outside = [statement for statement in program.statements if statement.construct not in APART]
+    names = frozenset(program.declared.get("scenario", {}))
+    lost = frozenset(program.diagnostics.lost_names)
+    functions = frozenset(each.version for each in program.plugins.values())
+    return (*outside, names, lost, functions, str(program.diagnostics.lost_files), program.data)
+
+
+def _scenario(program: Program, statement: Statement) -> Scenario | None:
+    """Return a scenario, lowered in a program of its own. None where anything is wrong, which is reported."""
+    name = statement.name().text
+    title = plain_title(statement, program.languages) if statement.labels() else name.replace("_", " ")
+    program.numbers = locale_in(program, statement)
+    cases = lower_rows(program, statement, lower_arms_of(program, statement, lower_context(program, statement)))
+    key = cases.loaded.dataset.key if cases.loaded is not None else None
+    known = frozenset(
+        {*(axis.name for axis in cases.axes), *([cases.alias] if cases.alias and cases.from_file else [])}
+    )
+    where = cases.rows.where if cases.rows is not None else None
+    steps = Steps(program, name, cases.scope, cases.alias, where, key, known, cases=cases.kept)
+    for inner in statement.body:
+        if inner.construct in LOWERED:
+            done = LOWERED[inner.construct](steps, inner)
+            steps.good = steps.good and done
+    steps.good = steps.good and check_baselines(steps)  # the score that others are measured against may be broken
+    for measure in statement.of("measure"):
+        steps.good = collect_columns(program, steps, measure) and steps.good
+    for expect in statement.of("expect"):
+        collect_columns(program, steps, expect)
+    scored = any(
+        inner.construct in SCENARIOS_SCORING or has_unknown_aggregate(program, inner) for inner in statement.body
+    )
+    if not scored and not any(isinstance(step, Column) for step in steps.lowered) and steps.good:
+        help_ = "add `score NAME = …` or `score SCORER(…)`"
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"nothing scores scenario `{name}`"
+        program.diagnostics.error("E0601", message, statement.head, help=help_, lacking=lacking)
+        return None
+    if not cases.sound or not steps.good:
+        return None
+    found = treatments(steps, cases.arms)
+    if not steps.good:
+        return None
+    if not any(isinstance(step, Score | Grade | Compare | Column) for each in found for step in each.steps):
+        if not any(has_unknown_aggregate(program, inner) for inner in statement.body):
+            message = f"nothing scores scenario `{name}` in any arm"
+            help_ = "look at the conditions of its steps and scores"
+            program.diagnostics.error("E0601", message, statement.head, help=help_)
+        return None
+    check_unused_axes(program, statement, cases, steps)
+    scenario = Scenario(
+        name=name,
+        title=title,
+        axes=tuple(axis.name for axis in cases.axes),
+        cells=cases.cells,
+        rows=cases.rows,
+        row_count=cases.count,
+        arms=tuple(arm.name for arm in cases.arms),
+        treatments=found,
+    )
+    check_unused_steps(program, statement, scenario, steps)
+    check_protocol(program, statement, scenario, cases, steps)
+    names = frozenset({*scenario.axes, *([cases.alias] if cases.alias and cases.from_file else [])})
+    counted = CountedCases(cases.count, names, cases.kept, cases.certain)
+    pool = embedding_pools(program, scenario)
+    program.calls += count_calls(scenario, counted, program.roles, program.scorers, pool)
+    return scenario

@@ -1,0 +1,1036 @@
+"""Lowers scorers: judges and models that give numbers, formulas, functions in Python; and named values, as formulas.
+
+Lowers scorers whose models write nothing: rewards, and the similarity of two texts by their embeddings.
+
+Lowers scorers that are programs of their own: `scorer passes(code: text) -> bool from program "run_tests.py"`.
+
+Lowers allocation tables: which metrics a scorer gives for which scenario, and what each counts.
+
+Lowers scorers and `let`s that are expressions or texts; a use of one has its expression instead.
+
+Lowers functions of the user's in Python, scorers that are such functions, and the parameters of scorers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import fields, replace
+from typing import Any, Literal
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.language.aggregates import AGGREGATES
+from tripos_compiler.language.intervals import INTERVAL_ENDS
+from tripos_compiler.language.references import names_in, template_expressions
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.signature import in_bounds
+from tripos_compiler.library.types import fits, type_notation
+from tripos_compiler.lowering.requests import lower_samples, lower_settings
+from tripos_compiler.plan import (
+    Call,
+    DeclaredSettings,
+    DialogueType,
+    Expr,
+    Hole,
+    Loop,
+    MetricsType,
+    NumberType,
+    Plugin,
+    Ref,
+    Scorer,
+    Settings,
+    Template,
+    TextType,
+    Type,
+    weighed_fields,
+)
+from tripos_compiler.resolve.files import scorer_name
+from tripos_compiler.resolve.program import (
+    KINDS,
+    Binding,
+    FormulaScorer,
+    Program,
+    Scope,
+    Typed,
+    forget_diagnostics,
+    has_lost_part,
+    numbers_of,
+)
+from tripos_compiler.resolve.python_functions import SHIPPED, PythonFunction, ShippedProgram, read_program, read_python
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import (
+    Argument,
+    CallExpr,
+    Entry,
+    Name,
+    Node,
+    Number,
+    SymbolExpr,
+    Syntax,
+    TableRow,
+    Text,
+)
+from tripos_compiler.typecheck.calls import DEEPEST_FORMULA, is_score
+from tripos_compiler.typecheck.expressions import Elaborator, holds_texts, joined
+from tripos_compiler.typecheck.templates import FilledHole, Localised, lower_texts
+from tripos_compiler.typecheck.types import named_choice, read_type
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters with the places of their names and types."""
+
+    types: dict[str, Type]
+    names: dict[str, Name]
+    places: dict[str, Span]
+
+    @property
+    def scope(self) -> Scope:
+        """Return what expressions in the scorer see."""
+        return {name: Binding((name,), of, span=self.names[name].span) for name, of in self.types.items()}
+
+    def shown(self, name: str) -> str:
+        """Return the signature as people read it, without what is returned: `near(a: text, b: number)`."""
+        return f"{name}({', '.join(f'{key}: {type_notation(of)}' for key, of in self.types.items())})"
+
+
+def lower_parameters(program: Program, owner: str, arguments: tuple[Argument, ...]) -> Parameters | None:
+    """Return the parameters; None, reported, where one is wrong."""
+    types: dict[str, Type] = {}
+    names: dict[str, Name] = {}
+    places: dict[str, Span] = {}
+    good = True
+    for argument in arguments:
+        if argument.name is None or len(argument.elements) != 1:
+            help_ = "it is written `name: type`"
+            program.diagnostics.error("E0106", "a parameter needs a name and a type", argument.span, help=help_)
+            good = False
+            continue
+        name, written = argument.name, argument.elements[0]
+        type_ = read_type(program, written)
+        earlier = names.setdefault(name.text, name)
+        if earlier is not name:
+            message = f"parameter `{name.text}` is declared twice"
+            label = Label(earlier.span, "first declared here")
+            program.diagnostics.error("E0202", message, name.span, label, help="rename one")
+            continue
+        good = good and type_ is not None
+        if type_ is not None:
+            types[name.text] = type_
+            places[name.text] = written.span
+            program.index.define("parameter", name.text, name.span, owner, type_notation(type_))
+            program.value_spans.setdefault((owner, name.text), name.span)
+    return Parameters(types, names, places) if good else None
+
+
+def lower_functions(program: Program) -> None:
+    """Every `function`."""
+    for statement in program.of("function"):
+        name = statement.name()
+        if program.declared["function"][name.text] is not name:
+            continue  # reported as declared twice
+        free = free_name(program, "function", name)
+        found = read_python(program, statement)
+        if found is None or not free:
+            continue
+        plugin = found[0].model_copy(update={"name": name.text})
+        program.index.define("function", name.text, name.span, detail=plugin_shown(plugin))
+        program.plugins[name.text] = plugin
+
+
+OF_VALUES = ("number", "integer", "bool", "text", "choice")
+"""The kinds of values of which an aggregate in Python takes lists."""
+
+
+def lower_aggregates(program: Program) -> None:
+    """Every `aggregate NAME(params) -> number from "file.py:function"`."""
+    for statement in program.of("aggregate"):
+        call = statement.syntax("call")
+        name = scorer_name(call)
+        if not isinstance(call, CallExpr) or name is None:
+            help_ = 'it is written `aggregate NAME(a: list<number>) -> number from "file.py:function"`'
+            program.diagnostics.error("E0106", "an aggregate needs a name and parameters", call.span, help=help_)
+            continue
+        free = program.declared["aggregate"].get(name.text) is name and free_name(program, "aggregate", name)
+        parameters = lower_parameters(program, f"aggregate {name.text}", call.arguments)
+        written = statement.syntax("type")
+        returns = read_type(program, written)
+        if returns is not None and returns.kind != "number":
+            program.diagnostics.error("E0301", "this is not a figure", written.span, help="a figure is a `number`")
+            returns = None
+        found = read_python(program, statement, alone=True)
+        if not free or found is None or parameters is None or returns is None or not _lists(program, call, parameters):
+            continue
+        own = {"name": name.text, "parameters": parameters.types, "optional": (), "returns": returns, "purity": None}
+        plugin = found[0].model_copy(update={**own, "aggregate": True})
+        if _agrees(program, name, plugin, parameters, written.span, found[1]):
+            program.index.define("aggregate", name.text, name.span, detail=plugin_shown(plugin))
+            program.aggregates[name.text] = plugin
+
+
+def _lists(program: Program, call: CallExpr, parameters: Parameters) -> bool:
+    """Return true if all parameters are lists of values; reports the first that is none."""
+    if not parameters.types:
+        message = "an aggregate takes a list of values, and this takes nothing"
+        program.diagnostics.error("E0301", message, call.span, help="write `(values: list<number>)`")
+        return False
+    for name, type_ in parameters.types.items():
+        if type_.kind != "list" or type_.of.kind not in OF_VALUES:
+            message = f"`{name}` is `{type_notation(type_)}`, and an aggregate takes lists of values"
+            help_ = "write `list<number>`, or a list of texts, choices, or true and false"
+            program.diagnostics.error("E0301", message, parameters.places[name], help=help_)
+            return False
+    return True
+
+
+def plugin_shown(plugin: Plugin) -> str:
+    """Return the signature as people read it, for example `near(a: text, b: number (optional)) -> bool`."""
+    parameters = ", ".join(
+        f"{key}: {type_notation(of)}{' (optional)' if key in plugin.optional else ''}"
+        for key, of in plugin.parameters.items()
+    )
+    return f"{plugin.name}({parameters}) -> {type_notation(plugin.returns)}"
+
+
+def free_name(program: Program, kind: str, name: Name) -> bool:
+    """Return true if nothing else that can be called has this name; reports what has."""
+    if name.text in FUNCTIONS:
+        message = f"`{name.text}` is a function of the library"
+        program.diagnostics.error("E0202", message, name.span, help=f"rename this {kind}")
+        return False
+    if kind == "aggregate" and name.text in AGGREGATES:
+        message = f"`{name.text}` is an aggregate of the library"
+        program.diagnostics.error("E0202", message, name.span, help=f"rename this {kind}")
+        return False
+    if kind == "aggregate" and name.text in INTERVAL_ENDS:
+        message = f"`{name.text}` is an end of an interval"
+        program.diagnostics.error("E0202", message, name.span, help=f"rename this {kind}")
+        return False
+    before = {"function": ("scorer",), "aggregate": ("scorer", "function")}.get(kind, ())
+    for noun in before:
+        other = program.declared[noun].get(name.text)
+        if other is None:
+            continue
+        label = Label(other.span, f"the {noun}")
+        message = f"`{name.text}` is a scorer already" if noun == "scorer" else f"`{name.text}` is a function already"
+        program.diagnostics.error("E0202", message, name.span, label, help="rename one of them")
+        return False
+    return True
+
+
+def lower_python_scorer(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
+    """`scorer NAME(params) -> TYPE from "file.py:function"`: what is declared here and what stands there must agree."""
+    returns = score_type(program, statement)
+    found = read_python(program, statement)
+    if found is None or parameters is None or returns is None:
+        return
+    plugin, python = found
+    plugin = plugin.model_copy(
+        update={"name": name.text, "parameters": parameters.types, "optional": (), "returns": returns}
+    )
+    if _agrees(program, name, plugin, parameters, statement.syntax("type").span, python):
+        program.index.define("scorer", name.text, name.span, detail=plugin_shown(plugin))
+        program.plugins.setdefault(name.text, plugin)
+
+
+def score_type(program: Program, statement: Statement) -> Type | None:
+    """Return the type that a scorer is declared to give. None, reported, where it is no score."""
+    written = statement.syntax("type")
+    returns = read_type(program, written)
+    if returns is not None and returns.kind not in ("bool", "integer", "number"):
+        help_ = "a score is a bool, an integer, a number or a range"
+        program.diagnostics.error("E0301", "this is not a score", written.span, help=help_)
+        return None
+    return returns
+
+
+def _agrees(
+    program: Program, name: Name, plugin: Plugin, parameters: Parameters, returns: Span, python: PythonFunction
+) -> bool:
+    """Return true if a function can be called as the scorer is; reports every difference with both signatures.
+    `returns` is the place of the declared type."""
+    mark = len(program.diagnostics.items)
+
+    def differs(message: str, where: Span, help_: str) -> None:
+        notes = [f"declared: `{plugin_shown(plugin)}`", f"in Python: `{python.written}`"]
+        label = Label(python.span, "the function")
+        program.diagnostics.error("E0313", message, where, label, help=help_, notes=notes)
+
+    for key, declared in plugin.parameters.items():
+        of = python.parameters.get(key)
+        if of is None:
+            close = nearest(key, set(python.parameters) - set(plugin.parameters))
+            help_ = f"did you mean `{close}`?" if close else "remove it, or add it to the function"
+            differs(f"`{plugin.function}` has no parameter `{key}`", parameters.names[key].span, help_)
+        elif not fits(declared, of):
+            message = f"`{key}` is `{type_notation(declared)}` here, and the function takes `{type_notation(of)}`"
+            differs(message, parameters.places[key], f"write `{key}: {type_notation(of)}`, or change the function")
+    misnamed = any(key not in python.parameters for key in plugin.parameters)
+    for key, of in python.parameters.items():
+        if key not in plugin.parameters and key not in python.optional and not misnamed:
+            message = f"`{plugin.function}` needs `{key}`, which `{plugin.name}` does not take"
+            differs(message, name.span, f"add `{key}: {type_notation(of)}`")
+    if not fits(python.returns, plugin.returns):
+        given = type_notation(python.returns)
+        message = f"`{plugin.name}` gives `{type_notation(plugin.returns)}`, and the function returns `{given}`"
+        help_ = f"write `-> {given}`, or change the function"
+        if python.returns.kind == "optional":
+            help_ = "let the function raise an error where there is no score"
+        differs(message, returns, help_)
+    return len(program.diagnostics.items) == mark
+
+
+SYSTEM = "Cosine similarity of the embeddings of two texts."
+"""Stands before the texts, in the place of what a judge is told: an embedding model is not sent it."""
+
+
+@dataclass(frozen=True)
+class Gives:
+    """The verdict type of a judge. `type` None stands for the allocated metrics."""
+
+    type: Type | None
+    source: Literal["reply", "reward", "similarity"] = "reply"
+    weighted: bool = False
+
+    @property
+    def shown(self) -> str:
+        """As it is written in a spec."""
+        if self.type is None:
+            return "allocated metrics"
+        return type_notation(self.type) if self.source == "reply" else self.source
+
+
+def is_fair(program: Program, statement: Statement, role: Name, gives: Gives) -> bool:
+    """Return true if this role may give that. A judge that is under test itself is warned of."""
+    declared = program.roles.get(role.text)
+    compared = declared is not None and declared.kind == "compared"
+    if gives.source == "reply":
+        if compared:
+            message = f"`{role.text}` is under test and judges itself"
+            help_ = "let a role of its own judge: `role judge`"
+            program.diagnostics.warning("W0703", message, role.span, help=help_)
+        return True
+    if compared:
+        message = f"`{role.text}` is compared, and a reward is given by a model that is not"
+        help_ = "declare a role for the reward model: `role critic`"
+        program.diagnostics.error("E0705", message, role.span, help=help_)
+        return False
+    settings = [each for each in statement.body if each.construct in (*Settings.model_fields, "repeats", "unsure")]
+    for each in settings:
+        message = f"a reward model writes no text, so `{_written(each)}` changes nothing"
+        program.diagnostics.error("E0705", message, each.head, help="remove it")
+    return not settings
+
+
+def lower_chat(program: Program, scope: Scope, statement: Statement, gives: Gives | None) -> Expr | bool | None:
+    """Return the dialogue that a reward model judges; None where there is none, False where it is wrong."""
+    written = statement.one_of("chat")
+    if written is None:
+        return None
+    if gives is not None and gives.source != "reward":
+        help_ = "put it into the prompt: `{{ transcript(…) }}`"
+        message = "a judge that writes is sent no dialogue as messages: it would go on with it"
+        program.diagnostics.error("E0705", message, written.head, help=help_)
+        return False
+    typed = Elaborator(program, scope).expression(written.syntax("value"), DialogueType(), "what is chatted")
+    return False if typed is None else typed.expr
+
+
+def gives_similarity(statement: Statement) -> bool:
+    """Return true if a scorer gives the similarity of two texts by an embedding model."""
+    gives = statement.one_of("gives")
+    written = gives.syntax("type") if gives is not None and not gives.has("metrics") else None
+    return isinstance(written, Name) and written.text == "similarity"
+
+
+def lower_similarity(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
+    """Declare a scorer that gives the cosine of an embedding model's vectors of its two texts."""
+    role = statement.name("role")
+    if not program.is_declared("role", role) or parameters is None:
+        return
+    if program.roles[role.text].kind == "compared":
+        message = f"`{role.text}` is compared, and a similarity is given by a model that is not"
+        program.diagnostics.error("E0705", message, role.span, help="declare a role for it: `role encoder`")
+        return
+    for each in statement.body:
+        if each.construct != "gives":
+            message = f"an embedding model is sent the two texts alone, so `{_written(each)}` changes nothing"
+            program.diagnostics.error("E0705", message, each.head, help="remove it")
+    if isinstance(statement.find("stronger"), Name):
+        message = "a similarity is never unsure, so no stronger role is asked"
+        program.diagnostics.error("E0705", message, statement.head, help="remove `then … when unsure`")
+    if [each.kind for each in parameters.types.values()] != ["text", "text"]:
+        message = f"a similarity is that of two texts, and `{parameters.shown(name.text)}` takes others"
+        help_ = f"write `scorer {name.text}(one: text, other: text) by {role.text} {{ gives similarity }}`"
+        program.diagnostics.error("E0705", message, name.span, help=help_)
+        return
+    one, other = (
+        Hole(expr=Call(function="json", args=(Ref(path=(each,)),)), type=TextType()) for each in parameters.types
+    )
+    program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> similarity")
+    scorer = Scorer(
+        name=name.text,
+        role=role.text,
+        params=parameters.types,
+        system={language: Template(parts=(SYSTEM,)) for language in program.languages},
+        prompt={language: Template(parts=("[", one, ", ", other, "]")) for language in program.languages},
+        gives=NumberType(),
+        source="similarity",
+    )
+    program.scorers.setdefault(name.text, scorer)
+
+
+def _written(statement: Statement) -> str:
+    return "samples" if statement.construct == "repeats" else statement.construct
+
+
+def lower_program_scorer(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
+    """Lower a scorer whose values a program gives, which is started in a run alone."""
+    returns = score_type(program, statement)
+    found = read_program(program, statement)
+    if found is None or parameters is None or returns is None:
+        return
+    called = name.text if found.external != "shipped" else found.version.partition(" ")[0]
+    plugin = found.model_copy(
+        update={"name": name.text, "function": called, "parameters": parameters.types, "returns": returns}
+    )
+    if plugin.external == "shipped":
+        places = (parameters, name.span, statement.syntax("type").span)
+        if not _programs_agrees(program, plugin, SHIPPED[called], *places):
+            return
+    program.index.define("scorer", name.text, name.span, detail=plugin_shown(plugin))
+    program.plugins.setdefault(name.text, plugin)
+
+
+def _programs_agrees(
+    program: Program, plugin: Plugin, shipped: ShippedProgram, parameters: Parameters, name: Span, returns: Span
+) -> bool:
+    """Return true if a program that comes with Tripos takes what a scorer takes, and gives what it gives; reports every
+    difference."""
+    mark = len(program.diagnostics.items)
+    listed = ", ".join(f"{key}: {type_notation(of)}" for key, of in shipped.parameters.items())
+    notes = [f"`{plugin.function}` takes: {listed}"]
+    report = program.diagnostics.error
+    for key, of in plugin.parameters.items():
+        wanted = shipped.parameters.get(key)
+        where = parameters.names[key].span
+        if wanted is None:
+            report("E0313", f"`{plugin.function}` has no parameter `{key}`", where, help="remove it", notes=notes)
+        elif not fits(of, wanted):
+            message = f"`{key}` is `{type_notation(of)}` here, and the program takes `{type_notation(wanted)}`"
+            report("E0313", message, where, help=f"write `{key}: {type_notation(wanted)}`", notes=notes)
+    for key, of in shipped.parameters.items():
+        if key not in plugin.parameters and key not in shipped.optional:
+            message = f"`{plugin.function}` needs `{key}`, which `{plugin.name}` does not take"
+            report("E0313", message, name, help=f"add `{key}: {type_notation(of)}`", notes=notes)
+    if type_notation(plugin.returns) not in shipped.returns:
+        given = " or ".join(f"`{each}`" for each in shipped.returns)
+        message = f"`{plugin.name}` gives `{type_notation(plugin.returns)}`, and the program gives {given}"
+        report("E0313", message, returns, help=f"write `-> {shipped.returns[0]}`", notes=notes)
+    return len(program.diagnostics.items) == mark
+
+
+def written(program: Program, value: Syntax) -> tuple[Syntax, tuple[Syntax, ...]] | None:
+    """Return the value of a `let`, with every text that has holes as the call of `join` that it stands for; and what
+    stands in the holes. None where a hole is malformed, which is reported."""
+    mark = len(program.diagnostics.items)
+    holes: list[Syntax] = []
+    found = _rewritten(program, value, holes)
+    return None if len(program.diagnostics.items) > mark else (found, tuple(holes))
+
+
+def _rewritten(program: Program, value: Any, holes: list[Syntax]) -> Any:
+    if isinstance(value, Text):
+        if "{{" not in value.value:
+            return value
+        return joined(value, holes, program.diagnostics)
+    if isinstance(value, tuple):
+        return tuple(_rewritten(program, each, holes) for each in value)
+    if not isinstance(value, Node):
+        return value
+    names = [each.name for each in fields(value) if each.name != "span"]
+    return replace(value, **{name: _rewritten(program, getattr(value, name), holes) for name in names})
+
+
+def lower_formula(
+    program: Program, statement: Statement, name: Name, parameters: Parameters | None
+) -> tuple[FormulaScorer, Parameters] | None:
+    """Return a formula, not yet checked. None where its parameters are wrong, or another scorer has its name."""
+    if parameters is None or program.declared["scorer"][name.text] is not name:
+        return None
+    value = statement.syntax("value")
+    if statement.construct == "formula":
+        return FormulaScorer(name, parameters.types, value), parameters
+    found = written(program, value)
+    return None if found is None else (FormulaScorer(name, parameters.types, found[0], False, found[1]), parameters)
+
+
+def late_formulas(formulas: Sequence[FormulaScorer], judges: Set[str], data: Set[str]) -> dict[str, str]:
+    """Return the formulas that ask a judge or look into a data set, themselves or by another formula, and which it
+    is."""
+    uses = {formula.name.text: set(_called(formula.value)) for formula in formulas}
+    late = dict.fromkeys(judges, "asks a judge")
+    late |= {
+        formula.name.text: "looks into a data set"
+        for formula in formulas
+        if not data.isdisjoint(set(_named(formula.value)) - formula.params.keys())
+    }
+    while found := {
+        name: min(late[each] for each in used & late.keys())
+        for name, used in uses.items()
+        if name not in late and used & late.keys()
+    }:
+        late |= found
+    return {name: why for name, why in late.items() if name in uses}
+
+
+def lower_formulas(program: Program, formulas: list[tuple[FormulaScorer, Parameters]]) -> None:
+    """Check every formula once, those first that others use. Circles are reported."""
+    waiting = {formula.name.text: (formula, parameters) for formula, parameters in formulas}
+    uses = {
+        name: [used for used in _called(formula.value) if used in waiting] for name, (formula, _) in waiting.items()
+    }
+    depths: dict[str, int] = {}
+    while waiting:
+        ready = [name for name in waiting if all(used in depths for used in uses[name])]
+        for name in ready:
+            depths[name] = 1 + max((depths[used] for used in uses[name]), default=0)
+            _check(program, *waiting.pop(name), depths[name])
+        if not ready:
+            circle = _circle(uses, waiting)
+            first, message = circle[0], f"these use each other in a circle: {' → '.join([*circle, circle[0]])}"
+            help_ = "let one of them use its parameters only"
+            program.diagnostics.error("E0203", message, waiting[first][0].name.span, help=help_)
+            for name in circle:
+                depths[name] = 0  # it counts as reported: what uses it is passed over in silence
+                del waiting[name]
+
+
+def _circle(uses: Mapping[str, list[str]], waiting: Mapping[str, object]) -> list[str]:
+    """Return the names of a circle, in the order in which they use each other."""
+    way = [next(iter(waiting))]
+    while True:
+        name = next(used for used in uses[way[-1]] if used in waiting)
+        if name in way:
+            return way[way.index(name) :]
+        way.append(name)
+
+
+def _check(program: Program, formula: FormulaScorer, parameters: Parameters, depth: int) -> None:
+    name = formula.name
+    program.index.scopes.append((formula.value.span, parameters.scope))
+    judge = _Judged(program) if formula.scores else None  # only a score asks one
+    elaborator = Elaborator(program, parameters.scope, judge)
+    if not holds_texts(elaborator, formula.holes):
+        return
+    typed = elaborator.expression(formula.value)
+    if typed is None:
+        return
+    if formula.scores and typed.type.kind == "optional" and is_score(typed.type.of):
+        help_ = "give a default: `default(…, 0)`"
+        program.diagnostics.error("E0306", "this score may be missing", formula.value.span, help=help_)
+        return
+    if formula.scores and not is_score(typed.type):
+        message = f"this is `{type_notation(typed.type)}`, not a score"
+        program.diagnostics.error("E0301", message, formula.value.span, help="a score is a bool or a number")
+        return
+    if depth > DEEPEST_FORMULA:
+        message = f"`{name.text}` uses scorers that use scorers, more than {DEEPEST_FORMULA} deep"
+        program.diagnostics.error("E0203", message, name.span, help="write some of them out")
+        return
+    detail = f"{parameters.shown(name.text)} -> {type_notation(typed.type)}"
+    program.index.define("scorer", name.text, name.span, detail=detail)
+    program.formulas[name.text] = formula
+
+
+class _Judged:
+    """Stands for a judge's verdict while a formula is checked: there is no reply yet."""
+
+    programs = True
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def each(self, loop: Loop) -> _Judged:
+        """Return the same: of each element there is no reply either."""
+        return self
+
+    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
+        if scorer.gives is not None:
+            return Typed(Ref(path=(scorer.name,)), named_choice(scorer.says or scorer.gives))
+        message = f"`{scorer.name}` gives several metrics, which is no value"
+        self.program.diagnostics.error("E0301", message, call.span, help="use a scorer that gives one value")
+        return None
+
+
+def _called(syntax: object) -> Iterator[str]:
+    """Yield the names that an expression calls."""
+    for each in _nodes(syntax):
+        if isinstance(each, CallExpr) and isinstance(each.function, Name):
+            yield each.function.text
+
+
+def _named(syntax: object) -> Iterator[str]:
+    """Return every name in an expression."""
+    return (each.text for each in _nodes(syntax) if isinstance(each, Name))
+
+
+def _nodes(syntax: object) -> Iterator[Node]:
+    if isinstance(syntax, tuple):
+        for each in syntax:
+            yield from _nodes(each)
+    elif isinstance(syntax, Node):
+        yield syntax
+        for part in fields(syntax):
+            yield from _nodes(getattr(syntax, part.name))
+
+
+WRITTEN = {
+    "scorer": "scorer NAME(response: text) by ROLE { … }",
+    "formula": "scorer NAME(response: text) = VALUE",
+    "named": "let NAME(stem: text) = VALUE",
+    "python_scorer": 'scorer NAME(response: text) -> TYPE from "file.py:function"',
+    "program_scorer": 'scorer NAME(response: text) -> TYPE from program "file.py"',
+}
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Scorers that are lowered after the data sets: judges, and formulas that ask them or look into data."""
+
+    judges: tuple[tuple[Statement, Name, Parameters | None], ...]
+    formulas: tuple[tuple[FormulaScorer, Parameters], ...]
+
+
+def lower_early_scorers(program: Program) -> Waiting:
+    """Scorers in Python, and the formulas and `let`s that ask nobody and look into no data, which data sets and judges
+    may use. The rest is given back."""
+    formulas: list[tuple[FormulaScorer, Parameters]] = []
+    judges: list[tuple[Statement, Name, Parameters | None]] = []
+    for statement in program.of(*KINDS["scorer"]):
+        call = statement.syntax("call")
+        name = scorer_name(call)
+        if not isinstance(call, CallExpr) or name is None:
+            help_ = f"it is written `{WRITTEN[statement.construct]}`"
+            what = "a `let` at the top of a file" if statement.construct == "named" else "a scorer"
+            program.diagnostics.error("E0106", f"{what} needs a name and parameters", call.span, help=help_)
+            continue
+        if program.declared["scorer"][name.text] is name:
+            free_name(program, "scorer", name)
+        parameters = lower_parameters(program, f"scorer {name.text}", call.arguments)
+        match statement.construct:
+            case "scorer":
+                judges.append((statement, name, parameters))
+            case "python_scorer":
+                lower_python_scorer(program, statement, name, parameters)
+            case "program_scorer":
+                lower_program_scorer(program, statement, name, parameters)
+            case _:
+                formula = lower_formula(program, statement, name, parameters)
+                formulas.extend([formula] if formula is not None else [])
+    data = frozenset(program.declared.get("dataset", {}))
+    late = late_formulas([formula for formula, _ in formulas], {name.text for _, name, _ in judges}, data)
+    program.late = {**{name.text: "asks a judge" for _, name, _ in judges}, **late}
+    lower_formulas(program, [each for each in formulas if each[0].name.text not in late])
+    return Waiting(tuple(judges), tuple(each for each in formulas if each[0].name.text in late))
+
+
+def lower_scorers(program: Program, waiting: Waiting) -> None:
+    """Judges, and then the formulas that ask them or look into data."""
+    for statement, name, parameters in waiting.judges:
+        lower = lower_similarity if gives_similarity(statement) else _judge
+        lower(program, statement, name, parameters)
+    program.late = {}
+    lower_formulas(program, list(waiting.formulas))
+
+
+def _judge(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
+    role = statement.name("role")
+    role_known = program.is_declared("role", role)
+    gives, prompts = statement.one_of("gives"), statement.of("prompt")
+    if gives is None or not prompts:
+        what = "`gives`" if gives is None else "`prompt`"
+        help_ = "write `gives allocated metrics`" if gives is None else 'write `prompt "…"`'
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"scorer `{name.text}` has no {what}"
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+        return
+    given = _gives(program, gives)
+    fair = given is None or is_fair(program, statement, role, given)
+    if parameters is None or not role_known:
+        return
+    scope = dict(parameters.scope)
+    if given is not None and given.type is None:
+        if "metrics" in scope:
+            message = "`metrics` are the allocated ones here"
+            program.diagnostics.error("E0202", message, scope["metrics"].span or name.span, help="rename the parameter")
+        scope["metrics"] = Binding(("metrics",), MetricsType())
+    if given is None:
+        scope.setdefault("metrics", Binding(("metrics",)))  # what it gives was reported
+    mark = len(program.diagnostics.items)
+    prompt = lower_texts(program, scope, prompts, "the prompt")
+    systems = statement.of("system")
+    system = lower_texts(program, scope, systems, "the system message") if systems else None
+    if has_lost_part(program, statement):
+        forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
+    lowered = lower_settings(program, scope, statement)
+    if lowered is None:
+        return
+    settings = lowered.declared
+    _check_repeats(program, statement, name, settings)
+    cascaded = is_cascade(statement)
+    weighs = settings.top_logprobs is not None
+    if not _may_weigh(program, gives, name, given, weighs):
+        return
+    agreement = Agreement(lower_samples(statement), weighs, given.type if given is not None else None)
+    cascade = lower_cascade(program, statement, role, agreement) if cascaded else None
+    chat = lower_chat(program, scope, statement, given)
+    unclear = chat is False or (systems and system is None) or (cascaded and cascade is None)
+    if prompt is None or given is None or not fair or unclear:
+        return
+    if given.type is None and not _mentions_metrics(prompt.holes, system.holes if system else {}):
+        help_ = "put `{{ metrics }}` into the prompt"
+        message = f"scorer `{name.text}` gives metrics, and no text tells the judge which"
+        program.diagnostics.error("E0701", message, prompts[0].head, help=help_)
+        return
+    history = None if isinstance(chat, bool) else chat
+    shown = [*lowered.expressions, *([] if history is None else [history])]
+    _check_arguments_shown(program, name, parameters, prompt, system, shown)
+    program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> {given.shown}")
+    scorer = Scorer(
+        name=name.text,
+        role=role.text,
+        params=parameters.types,
+        system=system.texts if system else None,
+        prompt=prompt.texts,
+        chat=history,
+        gives=given.type,
+        weighted=given.weighted,
+        source=given.source,
+        settings=settings,
+        samples=lower_samples(statement),
+        then=cascade.role if cascade is not None else None,
+        unsure_below=cascade.unsure_below if cascade is not None else 0.0,
+        blind=statement.one_of("blind") is not None,
+        numbers=numbers_of(program, given.type or NumberType()) if given.source == "reply" else {},
+    )
+    program.scorers.setdefault(name.text, scorer)
+
+
+def _may_weigh(program: Program, gives: Statement, name: Name, given: Gives | None, weighs: bool) -> bool:
+    """Return true unless a judge weighs probabilities of tokens that it does not ask for, which is reported."""
+    if given is None or not given.weighted or weighs:
+        return True
+    help_ = "write `top_logprobs 20` in its block"
+    message = f"scorer `{name.text}` weighs probabilities that it does not ask for"
+    program.diagnostics.error("E0206", message, gives.head, help=help_)
+    return False
+
+
+def _check_repeats(program: Program, statement: Statement, name: Name, settings: DeclaredSettings) -> None:
+    """Warn of a judge that is asked several times where its reply is no draw."""
+    written, samples = statement.one_of("repeats"), lower_samples(statement)
+    if written is not None and samples > 1 and settings.copies:
+        message = f"`{name.text}` is sampled {samples} times at temperature 0: the replies are copies"
+        help_ = "raise the temperature, or ask once: copies of a reply make no figure more certain"
+        program.diagnostics.warning("W1007", message, written.head, help=help_)
+
+
+def _check_arguments_shown(
+    program: Program,
+    name: Name,
+    parameters: Parameters,
+    prompt: Localised,
+    system: Localised | None,
+    others: Sequence[Expr],
+) -> None:
+    """A judge that is not shown what it is given grades something else, such as a question without its reply."""
+    texts = [prompt.texts, *([system.texts] if system is not None else [])]
+    for parameter, binding in parameters.scope.items():
+        if any(parameter in names_in(each) for each in others):
+            continue
+        silent = [
+            language
+            for language in program.languages
+            if not any(parameter in names_in(expr) for each in texts for expr in template_expressions(each[language]))
+        ]
+        if not silent:
+            continue
+        where = "" if len(silent) == len(program.languages) else f" in {' and '.join(silent)}"
+        message = f"no text of scorer `{name.text}` shows `{parameter}`{where}"
+        help_ = f"put `{{{{ {parameter} }}}}` in its prompt, or remove the parameter"
+        program.diagnostics.warning("W1010", message, binding.span or name.span, help=help_)
+
+
+def _mentions_metrics(*groups: dict[str, tuple[FilledHole, ...]]) -> bool:
+    languages = {language for group in groups for language in group}
+    return all(
+        any(hole.typed.type.kind == "metrics" for group in groups for hole in group.get(language, ()))
+        for language in languages
+    )
+
+
+def _gives(program: Program, statement: Statement) -> Gives | None:
+    """Return what a scorer gives; None, reported, where that is no score."""
+    written = statement.syntax("type")
+    if statement.has("metrics"):
+        if isinstance(written, Name) and written.text == "allocated":
+            return Gives(None)
+        message = "metrics are given as `allocated metrics`"
+        program.diagnostics.error("E0106", message, written.span, help="write `gives allocated metrics`")
+        return None
+    if isinstance(written, Name) and written.text == "reward":
+        return Gives(NumberType(), "reward")
+    type_ = read_type(program, written, valued=True)
+    if type_ is None:
+        return None
+    if type_.kind not in ("bool", "integer", "number", "choice"):
+        help_ = "a score is a bool, an integer, a number, a range, a choice, `reward` or `similarity`"
+        program.diagnostics.error("E0301", "this is not a score", written.span, help=help_)
+        return None
+    if statement.has("weighted") and not has_probabilities(type_, "integer"):
+        help_ = "give a scale, such as `gives 1..5 weighted`"
+        message = "the probabilities of tokens weigh the numbers of a scale"
+        program.diagnostics.error("E0301", message, written.span, help=help_)
+        return None
+    return Gives(type_, weighted=statement.has("weighted"))
+
+
+WRITTEN_AGREEMENT = "write `samples 5` or `top_logprobs 20`, or declare the role `panel`"
+WRITTEN_CASCADE = "scorer NAME(reply: text) by ROLE then STRONGER when unsure { …, samples 5, unsure below 0.8 }"
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """The stronger role of a scorer, and the share of equal verdicts below which it is asked."""
+
+    role: str
+    unsure_below: float
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The evidence of how sure judges are: several verdicts of each, or the probability of one, which is of a type."""
+
+    samples: int
+    probable: bool
+    gives: Type | None
+
+
+def has_probabilities(type_: Type | None, *kinds: str) -> bool:
+    """Return true if the tokens of a reply tell how likely each value of a type is, which is of these kinds."""
+    return type_ is not None and type_.kind in kinds and "probabilities" in weighed_fields(type_)
+
+
+def is_cascade(statement: Statement) -> bool:
+    """Return true if a scorer has a word of a cascade: a stronger role, or when it is asked."""
+    return isinstance(statement.find("stronger"), Name) or statement.one_of("unsure") is not None
+
+
+def lower_cascade(program: Program, statement: Statement, role: Name, agreement: Agreement) -> Cascade | None:
+    """Return the cascade that a scorer is which has a word of one; None, reported, where it is wrong."""
+    stronger, unsure = statement.find("stronger"), statement.one_of("unsure")
+    if not isinstance(stronger, Name):
+        assert unsure is not None
+        message = "`unsure` says when a stronger role is asked, and there is none"
+        program.diagnostics.error("E0206", message, unsure.head, help=f"write `{WRITTEN_CASCADE}`")
+        return None
+    if not program.is_declared("role", stronger):
+        return None
+    first, second = program.roles.get(role.text), program.roles.get(stronger.text)
+    if second is not None and (second.kind == "compared" or stronger.text == role.text):
+        message = f"`{stronger.text}` is no stronger judge: it is under test, or judges already"
+        program.diagnostics.error("E0208", message, stronger.span, help="declare a role for the stronger judge")
+        return None
+    if unsure is None:
+        message = "nothing says when the judges are unsure"
+        program.diagnostics.error("E0206", message, statement.head, help="write `unsure below 0.8`")
+        return None
+    several = agreement.samples > 1 or (first is not None and first.kind == "panel")
+    if agreement.probable and several:
+        message = "several verdicts show how far they agree, and `top_logprobs` how likely one is"
+        help_ = "remove one of the two: a cascade goes by one of them"
+        program.diagnostics.error("E0107", message, statement.of("top_logprobs")[0].head, help=help_)
+        return None
+    if agreement.probable and not has_probabilities(agreement.gives, "bool", "choice", "integer"):
+        message = "the probability of such a verdict is not known"
+        help_ = "give a bool, a choice or a scale such as `1..5`, or ask several times"
+        program.diagnostics.error("E0301", message, statement.of("gives")[0].head, help=help_)
+        return None
+    if not agreement.probable and not several:
+        message = "one verdict shows no agreement: a single judge that is asked once is never unsure"
+        program.diagnostics.error("E0206", message, unsure.head, help=WRITTEN_AGREEMENT)
+        return None
+    number = unsure.syntax("number")
+    if not isinstance(number, Number) or not 0 < number.value <= 1:
+        help_ = "write a share of verdicts, such as `unsure below 0.8`"
+        program.diagnostics.error("E0301", "`unsure` must be above 0 and at most 1", number.span, help=help_)
+        return None
+    return Cascade(stronger.text, float(number.value))
+
+
+MARKS: dict[str, float | None] = {"x": 1.0, "✓": 1.0, ".": None, "-": None}
+"""What a cell says: what the metric counts there, None where it does not apply."""
+NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
+MEANT_AS_NUMBER = re.compile(r"[-+]?[.,]?\d")
+
+Weights = dict[str, float]
+"""What each metric of a row counts, in the order of the columns."""
+
+
+def lower_allocation(program: Program) -> None:
+    """Every `allocate` table; it must be total over the scenarios that use the scorer."""
+    owners: dict[str, Statement] = {}
+    used: set[str] = set()
+    for statement in program.of("allocate"):
+        name = statement.name("scorer")
+        earlier = owners.setdefault(name.text, statement)
+        more = earlier is not statement and _of_another(program, earlier, statement)
+        if earlier is not statement and not more:
+            label = Label(earlier.head, "the first table")
+            message = f"`{name.text}` is allocated twice"
+            program.diagnostics.error("E0202", message, statement.head, label, help="merge the two tables")
+            continue
+        if program.is_declared("scorer", name) and _gives_metrics(program, name):
+            table = _table(program, statement)
+            if table is not None and more:
+                _report_again(program, (earlier, statement), table)
+            if table is not None:
+                program.allocation.setdefault(name.text, {}).update({each: tuple(row) for each, row in table.items()})
+                program.weights.setdefault(name.text, {}).update({each: _counts(row) for each, row in table.items()})
+                used.update(metric for row in table.values() for metric in row)
+    whole = bool(owners) and set(owners) == set(program.allocation)
+    for metric, declared in program.declared.get("metric", {}).items():
+        if whole and metric in program.metrics and metric not in used:
+            help_ = "add a column for it with an `x`, or remove the metric"
+            message = f"metric `{metric}` is never allocated"
+            program.diagnostics.error("E0606", message, declared.span, help=help_)
+
+
+def _of_another(program: Program, earlier: Statement, statement: Statement) -> bool:
+    """Return true if a second table says more of a scorer that comes from a release: what it gives for further
+    scenarios."""
+    return program.release_of(earlier.span) is not program.release_of(statement.span)
+
+
+def _report_again(program: Program, tables: tuple[Statement, Statement], table: dict[str, Weights]) -> None:
+    """Report the scenarios of a second table of which the first says already what the scorer gives."""
+    scorer = tables[1].name("scorer").text
+    own = next((each for each in tables if program.release_of(each.span) is None), tables[1])
+    for scenario in table:
+        if scenario in program.allocation.get(scorer, {}):
+            message = f"`{scorer}` has rows for `{scenario}` here and in a release"
+            help_ = "write rows only for scenarios of your own"
+            program.diagnostics.error("E0917", message, own.head, help=help_)
+
+
+def _counts(row: Weights) -> tuple[float, ...]:
+    """Return the weights of a row; empty where each is 1."""
+    return () if set(row.values()) <= {1.0} else tuple(row.values())
+
+
+def _gives_metrics(program: Program, name: Name) -> bool:
+    """Return true if a scorer gives allocated metrics; reports one that does not. What was reported passes."""
+    scorer = program.scorers.get(name.text)
+    computed = name.text in program.formulas or name.text in program.plugins
+    if not computed and (scorer is None or scorer.gives is None):
+        return True
+    message = f"`{name.text}` gives one value, and no metrics to allocate"
+    label = Label(program.declared["scorer"][name.text].span, "the scorer")
+    help_ = "remove the table, or let the scorer give `allocated metrics`"
+    program.diagnostics.error("E0602", message, name.span, label, help=help_)
+    return False
+
+
+def _table(program: Program, statement: Statement) -> dict[str, Weights] | None:
+    assert statement.block is not None
+    rows: list[TableRow] = []
+    whole = True
+    for entry in statement.block.entries():
+        found = _row(program, entry)
+        rows.extend(found)
+        whole = whole and bool(found)
+    if not rows and whole:
+        help_ = "write `| | METRIC |` and a row a scenario"
+        program.diagnostics.error("E0602", "this table has no rows", statement.head, help=help_)
+        return None
+    if not rows or not whole or any(entry.broken for line in statement.block.lines for entry in line.entries):
+        return None
+    header, *body = rows
+    scenarios = program.declared["scenario"]
+    meant = {row.cells[0].text for row in body}
+    meant |= {nearest(name, scenarios) or name for name in meant - set(scenarios)}
+    program.table_rows.setdefault(statement.name("scorer").text, set()).update(meant)
+    columns = header.cells[1:]
+    good = all([program.is_declared("metric", column) for column in columns])  # noqa: C419 - report every one
+    seen: dict[str, Name] = {}
+    for column in columns:
+        if seen.setdefault(column.text, column) is not column:
+            message = f"metric `{column.text}` has two columns"
+            program.diagnostics.error("E0202", message, column.span, help="remove one")
+            good = False
+    table: dict[str, Weights] = {}
+    for row in body:
+        metrics = _weights(program, columns, row)
+        scenario = row.cells[0]
+        if scenario.text in table:
+            message = f"scenario `{scenario.text}` has two rows"
+            program.diagnostics.error("E0202", message, scenario.span, help="remove one")
+            good = False
+        if not program.is_declared("scenario", scenario) or metrics is None:
+            good = False
+        elif not metrics:
+            help_ = "mark a metric with `x`, or remove the row and the scorer from the scenario"
+            message = f"scenario `{scenario.text}` is given no metric"
+            program.diagnostics.error("E0602", message, scenario.span, help=help_)
+            good = False
+        table[scenario.text] = metrics or {}
+    return table if good else None
+
+
+def _row(program: Program, entry: Entry) -> list[TableRow]:
+    rows = [element for element in entry.elements if isinstance(element, TableRow)]
+    for element in entry.elements:
+        if not isinstance(element, TableRow):
+            shown = f"`{element.text}`" if isinstance(element, Name | SymbolExpr) else "this"
+            help_ = "every line is `| scenario | x | . |`"
+            program.diagnostics.error("E0106", f"{shown} is not a table row", element.span, help=help_)
+            break
+    return rows
+
+
+def _weights(program: Program, columns: tuple[Name, ...], row: TableRow) -> Weights | None:
+    cells = row.cells[1:]
+    if len(cells) != len(columns):
+        message = f"this row has {len(cells)} cells for {len(columns)} metrics"
+        program.diagnostics.error("E0602", message, row.span, help="give every metric an `x` or a `.`")
+        return None
+    found = [_cell(program, cell) for cell in cells]
+    if False in found:
+        return None
+    return {column.text: weight for column, weight in zip(columns, found, strict=True) if weight}
+
+
+def _cell(program: Program, cell: Name) -> float | bool | None:
+    """Return what a metric counts; None where it does not apply, False where the cell says neither, which is
+    reported."""
+    if cell.text in MARKS:
+        return MARKS[cell.text]
+    if NUMBER.fullmatch(cell.text):
+        weight = float(cell.text)
+        if weight > 0 and in_bounds(weight):
+            return weight
+        help_ = "write `.` where the metric does not apply" if weight == 0 else "write a smaller number"
+        program.diagnostics.error("E0708", f"a metric cannot count {cell.text}", cell.span, help=help_)
+        return False
+    if MEANT_AS_NUMBER.match(cell.text):
+        help_ = "write what the metric counts as a number above 0, such as `2` or `0.5`"
+        program.diagnostics.error("E0708", f"`{cell.text}` is no weight", cell.span, help=help_)
+        return False
+    close = nearest(cell.text, MARKS)
+    message = f"`{cell.text}` is not a mark" if cell.text else "this cell is empty"
+    help_ = "write `x` or a weight where the metric applies, `.` where it does not"
+    program.diagnostics.error("E0602", message, cell.span, help=f"did you mean `{close}`?" if close else help_)
+    return False

@@ -1,0 +1,514 @@
+"""Lowers what is made of replies: scores, grades, verdicts inside expressions, columns of measures.
+
+Lowers `compare`: a judge says which of two compared models is better, on the same row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import Label
+from tripos_compiler.language.references import names_in, roles_called, with_dependencies
+from tripos_compiler.library.types import holds_media, type_notation, without_optional
+from tripos_compiler.lowering.folding import map_expression
+from tripos_compiler.lowering.steps import NOT_A_SIDE, NOT_JUDGED, SIDES, Judging, Steps, warn_undefined
+from tripos_compiler.plan import (
+    Ask,
+    AtElement,
+    ChoiceType,
+    Column,
+    Compare,
+    Each,
+    Expr,
+    Grade,
+    Ref,
+    Retrieve,
+    Score,
+    Scorer,
+    Type,
+    Verdict,
+    written,
+)
+from tripos_compiler.resolve.files import scorer_name
+from tripos_compiler.resolve.program import Binding, NamedColumn, Program, Scope, Typed
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import CallExpr, Name, Syntax
+from tripos_compiler.typecheck.calls import (
+    LoopSyntax,
+    element_values,
+    free_names,
+    is_score,
+    scored_loop,
+    scorer_arguments,
+)
+from tripos_compiler.typecheck.expressions import Elaborator
+
+
+def lower_score(steps: Steps, statement: Statement) -> bool:
+    """`score NAME = VALUE [when COND]`."""
+    value, name = statement.syntax("value"), statement.name()
+    if not free(steps, name, statement):
+        return False
+    steps.define("score", name, None, "a score")
+    if not statement.has("each") and _judge_of(steps, value) is not None:
+        return lower_grade(steps, statement, name)
+    return _scored_value(steps, statement, name, value)
+
+
+def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax) -> bool:
+    when = steps.condition(statement)
+    condition = when.expr if isinstance(when, Typed) else None
+    steps.program.index.scopes.append((value.span, dict(steps.scope)))
+    judging = Judging(steps, when if isinstance(when, Typed) else None, programs=True)
+    elaborator = steps.elaborator(judging)
+    loop = scored_loop(elaborator, statement) if statement.has("each") else None
+    listed = element_values(elaborator, value, loop) if loop is not None else None
+    if loop is not None:
+        of_name = steps.elements.setdefault(loop.name.text, [])
+        if listed is not None and isinstance(listed.all.expr, Each):
+            of_name.append((loop, listed.all.expr.loop))
+    typed = elaborator.expression(value) if not statement.has("each") else listed.one if listed is not None else None
+    if typed is None or when is False:
+        return False
+    type_ = without_optional(typed.type)
+    chosen = type_ if isinstance(type_, ChoiceType) else None
+    if typed.type.kind == "optional" and (is_score(type_) or chosen is not None):
+        help_ = f"give a default: `default(…, {'0' if chosen is None else chosen.values[0]})`"
+        steps.program.diagnostics.error("E0306", "this score may be missing", value.span, help=help_)
+        return False
+    if not is_score(type_) and chosen is None:
+        help_ = "a score is a bool, a number or a choice"
+        message = f"this is `{type_notation(typed.type)}`, not a score"
+        steps.program.diagnostics.error("E0301", message, value.span, help=help_)
+        return False
+    whole = typed if listed is None else listed.all
+    judge = None if chosen is None else _judge_in(steps, typed.expr)
+    if condition is not None and not steps.compared(condition, whole.expr):
+        steps.baselines.append((name, value.span))
+    elif not answers(steps, value.span, condition, whole.expr):
+        return False
+    warn_undefined(steps, whole, "this score may be undefined", when if isinstance(when, Typed) else None)
+    steps.lowered.append(
+        Score(
+            name=name.text,
+            value=whole.expr,
+            of="",
+            needs=(),
+            truth=typed.type.kind == "bool",
+            gives=chosen if judge is None or not isinstance(judge.gives, ChoiceType) else judge.gives,
+            judge=judge.name if judge is not None and listed is not None else None,
+            element=listed.element if listed is not None else None,
+            when=condition,
+            fingerprint="",
+        )
+    )
+    return True
+
+
+def _judge_in(steps: Steps, expr: Expr) -> Scorer | None:
+    """Return the judge whose verdict an expression is, and nothing else."""
+    verdict = expr.of if isinstance(expr, AtElement) else expr
+    name = verdict.path[0] if isinstance(verdict, Ref) and len(verdict.path) == 1 else None
+    found = next((step for step in steps.lowered if isinstance(step, Verdict) and step.name == name), None)
+    return None if found is None else steps.program.scorers[found.scorer]
+
+
+def _judge_of(steps: Steps, value: Syntax) -> Name | None:
+    """Return the judge that a value is nothing but a call of: one that asks a role."""
+    if not isinstance(value, CallExpr) or not isinstance(value.function, Name):
+        return None
+    name = value.function
+    declared = steps.program.declared.get("scorer", {})
+    computed = name.text in steps.program.formulas or name.text in steps.program.plugins
+    return name if name.text in declared and not computed else None
+
+
+def free(steps: Steps, name: Name, statement: Statement) -> bool:
+    """Return true if a score may have this name: no scorer, metric or step has it, and no other score that always
+    holds."""
+    own = scorer_name(statement.syntax("value")) if statement.construct == "score" else name
+    if statement.has("each"):  # its rows are scores of elements, and none of the judge
+        own = None
+    for kind in ("scorer", "metric"):
+        taken = steps.program.declared.get(kind, {}).get(name.text)
+        if kind == "scorer" and name.text not in steps.program.scorers:
+            continue  # a formula or a function leaves nothing but the score; what was reported is passed over
+        if taken is not None and (own is None or own.text != name.text):
+            label = Label(taken.span, "declared here")
+            message = f"`{name.text}` is a {kind} already, and their means would mix"
+            steps.program.diagnostics.error("E0202", message, name.span, label, help="rename the score")
+            return False
+    if name.text in steps.wholes:  # what is needed of a step is looked up by its name
+        label = Label(steps.wholes[name.text].span, "declared here")
+        message = f"`{name.text}` is a step of this scenario already"
+        steps.program.diagnostics.error("E0202", message, name.span, label, help="rename one")
+        return False
+    earlier, first = steps.scores.setdefault(name.text, (Label(name.span, "first declared here"), statement))
+    apart = (first.construct == "compare") is not (statement.construct == "compare")  # no measure takes both
+    if first is not statement and (apart or not (first.find("cond") and statement.find("cond"))):
+        message = f"score `{name.text}` is declared twice in this scenario"
+        help_ = "rename one" if apart else "rename one, or give each its `when`"
+        steps.program.diagnostics.error("E0202", message, name.span, earlier, help=help_)
+        return False
+    return True
+
+
+def answers(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
+    """Return true if what is scored depends on a reply of the compared role; reports where it does not."""
+    if steps.compared(*exprs) or _of_row(steps, *exprs):
+        return True
+    if all(role.kind != "compared" for role in steps.program.roles.values()):
+        return False  # reported already
+    help_ = "score something that depends on a reply of the role under test, such as `answer.text`"
+    message = "this score depends on no reply of the compared role"
+    steps.program.diagnostics.error("E0301", message, span, help=help_)
+    return False
+
+
+def _of_row(steps: Steps, *exprs: Expr | None) -> bool:
+    """Return true if judges say it of the row alone, of which a reply is scored too."""
+    found = with_dependencies(steps.lowered, steps.uses(*exprs))
+    used = [step for step in steps.lowered if step.name in found]
+    asked = any(steps.kind(role) == "compared" for step in steps.lowered for role in roles_called(step))
+    return asked and bool(used) and all(isinstance(step, Verdict) for step in used)
+
+
+def check_baselines(steps: Steps) -> bool:
+    """Return true if every score that depends on no reply of the compared role, and has a condition, stands beside one
+    of the same name that does; reports where it does not."""
+    scores = [step for step in steps.lowered if isinstance(step, Score | Grade)]
+    about = {step.name for step in scores if steps.compared(*_looked_at(step))}
+    good = True
+    for name, span in steps.baselines:
+        if name.text not in about:
+            good = answers(steps, span) and good
+    return good
+
+
+def _looked_at(step: Score | Grade) -> list[Expr | None]:
+    return [step.when, step.value] if isinstance(step, Score) else [step.when, *step.args.values()]
+
+
+def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
+    """`score SCORER(…)`, or `score NAME = SCORER(…)`."""
+    program = steps.program
+    call = statement.syntax("value") if name is not None else statement.syntax("call")
+    if not isinstance(call, CallExpr) or not isinstance(call.function, Name):
+        help_ = "it is written `score NAME = VALUE` or `score SCORER(…)`"
+        program.diagnostics.error("E0106", "this is not a scorer applied", call.span, help=help_)
+        return False
+    function = call.function
+    if not program.is_declared("scorer", function):
+        return False
+    if function.text in program.formulas or function.text in program.plugins:
+        return free(steps, function, statement) and _scored_value(steps, statement, function, call)
+    title = name.text if name is not None else function.text
+    when = steps.condition(statement)
+    scorer = program.scorers.get(function.text)
+    if scorer is None or when is False:
+        return False
+    program.index.scopes.append((call.span, dict(steps.scope)))
+    args = scorer_arguments(steps.elaborator(), call, scorer)
+    if args is None:
+        return False
+    if name is None and not free(steps, function, statement):
+        return False
+    metrics = _metrics(steps, scorer, statement, name)
+    condition = when.expr if isinstance(when, Typed) else None
+    exprs = {key: typed.expr for key, typed in args.items()}
+    of_row = any(names_in(expr) for expr in exprs.values()) and not steps.uses(condition, *exprs.values())
+    if name is not None and scorer.gives is not None and scorer.then is None and of_row:
+        return _scored_value(steps, statement, name, call)  # a judge says it of the row alone
+    if metrics is None or not answers(steps, call.span, condition, *exprs.values()):
+        return False
+    for argument in args.values():
+        warn_undefined(steps, argument, NOT_JUDGED, when if isinstance(when, Typed) else None)
+    weights = program.weights.get(scorer.name, {}).get(steps.scenario, ()) if metrics else ()
+    program.index.judged.setdefault((steps.scenario, title), call.span)
+    steps.lowered.append(
+        Grade(
+            name=title,
+            scorer=scorer.name,
+            args=exprs,
+            of="",
+            needs=(),
+            metrics=metrics,
+            weights=weights,
+            when=condition,
+            judgement="",
+            fingerprint="",
+        )
+    )
+    return True
+
+
+def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | None) -> tuple[str, ...] | None:
+    program = steps.program
+    if scorer.gives is not None:
+        if name is None:
+            message = f"`{scorer.name}` gives one value, which needs a name"
+            help_ = f"write `score NAME = {scorer.name}(…)`"
+            program.diagnostics.error("E0106", message, statement.head, help=help_)
+            return None
+        return ()
+    tables = [table for table in program.of("allocate") if table.name("scorer").text == scorer.name]
+    if not tables and any(not _declared(program, table) for table in program.of("allocate")):
+        return None  # it is the one that names no scorer, which is reported
+    if not tables:
+        message = f"no table allocates the metrics of `{scorer.name}`"
+        help_ = f"write `allocate {scorer.name} {{ | | METRIC | … }}`"
+        program.diagnostics.error("E0602", message, statement.head, help=help_, unknown=scorer.name)
+        return None
+    if steps.scenario not in program.table_rows.get(scorer.name, {steps.scenario}):
+        message = f"the table of `{scorer.name}` has no row for scenario `{steps.scenario}`"
+        table = Label(tables[0].head, "the table")
+        program.diagnostics.error("E0602", message, statement.head, table, help="add a row for it")
+        return None
+    declared = program.allocation.get(scorer.name)
+    if declared is None:
+        return None
+    if any(metric not in program.metrics for metric in declared[steps.scenario]):
+        return None
+    return declared[steps.scenario]
+
+
+def _declared(program: Program, table: Statement) -> bool:
+    return table.name("scorer").text in program.declared.get("scorer", {})
+
+
+def lower_column(steps: Steps, hint: str, syntax: Syntax, where: Syntax | None = None) -> NamedColumn | None:
+    """Return the column that an argument of a measure becomes, of the replies for which `where` holds; None where it is
+    wrong, which is reported."""
+    steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
+    loop = _loop_of_column(steps, syntax, where)
+    if loop is False:
+        return None
+    listed = element_values(steps.elaborator(Judging(steps)), syntax, loop) if isinstance(loop, LoopSyntax) else None
+    if isinstance(loop, LoopSyntax):
+        typed = listed.one if listed is not None else None
+    else:
+        typed = steps.elaborator(Judging(steps)).expression(syntax)
+    if typed is None or not _kept(steps, typed.type, syntax):
+        return None
+    whole, when = typed if listed is None else listed.all, None
+    if where is not None and listed is None:
+        steps.program.index.scopes.append((where.span, dict(steps.scope)))
+        condition = steps.elaborator().condition(where)
+        if condition is None:
+            return None
+        warn_undefined(steps, condition, "this condition may have no value, and what it decides on is undefined then")
+        when = condition.expr
+    if not answers_or_data(steps, whole.expr):
+        answers(steps, syntax.span, whole.expr)
+        return None
+    warn_undefined(steps, whole, "what this measure looks at may be undefined")
+    known = [step for step in steps.lowered if isinstance(step, Column)]
+    found = next((step for step in known if step.value == whole.expr and step.when == when), None)
+    if found is None:
+        name = hint
+        while any(step.name == name for step in known):
+            name = f"{hint}.{len(known) + 1}"
+        element = listed.element if listed is not None else None
+        column = Column(name=name, value=whole.expr, type=typed.type, when=when, of="", needs=(), fingerprint="")
+        found = column.model_copy(update={"element": element})
+        steps.lowered.append(found)
+        steps.spans.setdefault(name, Label(syntax.span, "declared here"))
+    return NamedColumn(found.name, found.type)
+
+
+def computed_score(steps: Steps, scenario: Statement, name: Syntax) -> Syntax | None:
+    """Return the expression of a score that a scenario computes of every reply without a judge; None of any other."""
+    named = [step for step in steps.lowered if isinstance(name, Name) and getattr(step, "name", None) == name.text]
+    match named:
+        case [Score(when=None, element=None, value=value) as score]:
+            declared = next(
+                each for each in scenario.body if each.construct == "score" and each.name().text == score.name
+            )
+            if not any(isinstance(step, Verdict) and step.name in steps.uses(value) for step in steps.lowered):
+                steps.program.index.use(name.span, declared.name().span)
+                return declared.syntax("value")
+    return None
+
+
+def _loop_of_column(steps: Steps, syntax: Syntax, where: Syntax | None) -> LoopSyntax | bool | None:
+    """Return the loop whose elements the argument of a measure looks at; None where it looks at a reply, and False
+    where that is wrong, which is reported."""
+    names = [name for each in (syntax, where) for name in free_names(each)]
+    used = {name.text: name for name in names if name.text in steps.elements and name.text not in steps.scope}
+    if not used:
+        return None
+    if not all(steps.elements[text] for text in used):
+        return False
+    loops = {written(loop.of).model_dump_json() for text in used for _, loop in steps.elements[text]}
+    if len(loops) > 1:
+        name = next(iter(used.values()))
+        message = "this looks at elements of two lists, which are no pairs"
+        help_ = "give the elements of each list a name of their own, and look at those of one"
+        steps.program.diagnostics.error("E0301", message, name.span, help=help_)
+        return False
+    loop, _ = steps.elements[next(iter(used))][0]
+    return replace(loop, where=where)
+
+
+def depends_on_reply(steps: Steps, column: NamedColumn) -> bool:
+    """Return true if a column depends on a reply of the compared role, or on what was retrieved to ask for it."""
+    values = [step.value for step in steps.lowered if isinstance(step, Column) and step.name == column.name]
+    return any(steps.compared(value) or _of_retrieved(steps, value) for value in values)
+
+
+def _of_retrieved(steps: Steps, expr: Expr) -> bool:
+    used = steps.uses(expr)
+    return any(isinstance(step, Retrieve) and step.name in used for step in steps.lowered)
+
+
+def answers_or_data(steps: Steps, expr: Expr) -> bool:
+    """Return true if a column has anything to do with a reply, or else with the case it was about (what would be
+    right)."""
+    case = {name for name, binding in steps.scope.items() if binding.path[0] in {steps.alias, name}}
+    steps_names = {step.name for step in steps.lowered}
+    of_case = bool(names_in(expr) & (case - steps_names)) or _of_row(steps, expr)
+    return steps.compared(expr) or _of_retrieved(steps, expr) or of_case
+
+
+def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:
+    if type_.kind not in ("tree", "metrics", "dialogue", "record") and not holds_media(type_):
+        return True
+    help_ = "measure a number, a choice, a text or a set"
+    message = f"`{type_notation(type_)}` cannot be measured"
+    steps.program.diagnostics.error("E0301", message, syntax.span, help=help_)
+    return False
+
+
+def lower_compare(steps: Steps, statement: Statement) -> bool:
+    """`compare NAME using SCORER(…) [when COND]`."""
+    program, name, call = steps.program, statement.name(), statement.syntax("call")
+    if not isinstance(call, CallExpr) or not isinstance(call.function, Name):
+        help_ = "it is written `compare NAME using SCORER(…)`"
+        program.diagnostics.error("E0106", "this is not a scorer applied", call.span, help=help_)
+        return False
+    if not free(steps, name, statement) or not program.is_declared("scorer", call.function):
+        return False
+    for side in SIDES:
+        if side in steps.scope:
+            declared = steps.scope[side].span
+            labels = () if declared is None else (Label(declared, "declared here"),)
+            program.diagnostics.error("E0202", NOT_A_SIDE.format(side), statement.head, *labels, help="rename it")
+            return False
+    steps.define("compare", name, None, "a comparison of every two compared models")
+    scorer = program.scorers.get(call.function.text)
+    scope = _paired(steps)
+    elaborator = Elaborator(program, scope)
+    when = _condition(statement, scope, elaborator)
+    if when is False:
+        return False
+    if scorer is None:
+        if call.function.text in program.formulas or call.function.text in program.plugins:
+            help_ = "compare by a judge that `gives choice(first, second, tie)`"
+            program.diagnostics.error("E0301", f"`{call.function.text}` is no judge", call.function.span, help=help_)
+        return False
+    if not _compares(program, call.function, scorer):
+        return False
+    program.index.scopes.append((call.span, scope))
+    args = scorer_arguments(elaborator, call, scorer)
+    if args is None:
+        return False
+    for argument in args.values():
+        warn_undefined(steps, argument, NOT_JUDGED, when if isinstance(when, Typed) else None)
+    exprs = {key: typed.expr for key, typed in args.items()}
+    sides = _sides(exprs.values())
+    if sides != set(SIDES):
+        missing = sorted(set(SIDES) - sides)[0]
+        help_ = f"name the reply of each: `{missing}.{_compared_ask(steps)}.text`"
+        message = f"this compares nothing of the {missing} model"
+        program.diagnostics.error("E0303", message, call.span, help=help_)
+        return False
+    condition = when.expr if isinstance(when, Typed) else None
+    program.index.judged.setdefault((steps.scenario, name.text), call.span)
+    steps.lowered.append(
+        Compare(
+            name=name.text,
+            scorer=scorer.name,
+            args=exprs,
+            of="",
+            needs=(),
+            when=condition,
+            judgement="",
+            fingerprint="",
+        )
+    )
+    return True
+
+
+def _compares(program: Program, name: Name, scorer: Scorer) -> bool:
+    """Return true if a judge says which of two replies is better: by two or three names, or by names whose values say
+    by how much. Reports where it does not."""
+    gives = scorer.gives
+    if scorer.then is not None:
+        message = f"`{scorer.name}` is a cascade, which grades replies and compares no two"
+        program.diagnostics.error("E0301", message, name.span, help="let one role compare: `by ROLE`")
+        return False
+    if gives is None or gives.kind != "choice" or (not gives.worth and len(gives.values) > 3):
+        help_ = "write `gives choice(first, second, tie)`, or give each name a value that says by how much"
+        message = f"`{scorer.name}` does not say which of two is better"
+        program.diagnostics.error("E0301", message, name.span, help=help_)
+        return False
+    if gives.worth and (max(gives.worth) <= 0 or min(gives.worth) >= 0):
+        message = f"by the values of `{scorer.name}` one of the two replies is never better"
+        help_ = "a value above 0 says that the first is better, one below 0 that the second is, and 0 a tie"
+        program.diagnostics.error("E0301", message, name.span, help=help_)
+        return False
+    return True
+
+
+def _sides(exprs: Iterable[Expr]) -> set[str]:
+    return {name for expr in exprs for name in names_in(expr)} & set(SIDES)
+
+
+def _compared_ask(steps: Steps) -> str:
+    asks = [step.name for step in steps.lowered if isinstance(step, Ask) and steps.kind(step.role) == "compared"]
+    return asks[-1] if asks else "answer"
+
+
+def _condition(statement: Statement, scope: Scope, elaborator: Elaborator) -> Typed | bool | None:
+    """Return the condition of the comparison; None where there is none, False where it is wrong."""
+    condition = statement.find("cond")
+    if condition is None:
+        return None
+    elaborator.program.index.scopes.append((condition.span, scope))
+    return elaborator.condition(condition) or False
+
+
+def _paired(steps: Steps) -> Scope:
+    """Return the scope in which all that depends on a reply of the compared role is known below `first` and
+    `second`."""
+    whose = {step.name for step in steps.lowered if steps.compared(Ref(path=(step.name,)))}
+    own = {key: each for key, each in steps.scope.items() if key in whose or _depends(steps, each)}
+    shared = {key: binding for key, binding in steps.scope.items() if key not in own}
+    sides = {
+        side: Binding((side,), None, {key: _below(side, binding, whose) for key, binding in own.items()})
+        for side in SIDES
+    }
+    return {**shared, **sides}
+
+
+def _depends(steps: Steps, binding: Binding) -> bool:
+    return binding.value is not None and steps.compared(binding.value)
+
+
+def _below(side: str, binding: Binding, whose: Collection[str]) -> Binding:
+    fields = {key: _below(side, inner, whose) for key, inner in binding.fields.items()}
+    value = _moved(binding.value, side, whose) if binding.value is not None else None
+    return Binding((side, *binding.path), binding.type, fields, value, binding.span, binding.may)
+
+
+def _moved(expr: Expr, side: str, whose: Collection[str]) -> Expr:
+    """Return the expression with what the steps of those names yield taken from one side."""
+
+    def moved(part: Expr) -> Expr:
+        if isinstance(part, Ref) and part.path[0] in whose:
+            return Ref(path=(side, *part.path))
+        return part
+
+    return map_expression(expr, moved)

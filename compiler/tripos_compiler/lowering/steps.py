@@ -1,0 +1,556 @@
+"""Lowers the steps of a scenario, in order. A `let` leaves no step: its name stands for its value.
+
+What is lowered here holds for every arm; `treatments` says what remains of it under each.
+
+Lowers `retrieve`: the nearest of many rows or values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from functools import partial
+from typing import Any
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import Label
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.references import names_in, roles_called, subexpressions, with_dependencies
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.types import fits, type_notation
+from tripos_compiler.lowering.folding import map_expression, map_loop
+from tripos_compiler.lowering.requests import Question, RowsAsked
+from tripos_compiler.plan import (
+    Ask,
+    AtElement,
+    Call,
+    Compare,
+    Converse,
+    Each,
+    Expr,
+    ListType,
+    Loop,
+    NumberType,
+    Ref,
+    Retrieve,
+    Scorer,
+    Step,
+    Type,
+    Verdict,
+)
+from tripos_compiler.resolve.program import Binding, Program, Scope, Typed, joint_lacks, record_fields
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import CallExpr, Name, Number, Syntax
+from tripos_compiler.typecheck.calls import Judge, LoopSyntax
+from tripos_compiler.typecheck.expressions import Elaborator, rows_binding
+from tripos_compiler.typecheck.types import named_choice
+
+SIDES = ("first", "second")
+"""The names of the two models of a comparison."""
+NOT_A_SIDE = "`{}` names a side of the comparisons of this scenario"
+NOT_JUDGED = "what the judge is given may have no value, and it is not asked then"
+NOT_ASKED = "what is asked may have no value, and nothing is asked then"
+NOT_DECIDED = "this condition may have no value, and nothing is asked then"
+
+
+@dataclass(frozen=True)
+class AskCount:
+    """The list of what an ask asks one after another, and how many there may be; `noun` says what they are."""
+
+    span: Span
+    """The place where that number is written."""
+    listed: Expr
+    most: int
+    noun: str
+
+
+def length_in(listed: Expr, names: Mapping[str, Any]) -> int | None:
+    """Return how long a list is in a case; None where that is not known."""
+    try:
+        return len(evaluate(listed, names))
+    except (Unavailable, LookupError):
+        return None
+
+
+@dataclass
+class Steps:
+    """Collects the steps of one scenario; `good` is False once any was wrong."""
+
+    program: Program
+    scenario: str
+    scope: dict[str, Binding]
+    alias: str | None = None
+    """What the rows are known as."""
+    where: Expr | None = None
+    """The condition that chooses the rows."""
+    key: Expr | None = None
+    """What rows that belong together have in common."""
+    known: frozenset[str] = frozenset()
+    """The names whose values are known before a run: the axes, and the rows where they stand in a file."""
+    lowered: list[Step] = field(default_factory=list)
+    good: bool = True
+    mentioned: dict[str, set[str]] = field(default_factory=dict)
+    """For every language the names that its texts print."""
+    spans: dict[str, Label] = field(default_factory=dict)
+    scores: dict[str, tuple[Label, Statement]] = field(default_factory=dict)
+    """The first score of every name. Several may share one where each has its `when`."""
+    baselines: list[tuple[Name, Span]] = field(default_factory=list)
+    """Scores with a condition that depend on no reply of the compared role, and where their values stand. They are what
+    others are measured against, where another score of the name does."""
+    lets: list[Statement] = field(default_factory=list)
+    """Every sound `let` so far."""
+    options: list[Statement] = field(default_factory=list)
+    """Every sound `options` so far."""
+    elements: dict[str, list[tuple[LoopSyntax, Loop]]] = field(default_factory=dict)
+    """The loops of the scores of elements, by the name of an element; none where all of them are wrong."""
+    scripts: list[AskCount] = field(default_factory=list)
+    """The lists of every ask that is several."""
+    asked: dict[str, tuple[Expr, list[Expr]]] = field(default_factory=dict)
+    """Every ask for each element of a list, by its name: the list, and what there is of each element with its reply."""
+    cases: Sequence[Mapping[str, Any]] | None = None
+    """The names of every case, where the compiler has them."""
+    wholes: dict[str, Name] = field(default_factory=dict)
+    """The names of the steps that call a model, as they are declared."""
+
+    @property
+    def rows(self) -> RowsAsked:
+        """Return the rows that the steps ask about."""
+        return RowsAsked(self.alias, self.where)
+
+    def named(self, name: Name) -> bool:
+        """Return true if a step that calls a model may have that name; reports one that is taken."""
+        scored = self.scores.get(name.text)
+        if scored is not None:
+            message = f"`{name.text}` is a score of this scenario already"
+            self.program.diagnostics.error("E0202", message, name.span, scored[0], help="rename one")
+        return self.free(name) and scored is None
+
+    def free(self, name: Name) -> bool:
+        earlier = self.spans.setdefault(name.text, Label(name.span, "first declared here"))
+        if earlier.span is not name.span:
+            message = f"`{name.text}` is declared twice in this scenario"
+            self.program.diagnostics.error("E0202", message, name.span, earlier, help="rename one")
+            return False
+        if name.text in self.scope:
+            message = f"`{name.text}` is a name of this scenario's rows, axes or arms"
+            self.program.diagnostics.error("E0202", message, name.span, help="take another name")
+            return False
+        if name.text in SIDES and any(isinstance(step, Compare) for step in self.lowered):
+            self.program.diagnostics.error("E0202", NOT_A_SIDE.format(name.text), name.span, help="take another name")
+            return False
+        return True
+
+    def elaborator(self, judge: Judge | None = None) -> Elaborator:
+        """Check expressions of a step."""
+        return Elaborator(self.program, self.scope, judge)
+
+    def condition(self, statement: Statement) -> Typed | bool | None:
+        """Return the condition of a step; None where there is none, False where it is wrong."""
+        condition = statement.find("cond")
+        if condition is None:
+            return None
+        self.program.index.scopes.append((condition.span, dict(self.scope)))
+        typed = self.elaborator(Judging(self)).condition(condition)
+        if typed is None:
+            return False
+        warn_undefined(self, typed, "this condition may have no value, and what it decides on is undefined then")
+        return typed
+
+    def let(self, statement: Statement) -> bool:
+        """`let NAME = VALUE`."""
+        name = statement.name()
+        good = self.free(name)
+        value = statement.syntax("value")
+        self.program.index.scopes.append((value.span, dict(self.scope)))
+        typed = self.elaborator().expression(value)
+        if typed is None or not good:
+            self.unknown(name)
+            return False
+        self.lets.append(statement)
+        self.define("let", name, typed.type)
+        self.program.index.mean(typed.expr, Label(name.span, f"`{name.text}` holds it"))
+        self.scope[name.text] = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)
+        return True
+
+    def define(self, kind: str, name: Name, type_: Type | None, detail: str = "") -> None:
+        """Note a declared name for editors."""
+        from tripos_compiler.library.types import type_notation
+
+        text = detail or (type_notation(type_) if type_ is not None else "")
+        self.program.index.define(kind, name.text, name.span, f"scenario {self.scenario}", text)
+
+    def unknown(self, name: Name, returns: Type | None = None) -> None:
+        """Keep uses of a step that was reported from being reported too."""
+        self.scope.setdefault(name.text, Binding((name.text,), span=name.span))
+
+    def kind(self, role: str) -> str | None:
+        """Return the kind of a role, None where it is not declared."""
+        declared = self.program.roles.get(role)
+        return declared.kind if declared is not None else None
+
+    def uses(self, *exprs: Expr | None) -> set[str]:
+        """Return the steps that expressions use, directly."""
+        names = {name for expr in exprs if expr is not None for name in names_in(expr)}
+        return {step.name for step in self.lowered if step.name in names}
+
+    def compared(self, *exprs: Expr | None) -> bool:
+        """Return true if expressions depend on a reply of the compared role, in any arm."""
+        found = with_dependencies(self.lowered, self.uses(*exprs))
+        return any(
+            self.kind(role) == "compared" for step in self.lowered if step.name in found for role in roles_called(step)
+        )
+
+    def replied(self, *exprs: Expr) -> bool:
+        """Return true if expressions depend on what a model says, whichever it is."""
+        found = with_dependencies(self.lowered, self.uses(*exprs))
+        return any(step.name in found for step in self.lowered if isinstance(step, Ask | Converse | Verdict))
+
+
+@dataclass
+class Judging:
+    """Makes the judges that an expression calls verdicts: steps of their own, each once."""
+
+    steps: Steps
+    when: Typed | None = None
+    loops: tuple[Loop, ...] = ()
+    """The lists for each element of which a judge is asked, from the outermost to the innermost."""
+    programs: bool = False
+    """True in the value of a score, where programs may be called too."""
+
+    def each(self, loop: Loop) -> Judging:
+        """Return the same for what is asked for each element of a list."""
+        return replace(self, loops=(*self.loops, loop))
+
+    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
+        if scorer.gives is None:
+            help_ = f"write `score {scorer.name}(…)`"
+            message = f"`{scorer.name}` gives several metrics, which is no value"
+            self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
+            return None
+        if scorer.then is not None:
+            message = f"`{scorer.name}` is a cascade, which grades a reply and is no value in an expression"
+            help_ = f"write `score {scorer.name} = {scorer.name}(…)`"
+            self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
+            return None
+        if not self._needs_no_program(call, scorer, given):
+            return None
+        when = self.when.expr if self.when is not None else None
+        args = {key: typed.expr for key, typed in given.items()}
+        loops = _looked_at(self.loops, args.values())
+        if not self._is_bounded(call, loops):
+            return None
+        known = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
+        aliases = tuple(loop.alias for loop in loops)
+        args, loops = _as_before(known, args, loops)
+        same = (step for step in known if (step.args, step.when, step.loops) == (args, when, loops))
+        found = next(same, None)
+        if found is None:
+            found = Verdict(
+                name=f"{scorer.name}({len(known) + 1})",
+                scorer=scorer.name,
+                args=args,
+                loops=loops,
+                when=when,
+                judgement="",
+                fingerprint="",
+            )
+            self.steps.lowered.append(found)
+            self.steps.program.index.judged[(self.steps.scenario, found.name)] = call.span
+        verdict: Expr = Ref(path=(found.name,))
+        if loops:
+            verdict = AtElement(of=Ref(path=(found.name,)), loops=aliases)
+        return Typed(verdict, named_choice(scorer.says or scorer.gives), joint_lacks(given.values()))
+
+    def _is_bounded(self, call: CallExpr, loops: Sequence[Loop]) -> bool:
+        """Return true if it is known before a run how often a judge is asked at most; reports where it is not."""
+        known = self.steps.known
+        for loop in loops:
+            looked_at = [part for part in subexpressions(loop.of) if part.op in ("data", "tree") or _is_plugged(part)]
+            if names_in(loop.of) <= known and not looked_at:
+                known |= {loop.alias}
+            elif loop.most is None:
+                what = "a list that only a run knows has no bound, and a judge is asked about each of its elements"
+                help_ = f"say how many it may have: `each {loop.alias} in … at most 20`"
+                self.steps.program.diagnostics.error("E0804", what, call.span, help=help_)
+                return False
+        return True
+
+    def _needs_no_program(self, call: CallExpr, scorer: Scorer, given: Mapping[str, Typed]) -> bool:
+        """Return true if a judge is told no value of a program, and no program says which elements it is asked about;
+        reports where it is: programs are started for scores alone."""
+        loops = [expr for loop in self.loops for expr in (loop.of, loop.where) if expr is not None]
+        plugins = self.steps.program.plugins
+        for expr in (*(typed.expr for typed in given.values()), *loops):
+            for part in subexpressions(expr):
+                plugin = plugins.get(part.function) if isinstance(part, Call) else None
+                if plugin is not None and plugin.external is not None:
+                    message = f"`{scorer.name}` is a judge, and `{plugin.name}` is a program, which no judge is told of"
+                    help_ = f"write a `score` of its own: `score {plugin.name}(…)`"
+                    self.steps.program.diagnostics.error("E0303", message, call.span, help=help_)
+                    return False
+        return True
+
+
+def _as_before(
+    known: Iterable[Verdict], args: dict[str, Expr], loops: tuple[Loop, ...]
+) -> tuple[dict[str, Expr], tuple[Loop, ...]]:
+    """Return a question about elements of lists, with the names for the elements that an earlier verdict has where that
+    is on the same question: an element has one verdict, whatever it is called."""
+    used = {name for arg in args.values() for name in _names_at(arg)}
+    for step in known:
+        names = {mine.alias: other.alias for mine, other in zip(loops, step.loops, strict=False)}
+        others = {mine: other for mine, other in names.items() if mine != other}
+        if not others or len(step.loops) != len(loops) or used & {*others.values()}:
+            continue
+        renamed = {key: map_expression(arg, partial(_renamed, others)) for key, arg in args.items()}
+        mine = [map_loop(loop, partial(_renamed, others)) for loop in loops]
+        if renamed == step.args and [loop.of for loop in mine] == [loop.of for loop in step.loops]:
+            return renamed, tuple(loop.model_copy(update={"alias": names[loop.alias]}) for loop in mine)
+    return args, loops
+
+
+def _renamed(names: Mapping[str, str], part: Expr) -> Expr:
+    match part:
+        case Ref(path=(first, *rest)) if first in names:
+            return part.model_copy(update={"path": (names[first], *rest)})
+        case AtElement(loops=loops):
+            return part.model_copy(update={"loops": tuple(names.get(each, each) for each in loops)})
+    return part
+
+
+def _looked_at(loops: Sequence[Loop], args: Iterable[Expr]) -> tuple[Loop, ...]:
+    """Return the loops whose elements a judge is told of: what it says is the same for all elements of the others, so
+    it is asked once for all of these. An element is judged where it is looked at for any of theirs."""
+    names = {name for arg in args for name in _names_at(arg)}
+    kept: list[Loop] = []
+    for loop in reversed(loops):
+        if loop.alias in names:
+            kept.insert(0, loop)
+            names |= names_in(loop.of)
+    found: list[Loop] = []
+    for loop in kept:
+        where = loop.where
+        others = [other for other in loops[: loops.index(loop)] if other not in kept]
+        for other in reversed(others):
+            if where is not None and other.alias in _names_at(where):
+                where = Call(function="any", args=(Each(loop=other, value=where),))
+        found.append(loop if where is loop.where else loop.model_copy(update={"where": where}))
+    return tuple(found)
+
+
+def _names_at(expr: Expr) -> set[str]:
+    """Return the names in an expression, with those of the elements that it takes the verdicts on."""
+    at = (part for part in subexpressions(expr) if isinstance(part, AtElement))
+    return {*names_in(expr), *(alias for part in at for alias in part.loops)}
+
+
+def _is_plugged(part: Expr) -> bool:
+    return isinstance(part, Call) and part.function not in FUNCTIONS
+
+
+def warn_unasked(steps: Steps, question: Question, when: Typed | None) -> None:
+    """Warn of every hole of a question, and of every condition of its texts, that may have no value."""
+    for texts in (question.system, question.prompt):
+        for hole in texts.told() if texts is not None else ():
+            warn_undefined(steps, hole.typed, NOT_DECIDED if hole.condition else NOT_ASKED, when)
+    for condition in question.lowered.conditions:
+        warn_undefined(steps, condition.typed, NOT_DECIDED, when)
+
+
+def warn_undefined(steps: Steps, typed: Typed, what: str, when: Typed | None = None) -> None:
+    """Warn of every part of an expression that may have no value because of a reply, unless the condition `when` sees
+    to it; once for each place."""
+    left = typed.may if when is None else typed.under(when.expr)
+    items = steps.program.diagnostics.items
+    for may in left:
+        if not steps.replied(*may.lack.of):
+            continue
+        if any(item.code == "W0320" and item.labels[0].span == may.span for item in items):
+            continue
+        steps.program.diagnostics.warning("W0320", f"{what}: {may.lack.why}", may.span, help=may.lack.guard)
+
+
+def mention_question(steps: Steps, question: Question, *more: Expr) -> None:
+    """Note what a question prints or depends on in each language, with what `more` expressions name."""
+    said = {name for expr in (*more, *question.lowered.expressions) for name in names_in(expr)}
+    for language in steps.program.languages:
+        names = {
+            found
+            for part in (question.system, question.prompt)
+            if part is not None
+            for hole in part.holes.get(language, ())
+            for found in names_in(hole.typed.expr)
+        }
+        steps.mentioned.setdefault(language, set()).update(names | said)
+
+
+def lower_retrieve(steps: Steps, statement: Statement) -> bool:
+    """`retrieve NAME from SOURCE [as ALIAS] { where …, top N by VALUE [using ROLE], include … }`."""
+    program, name = steps.program, statement.name()
+    good = steps.named(name)
+    when = steps.condition(statement)
+    source = _source(steps, statement, name)
+    top = statement.one_of("top")
+    if top is None:
+        help_ = "write `top 20 by similarity(…)`"
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"`{name.text}` does not say how many are kept"
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+    if source is None or top is None:
+        steps.unknown(name)
+        return False
+    typed, alias, row = source
+    element = typed.type.of if typed.type.kind in ("list", "set") else typed.type
+    scope = {**steps.scope, alias.text: row}
+    where = _filter(steps, statement, scope)
+    by = _by(steps, top, scope)
+    count = _count(steps, top)
+    using = _using(steps, top)
+    include = [_included(steps, each, element) for each in statement.of("include")]
+    if not good or when is False or where is False or by is None or count is None or using is False:
+        steps.unknown(name)
+        return False
+    if isinstance(using, str) and not _embeds(by.expr, alias.text):
+        message = "`using` embeds what `similarity` compares: a text of the row at hand with one of the element"
+        help_ = f"write `top {count} by similarity(…, {alias.text}) using {using}`"
+        program.diagnostics.error("E0301", message, top.syntax("value").span, help=help_)
+        steps.unknown(name)
+        return False
+    kept = [each for each in include if each is not None]
+    if len(kept) < len(include):
+        steps.unknown(name)
+        return False
+    steps.lowered.append(
+        Retrieve(
+            name=name.text,
+            source=typed.expr,
+            alias=alias.text,
+            where=where.expr if isinstance(where, Typed) else None,
+            top=count,
+            by=by.expr,
+            using=using if isinstance(using, str) else None,
+            include=tuple(each.expr for each in kept),
+            when=when.expr if isinstance(when, Typed) else None,
+            fingerprint="",
+        )
+    )
+    steps.wholes[name.text] = name
+    type_ = ListType(of=element)
+    steps.scope[name.text] = Binding((name.text,), type_, span=name.span)
+    steps.define("retrieve", name, type_)
+    return True
+
+
+def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name, Binding] | None:
+    """Return what is looked through, what an element is known as, and what that name means."""
+    program, written = steps.program, statement.syntax("source")
+    alias = statement.find_name("alias")
+    declared = program.declared.get("dataset", {})
+    is_let = isinstance(written, Name) and written.text in steps.scope and written.text not in declared
+    if isinstance(written, Name) and not is_let:
+        if not program.is_declared("dataset", written):
+            return None
+        loaded = program.rowsets.get(written.text)
+        if loaded is None or not loaded.sound:
+            return None
+        alias = alias or written
+    elif alias is None:
+        help_ = f"write `retrieve {name.text} from … as x`"
+        program.diagnostics.error("E0106", "the elements of the source need a name", written.span, help=help_)
+        return None
+    typed = (None if is_let else _rows(steps, written)) or steps.elaborator().expression(written)
+    if typed is None:
+        return None
+    if typed.type.kind not in ("list", "set"):
+        help_ = "name a data set, or a list such as `distinct(rows.concepts)`"
+        message = f"`{type_notation(typed.type)}` holds nothing to look through"
+        program.diagnostics.error("E0301", message, written.span, help=help_)
+        return None
+    taken = steps.scope.get(alias.text)
+    if taken is not None:
+        message = f"`{alias.text}` is a name of this scenario already"
+        program.diagnostics.error("E0202", message, alias.span, help="give it another name: `as x`")
+        return None
+    fields = record_fields((alias.text,), typed.type.of, alias.span)
+    if isinstance(written, Name) and not is_let:
+        rows = program.rowsets[written.text]
+        fields = {
+            each.name: replace(
+                fields[each.name], secret=each.secret, span=rows.spans.get(each.name, fields[each.name].span)
+            )
+            for each in rows.dataset.fields
+        }
+    return typed, alias, Binding((alias.text,), typed.type.of, fields, span=alias.span)
+
+
+def _rows(steps: Steps, written: Syntax) -> Typed | None:
+    """Return all rows of the data set of that name, also where the row at hand has the same name."""
+    if not isinstance(written, Name):
+        return None
+    binding = rows_binding(steps.program.rowsets[written.text])
+    if binding.type is None or binding.value is None:
+        return None
+    return Typed(binding.value, binding.type)
+
+
+def _filter(steps: Steps, statement: Statement, scope: Scope) -> Typed | bool | None:
+    written = statement.one_of("where")
+    if written is None:
+        return None
+    syntax = written.syntax("filter")
+    steps.program.index.scopes.append((syntax.span, scope))
+    return Elaborator(steps.program, scope).condition(syntax) or False
+
+
+def _by(steps: Steps, top: Statement, scope: Scope) -> Typed | None:
+    value = top.syntax("value")
+    steps.program.index.scopes.append((value.span, scope))
+    elaborator = Elaborator(steps.program, scope)
+    return elaborator.expression(value, NumberType(), "what is ranked by")
+
+
+def _count(steps: Steps, top: Statement) -> int | None:
+    count = top.syntax("count")
+    if isinstance(count, Number) and count.value >= 1:
+        return int(count.value)
+    steps.program.diagnostics.error("E0301", "`top` must be 1 or more", count.span, help="write `top 20 by …`")
+    return None
+
+
+def _using(steps: Steps, top: Statement) -> str | bool | None:
+    """Return the role that embeds; None where there is none, False where it is wrong."""
+    role = top.find_name("role")
+    if role is None:
+        return None
+    if not steps.program.is_declared("role", role):
+        return False
+    if steps.kind(role.text) == "single":
+        return role.text
+    message = f"`{role.text}` is filled by several models, and one must embed"
+    help_ = "declare a role of its own: `role encoder`"
+    steps.program.diagnostics.error("E0208", message, role.span, help=help_)
+    return False
+
+
+def _embeds(by: Expr, alias: str) -> bool:
+    """Return true if every `similarity` in what is ranked by has the element on one side and not on the other, and
+    there is one: only then are there two texts that can be embedded by themselves."""
+    calls = [part for part in subexpressions(by) if isinstance(part, Call) and part.function == "similarity"]
+    sides = [[names_in(each) for each in (*call.args, *call.named.values())] for call in calls]
+    return bool(calls) and all(
+        sum(names == {alias} for names in each) == 1 and sum(alias in names for names in each) == 1 for each in sides
+    )
+
+
+def _included(steps: Steps, statement: Statement, element: Type) -> Typed | None:
+    value: Syntax = statement.syntax("value")
+    typed = steps.elaborator().expression(value)
+    if typed is None:
+        return None
+    inner = typed.type.of if typed.type.kind in ("list", "set") else typed.type
+    if fits(inner, element):
+        return typed
+    message = f"`{type_notation(typed.type)}` cannot be put among `{type_notation(element)}`"
+    steps.program.diagnostics.error("E0301", message, value.span, help="include what the source holds")
+    return None

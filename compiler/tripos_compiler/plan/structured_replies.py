@@ -1,0 +1,563 @@
+"""The likelihood of options, and the probabilities of a reply's tokens: how they are said, and what expressions see.
+
+The reply to a step with `likelihood of` is JSON: for each option its text, the natural logarithm of its probability
+after the prompt, the number of its tokens, and whether it is what the model would write at temperature 0.
+
+Tools that a model may call: their parameters, how a reply says its calls, and the values that expressions see.
+
+The reply to a step with `tools` is JSON: its text, and its calls in their order, each with the name of a tool and its
+arguments. Arguments that are no JSON object stand there as the text that the model wrote. A reply that is no such JSON
+is a text without calls.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeGuard
+
+from tripos_compiler.plan.base import Part
+from tripos_compiler.plan.expressions import (
+    BoolType,
+    ChoiceType,
+    DialogueType,
+    IntegerType,
+    JsonType,
+    Labels,
+    ListType,
+    NumberType,
+    RecordType,
+    TextType,
+    Type,
+)
+from tripos_compiler.source.data_classes import dataclass
+
+LIKELIHOODS = RecordType(
+    fields={
+        "likeliest": IntegerType(),
+        "likeliest_by_character": IntegerType(),
+        "likeliest_by_byte": IntegerType(),
+        "likeliest_by_token": IntegerType(),
+        "confidence": NumberType(),
+        "logprobs": ListType(of=NumberType()),
+        "probabilities": ListType(of=NumberType()),
+        "tokens": ListType(of=IntegerType()),
+        "greedy": ListType(of=BoolType()),
+    }
+)
+"""What a step with `likelihood of` yields."""
+
+
+class NoLikelihoods(ValueError):
+    """A text does not say how likely options are."""
+
+
+@dataclass(frozen=True)
+class OptionLikelihood:
+    """An option, and how likely a model says it is."""
+
+    text: str
+    logprob: float
+    tokens: int
+    greedy: bool
+
+
+def write_likelihoods(options: Sequence[OptionLikelihood]) -> str:
+    """Return likelihoods as the text of a reply.
+
+    >>> write_likelihoods([OptionLikelihood("yes", -0.5, 1, True)])
+    '{"options": [{"text": "yes", "logprob": -0.5, "tokens": 1, "greedy": true}]}'
+    """
+    told = [
+        {"text": each.text, "logprob": each.logprob, "tokens": each.tokens, "greedy": each.greedy} for each in options
+    ]
+    return json.dumps({"options": told}, ensure_ascii=False)
+
+
+def read_likelihoods(text: str) -> dict[str, Any]:
+    """Return the values of `LIKELIHOODS` that a reply says. Raises `NoLikelihoods`.
+
+    The likeliest option is the first of the greatest logarithm, or of the greatest one divided by the characters, the
+    bytes in UTF-8 or the tokens of the option: `acc`, `acc_norm` and `acc_bytes` of the LM Evaluation Harness, whose
+    lengths are those of the option alone, and `acc_per_token`. Probabilities are those among the options, as if there
+    were no other text.
+
+    >>> options = [OptionLikelihood("no", -2.0, 1, False), OptionLikelihood("certainly", -4.0, 2, False)]
+    >>> found = read_likelihoods(write_likelihoods(options))
+    >>> found["likeliest"], found["likeliest_by_character"], round(found["confidence"], 3)
+    (0, 1, 0.881)
+    """
+    options = _options(text)
+    logprobs = [each.logprob for each in options]
+    highest = max(logprobs)
+    weights = [math.exp(each - highest) for each in logprobs]
+    total = math.fsum(weights)
+    return {
+        "likeliest": _highest(options, lambda _: 1),
+        "likeliest_by_character": _highest(options, lambda each: len(each.text)),
+        "likeliest_by_byte": _highest(options, lambda each: len(each.text.encode("utf-8", "replace"))),
+        "likeliest_by_token": _highest(options, lambda each: each.tokens),
+        "confidence": max(weights) / total,
+        "logprobs": logprobs,
+        "probabilities": [each / total for each in weights],
+        "tokens": [each.tokens for each in options],
+        "greedy": [each.greedy for each in options],
+    }
+
+
+def _highest(options: Sequence[OptionLikelihood], length: Callable[[OptionLikelihood], int]) -> int:
+    """Return the place of the first option whose logarithm divided by its length is the greatest."""
+    return max(range(len(options)), key=lambda place: options[place].logprob / length(options[place]))
+
+
+def _options(text: str) -> list[OptionLikelihood]:
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise NoLikelihoods("it is no JSON") from error
+    listed = found.get("options") if isinstance(found, dict) else None
+    if not isinstance(listed, list) or not listed:
+        raise NoLikelihoods("it has no options")
+    return [_option(each) for each in listed]
+
+
+def _option(found: Any) -> OptionLikelihood:
+    match found:
+        case {"text": str(text), "logprob": int() | float() as logprob, "tokens": int(tokens), "greedy": bool(greedy)}:
+            if text and tokens > 0 and math.isfinite(logprob) and not isinstance(logprob, bool):
+                return OptionLikelihood(text, float(logprob), tokens, greedy)
+    raise NoLikelihoods("an option lacks its text, logarithm, tokens or `greedy`")
+
+
+TOKEN_PROBABILITIES: dict[str, Type] = {
+    "tokens": ListType(of=TextType()),
+    "logprobs": ListType(of=NumberType()),
+    "top_tokens": ListType(of=TextType()),
+    "top_logprobs": ListType(of=NumberType()),
+}
+"""What a reply to a step with `top_logprobs` has besides."""
+
+
+class NoTokenProbabilities(ValueError):
+    """A reply does not say how likely its tokens are, or not where the answer stands."""
+
+
+@dataclass(frozen=True)
+class TokenProbability:
+    """A token of a reply, the natural logarithm of its probability, and the likeliest tokens in its place. `bytes` is
+    the part of the reply that it is, in UTF-8."""
+
+    text: str
+    logprob: float
+    top: tuple[tuple[str, float], ...]
+    bytes: bytes
+
+
+def write_token_probabilities(content: Sequence[Mapping[str, Any]]) -> str:
+    """Return the tokens of a reply, in OpenAI's form, as the text that is kept: without what does not count.
+
+    >>> write_token_probabilities([{"token": "A", "logprob": -0.5, "bytes": [65], "top_logprobs": []}])
+    '[{"token":"A","logprob":-0.5,"top_logprobs":[]}]'
+    """
+    kept = []
+    for each in content:
+        told = {"token": each.get("token"), "logprob": each.get("logprob")}
+        own, said = each.get("bytes"), each.get("token")
+        if isinstance(own, list) and isinstance(said, str) and own != list(said.encode("utf-8", "replace")):
+            told["bytes"] = own  # a part of a character
+        top = each.get("top_logprobs")
+        listed = top if isinstance(top, list) else []
+        told["top_logprobs"] = [
+            {"token": one.get("token"), "logprob": one.get("logprob")} for one in listed if isinstance(one, Mapping)
+        ]
+        kept.append(told)
+    return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_token_probabilities(text: str | None) -> list[TokenProbability]:
+    """Return the tokens that a text which is kept says. Raises `NoTokenProbabilities`."""
+    try:
+        found = json.loads(text or "null")
+    except ValueError as error:
+        raise NoTokenProbabilities("they are no JSON") from error
+    if not isinstance(found, list) or not found:
+        raise NoTokenProbabilities("the reply came without them")
+    return [_token(each) for each in found]
+
+
+def _token(found: Any) -> TokenProbability:
+    match found:
+        case {"token": str(text), "logprob": int() | float() as logprob, "top_logprobs": list(top)}:
+            told = [(one.get("token"), one.get("logprob")) for one in top if isinstance(one, dict)]
+            likeliest = tuple(
+                (token, float(one)) for token, one in told if isinstance(token, str) and _is_logarithm(one)
+            )
+            own = found.get("bytes")
+            if _is_logarithm(logprob):
+                said = bytes(own) if isinstance(own, list) and _are_bytes(own) else text.encode("utf-8", "replace")
+                return TokenProbability(text, float(logprob), likeliest, said)
+    raise NoTokenProbabilities("a token lacks its text or its logarithm")
+
+
+def _are_bytes(found: Sequence[Any]) -> bool:
+    return all(isinstance(each, int) and 0 <= each < 256 for each in found)
+
+
+def _is_logarithm(found: Any) -> TypeGuard[float]:
+    return isinstance(found, int | float) and not isinstance(found, bool) and math.isfinite(found) and found <= MOST_LOG
+
+
+MOST_LOG = 1e-3
+"""More than 0 is no logarithm of a probability; providers round."""
+
+
+def weighed_fields(returns: Type | None) -> dict[str, Type]:
+    """Return what a reply has besides that says the probabilities of its tokens: those of the values of its type too,
+    where the type has few."""
+    if returns is None or _values(returns) is None:
+        return TOKEN_PROBABILITIES
+    more: dict[str, Type] = {"likeliest": returns, "probabilities": ListType(of=NumberType())}
+    more |= {"confidence": NumberType()} | ({} if returns.kind == "choice" else {"expected": NumberType()})
+    return {**TOKEN_PROBABILITIES, **more}
+
+
+def told_probabilities(
+    tokens: Sequence[TokenProbability], returns: Type | None = None, value: object = None
+) -> dict[str, Any]:
+    """Return the values of `weighed_fields` that a reply has, of which the `value` was read. Where it is not clear with
+    which token the answer begins, or none of the likeliest is a value of the type, the fields are left out that say
+    that."""
+    found: dict[str, Any] = {"tokens": [each.text for each in tokens], "logprobs": [each.logprob for each in tokens]}
+    place = place_of_answer(tokens, None if returns is None else value)
+    if place is None:
+        return found
+    top = tokens[place].top
+    found |= {"top_tokens": [text for text, _ in top], "top_logprobs": [logprob for _, logprob in top]}
+    values = None if returns is None else _values(returns)
+    shares = option_shares([text for text, _ in values], top) if values is not None else None
+    if values is None or shares is None:
+        return found
+    found |= {"likeliest": values[shares.index(max(shares))][1], "probabilities": shares, "confidence": max(shares)}
+    numbers = [float(each) for _, each in values if not isinstance(each, str)]
+    if numbers:
+        mean = math.fsum(number * share for number, share in zip(numbers, shares, strict=True))
+        found["expected"] = min(max(mean, min(numbers)), max(numbers))  # rounding may pass an end of the scale
+    return found
+
+
+def told_share(returns: Type, told: Mapping[str, Any], value: object) -> float:
+    """Return the probability of a value among those of its type, as `told_probabilities` tells it: 0 where it is not
+    clear with which token the value begins."""
+    values = [each for _, each in _values(returns) or []]
+    return float(told["probabilities"][values.index(value)]) if "probabilities" in told and value in values else 0.0
+
+
+MOST_VALUES = 100
+"""The most whole numbers of a scale whose probabilities are told."""
+
+
+def _values(returns: Type) -> list[tuple[str, str | int | bool]] | None:
+    """Return the values of a type as they are written and as they are; None where it has many."""
+    match returns:
+        case ChoiceType(values=values):
+            return [(each, each) for each in values]
+        case BoolType():
+            return [("false", False), ("true", True)]
+        case IntegerType(low=int(low), high=int(high)) if high - low < MOST_VALUES:
+            return [(str(each), each) for each in range(low, high + 1)]
+    return None
+
+
+def option_shares(options: Sequence[str], top: Sequence[tuple[str, float]]) -> list[float] | None:
+    """Return the probability of each option among them, given the likeliest tokens in the place where an answer begins
+    and their natural logarithms; None where no token is an option.
+
+    >>> option_shares(["A", "B"], [("A", -0.5), (" b", -0.5), ("The", -2.0)]), option_shares(["A"], [("I", -0.1)])
+    ([0.5, 0.5], None)
+    """
+    shares = [0.0] * len(options)
+    for token, logprob in top:
+        place = _option_begun(options, token)
+        if place is not None:
+            shares[place] += math.exp(min(logprob, 0.0))
+    total = math.fsum(shares)
+    return [share / total for share in shares] if total > 0 else None
+
+
+def _option_begun(options: Sequence[str], token: str) -> int | None:
+    """Return the place of the option that a token is, or that it alone begins; in another case where that is the only
+    one."""
+    bare = token.strip().strip(AROUND) or token.strip()
+    for said in (token, token.strip(), bare):
+        if said and said in options:
+            return list(options).index(said)
+    folded = [option.casefold() for option in options]
+    if bare and folded.count(bare.casefold()) == 1:
+        return folded.index(bare.casefold())
+    for said, among in ((bare, options), (bare.casefold(), folded)):
+        begun = {place for place, option in enumerate(among) if said and option.startswith(said)}
+        if len(begun) == 1:
+            return begun.pop()
+    return None
+
+
+AROUND = " \"'`*().:,;{}[]"
+"""Marks that a token may have around the letters of an option."""
+
+
+def place_of_answer(tokens: Sequence[TokenProbability], value: object = None) -> int | None:
+    """Return the place of the token with which a reply's answer begins: of a text the first that is not blank; of a
+    `value` that was read from the reply the one with which the value begins, which stands under `value` or `score` in
+    JSON, at the beginning, or nowhere else. None where that is not clear.
+
+    >>> said = [TokenProbability(each, -0.1, (), each.encode()) for each in ('{"', "value", '": ', '"', "B", '"}')]
+    >>> place_of_answer(said, "B"), place_of_answer(said[4:5], "B"), place_of_answer(said[:3], "B")
+    (4, 0, None)
+    """
+    if value is None:
+        return next((place for place, each in enumerate(tokens) if each.text.strip()), None)
+    said = b"".join(each.bytes for each in tokens)
+    written = re.escape(_written(value).encode("utf-8", "replace"))
+    alone = rb"(?![\w.])" if isinstance(value, int | float) and not isinstance(value, bool) else rb"(?!\w)"
+    found = [each.end() for each in re.finditer(rb'(?i)"(?:value|score)"\s*:\s*"?(?=%s%s)' % (written, alone), said)]
+    if not found:
+        first = re.match(rb"(?i)\s*(?=%s%s)" % (written, alone), said)
+        found = [first.end()] if first is not None else []
+    if not found:
+        found = [each.start() for each in re.finditer(rb"(?<!\w)%s%s" % (written, alone), said)]
+        if len(found) > 1:
+            return None
+    if not found:
+        return None
+    at = 0
+    for place, each in enumerate(tokens):
+        at += len(each.bytes)
+        if at > found[-1]:
+            return place
+    return None
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+TOOL_CALL = RecordType(fields={"name": TextType(), "arguments": JsonType(), "readable": BoolType()})
+"""A call as expressions see it. What is not `readable` has no name, or arguments that are no JSON object."""
+TOOL_RESULT = RecordType(fields={"name": TextType(), "text": TextType(), "failed": BoolType()})
+"""The result of a call as expressions and the model see it: the tool, a text, and whether that says what was wrong."""
+SAID_WITH_CALLS = ("text", "prompt", "calls", "samples", "tools")
+"""The names that a reply to a step with tools has already, so that no tool can be called so."""
+SAID_IN_LOOP = ("state", "results", "replies", "turns", "ended", "so_far", "came")
+"""The further names of one whose calls are made."""
+
+
+class ToolParameter(Part):
+    """A parameter of a tool. One of an optional type may be left out."""
+
+    name: str
+    type: Type
+    about: Labels = {}
+
+
+class Tool(Part):
+    """A function that a model may call; `about` says what it is for, in each language."""
+
+    name: str
+    about: Labels
+    parameters: tuple[ToolParameter, ...] = ()
+
+    @property
+    def arguments(self) -> RecordType:
+        """Return the type of the arguments of a call."""
+        return RecordType(fields={each.name: each.type for each in self.parameters})
+
+
+def tool_function_name(tool: str) -> str:
+    """Return the name of a tool's function among the functions of a plan, which no function of the spec can have."""
+    return f"tool {tool}"
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call that a model made. `arguments` are the JSON object that it wrote, or else its text."""
+
+    name: str
+    arguments: Any
+
+    @property
+    def readable(self) -> bool:
+        """True if it names a tool, and its arguments are a JSON object."""
+        return bool(self.name) and isinstance(self.arguments, Mapping)
+
+
+def calling_type(tools: Sequence[Tool]) -> RecordType:
+    """Return what a step with tools yields: its text, all calls, and under the name of each declared tool the arguments
+    of those calls of it that fit its parameters."""
+    declared = {each.name: ListType(of=each.arguments) for each in tools}
+    return RecordType(fields={"text": TextType(), "calls": ListType(of=TOOL_CALL), **declared})
+
+
+LIMIT, REPLIED, SAID, CALLED = "limit", "replied", "said", "called"
+"""How a loop of calls ended: there were no more turns, a reply had no call, the user said what ends it, or the model
+called a tool that does."""
+
+
+def loop_type(tools: Sequence[Tool], *, called: bool = False) -> RecordType:
+    """Return what a loop of calls yields, up to a turn: the state, all calls with their results, and what was said.
+    `called`: a call may end it."""
+    calling = calling_type(tools).fields
+    return RecordType(
+        fields={
+            **calling,
+            "state": JsonType(),
+            "results": ListType(of=TOOL_RESULT),
+            "replies": ListType(of=TextType()),
+            "turns": DialogueType(),
+            "ended": ChoiceType(values=(REPLIED, SAID, *((CALLED,) * called), LIMIT)),
+        }
+    )
+
+
+def write_calls(text: str, calls: Sequence[ToolCall]) -> str:
+    """Return a text and calls as the text of a reply.
+
+    >>> write_calls("", [ToolCall("weather", {"city": "Rome"})])
+    '{"text": "", "calls": [{"name": "weather", "arguments": {"city": "Rome"}}]}'
+    """
+    told = [{"name": each.name, "arguments": each.arguments} for each in calls]
+    return json.dumps({"text": text, "calls": told}, ensure_ascii=False)
+
+
+def call_of(name: Any, arguments: Any) -> ToolCall:
+    """Return a call whose arguments may be the text of a JSON object, as providers send them. Those of a call without
+    any, which are null or blank in some way, are empty.
+
+    >>> call_of("weather", '{"city": "Rome"}').arguments, call_of("weather", "Rome").readable
+    ({'city': 'Rome'}, False)
+    >>> [call_of("ping", each).arguments for each in (None, "", "  ", '""', "null", "{}")]
+    [{}, {}, {}, {}, {}, {}]
+    """
+    if isinstance(arguments, str):
+        try:
+            found = json.loads(arguments, parse_constant=_no_number)
+        except (ValueError, RecursionError):
+            found = arguments
+        blank = found is None or (isinstance(found, str) and not found.strip())
+        arguments = {} if blank else found if isinstance(found, dict) else arguments
+    elif arguments is None:
+        arguments = {}
+    return ToolCall(name if isinstance(name, str) else "", arguments)
+
+
+def _no_number(word: str) -> Any:
+    raise ValueError(f"`{word}` is no JSON")
+
+
+def said_calls(reply: str) -> tuple[str, tuple[ToolCall, ...]]:
+    """Return the text and the calls of a reply.
+
+    >>> said_calls(write_calls("Let me see.", [ToolCall("ping", {})]))
+    ('Let me see.', (ToolCall(name='ping', arguments={}),))
+    >>> said_calls("It is 12 degrees.")
+    ('It is 12 degrees.', ())
+    """
+    try:
+        found = json.loads(reply, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return reply, ()
+    match found:
+        case {"calls": list(calls), **more} if all(isinstance(each, dict) for each in calls) and not more.keys() - {
+            "text"
+        }:
+            text = more.get("text")
+            listed = tuple(call_of(each.get("name"), each.get("arguments")) for each in calls)
+            return text if isinstance(text, str) else "", listed
+    return reply, ()
+
+
+def read_calls(tools: Sequence[Tool], reply: str) -> dict[str, Any]:
+    """Return the values of `calling_type` that a reply says."""
+    text, calls = said_calls(reply)
+    listed = [
+        {"name": each.name, "arguments": each.arguments if each.readable else None, "readable": each.readable}
+        for each in calls
+    ]
+    found: dict[str, Any] = {"text": text, "calls": listed}
+    for tool in tools:
+        own = [arguments_fitting(tool.arguments, each.arguments) for each in calls if each.name == tool.name]
+        found[tool.name] = [each for each in own if each is not None]
+    return found
+
+
+class _NoArgument(Exception):
+    """A value is none of a type; never leaves this module."""
+
+
+def arguments_fitting(type_: RecordType, arguments: Any) -> dict[str, Any] | None:
+    """Return the arguments of a call as values of a type, what is left out as None; None where they do not fit: nothing
+    is converted, and nothing else may be there.
+
+    >>> of = RecordType(fields={"city": TextType()})
+    >>> arguments_fitting(of, {"city": "Rome"}), arguments_fitting(of, {"city": 3}), arguments_fitting(of, {})
+    ({'city': 'Rome'}, None, None)
+    """
+    try:
+        return _record(type_, arguments)
+    except _NoArgument:
+        return None
+
+
+def value_fitting(type_: Type, value: Any) -> Any:
+    """Return a value of JSON as one of a type, and None where it is of another: nothing is converted. An object may
+    have more than a record asks for.
+
+    >>> from tripos_compiler.plan import NumberType
+    >>> value_fitting(NumberType(), 3), value_fitting(NumberType(), "3"), value_fitting(NumberType(), True)
+    (3, None, None)
+    """
+    try:
+        return _fitted(type_, value, more=True)
+    except _NoArgument:
+        return None
+
+
+def _record(type_: RecordType, value: Any, *, more: bool = False) -> dict[str, Any]:
+    if not isinstance(value, Mapping) or (not more and value.keys() - type_.fields.keys()):
+        raise _NoArgument
+    if any(of.kind == "json" and value.get(name) is None for name, of in type_.fields.items()):
+        raise _NoArgument  # which is any value but null
+    return {name: _fitted(of, value.get(name), more=more) for name, of in type_.fields.items()}
+
+
+def _fitted(type_: Type, value: Any, *, more: bool) -> Any:
+    """Return a JSON value as a type; of a record it may have `more`. Raises `_NoArgument`."""
+    truth, number = isinstance(value, bool), isinstance(value, int | float)
+    match type_.kind:
+        case "optional":
+            return None if value is None else _fitted(type_.of, value, more=more)
+        case "json":
+            return value
+        case "text" if isinstance(value, str):
+            return value
+        case "bool" if truth:
+            return value
+        case "number" if number and not truth:
+            return value
+        case "integer" if number and not truth and (isinstance(value, int) or value.is_integer()):
+            whole = int(value)
+            low, high = type_.low, type_.high
+            if (low is None or low <= whole) and (high is None or whole <= high):
+                return whole
+        case "choice" if value in type_.values:
+            return value
+        case "record":
+            return _record(type_, value, more=more)
+        case "list" if isinstance(value, list):
+            return [_fitted(type_.of, each, more=more) for each in value]
+        case "set" if isinstance(value, list):
+            return frozenset(_fitted(type_.of, each, more=more) for each in value)
+    raise _NoArgument

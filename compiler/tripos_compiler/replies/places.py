@@ -1,0 +1,125 @@
+"""Where a reply says its answer in a form of its own: a field of JSON, a box, a tag; and where its reasons begin."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tripos_compiler.replies.text import ReplyText, late_pattern
+
+_BOXED = late_pattern(r"\\boxed\s{0,9}\{|\\fbox\s{0,9}\{|\\.|[{}]", re.DOTALL)
+_FIELD = late_pattern(
+    r"[\"'](?:(?:正确|最终)?(?:答案|选项|判断)|(?:final_|correct_|my_)?(?:answers?|choice|option|verdict|judge?ment"
+    r"|result"
+    r"|value))[\"']"
+    r"\s{0,9}:\s{0,9}(\[[^\]]{0,2000}\]|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'(?=\s*[,}])|true\b|false\b"
+    r"|-?\d[\d.]{0,40}(?=\s*[,}]))",
+    re.IGNORECASE,
+)
+_TAG = late_pattern(
+    r"<((?:final_?)?answer|verdict|label|choice|rating|result)>(.{1,2000}?)(?:</\1>|\Z)", re.IGNORECASE | re.DOTALL
+)
+REASONS = late_pattern(
+    r"(?:^|(?<=[\s。.;(【\[*#]))(?:简要|具体|详细)?"
+    r"(?:理由|解析|分析|解释|说明|原因|思路|依据|改正|更正|reason(?:s|ing)?|explanations?|justification|rationale"
+    r"|analysis"
+    r"|why)(?:说明|如下|是|为)?[*_\s】\])]{0,9}(?:[:】]|\n|$)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What the reasons for an answer begin with: a heading, or a word with a colon."""
+
+
+def boxed(text: str) -> str | None:
+    """Return the content of the last `\\boxed{…}` of a text, without the space around it; missing if there is none.
+
+    >>> boxed("so $x = \\\\boxed{\\\\frac{1}{2}}$."), boxed("no box")
+    ('\\\\frac{1}{2}', None)
+    """
+    text = ReplyText.parse(text).answer
+    last = last_box(text)
+    return None if last is None else text[last.inside : last.end - 1].strip()
+
+
+class Box(NamedTuple):
+    """Where a box begins, where its content does, and where the box ends."""
+
+    start: int
+    inside: int
+    end: int
+
+
+def last_box(text: str) -> Box | None:
+    """Return where the last `\\boxed{…}` of a text is."""
+    if "\\" not in text:
+        return None
+    open_: list[tuple[int, int, bool]] = []
+    last: Box | None = None
+    for sign in _BOXED.finditer(text):
+        if sign[0].endswith("{") and sign[0] != "\\{":
+            open_.append((sign.start(), sign.end(), sign[0] != "{"))
+        elif sign[0] == "}" and open_:
+            start, inside, is_box = open_.pop()
+            if is_box and (last is None or inside > last.inside):
+                last = Box(start, inside, sign.end())
+    return last
+
+
+def field_of(text: str) -> str | None:
+    """Return what the last field of JSON with the name of an answer says; of a list its elements as they are written.
+
+    >>> field_of('{"answer": "B", "explanation": "The answer A is wrong"}'), field_of("answer: B")
+    ('B', None)
+    """
+    fields = deque(answer_fields(text), 1)
+    if not fields:
+        return None
+    value: str = text[slice(*fields[0])]
+    return value[1:-1].replace('\\"', '"') if value[0] in "\"'" else value
+
+
+def answer_fields(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where the values of the fields of JSON with the name of an answer begin and end."""
+    return (field.span(1) for field in _FIELD.finditer(text))
+
+
+def tag_of(text: str) -> str | None:
+    """Return what the last `<answer>` of a text encloses.
+
+    >>> tag_of("<answer> B </answer>")
+    'B'
+    """
+    tags = deque(_TAG.finditer(text), 1)
+    return tags[0][2].strip() if tags else None
+
+
+def until_reasons(text: str) -> str:
+    """Return a text as far as the reasons for its answer begin.
+
+    >>> until_reasons("B\\n\\nExplanation: A is wrong")
+    'B\\n\\n'
+    """
+    reasons = REASONS.search(text)
+    return text if reasons is None else text[: reasons.start()]
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """Yield the lines of a text that say something."""
+    return (line for line in text.splitlines() if re.search(r"\w|[√×✓✗✔✘]", line))
+
+
+SHORT = 80
+"""Characters of a text so short that a name that it mentions may be its answer."""
+
+
+def brief(text: str) -> str:
+    """Return a text if it is short, else its last line if that is, else nothing.
+
+    >>> brief("It is true."), brief("word " * 40 + "\\nTrue")
+    ('It is true.', 'True')
+    """
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    if len(text.strip()) <= SHORT:
+        return text
+    return lines[-1] if len(lines) > 1 and len(lines[-1]) <= SHORT else ""

@@ -1,0 +1,332 @@
+"""Yes or no: what a reply says to a question that has two answers.
+
+English and Chinese are read in sentences; of German, French, Spanish, Japanese, Russian and Arabic the words alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+
+from tripos_compiler.replies.frames import NO_DOUBT, Frame, frame_of, plain, sentence_around
+from tripos_compiler.replies.places import boxed, brief, field_of, lines_of, tag_of, until_reasons
+from tripos_compiler.replies.text import answer_of, late_pattern
+
+_CJK = r"\u3040-\u30ff\u3400-\u9fff"
+_SCRIPT = rf"(?<![^\W_{_CJK}])"
+_YES = (
+    r"yes|yeah|yep|yup|true|correct|right|accurate|affirmative|(?:of course|certainly|absolutely|definitely|indeed"
+    r"|exactly)(?! not)|i (?:do )?think so"
+    r"|i believe so|(?:it|this|that|he|she|they) (?:is|does|do|are|was|did|has|have)(?=\W*\Z)|ja|wahr|richtig|stimmt"
+    r"|oui|vrai"
+    r"|exact|sí|verdadero|cierto|correcto|да|верно|правда|правильно|نعم|صحيح|はい|正しい"
+    r"|没有错|肯定的|是的|是(?![非否不])|对的|对|正确的|正确|没错|属实|成立|真的|真|可以|能|会(?=\W|\Z)"
+)
+_NO = (
+    r"no|nope|not (?:true|correct|right|accurate|really|at all|the case)|false|incorrect|wrong|untrue|inaccurate"
+    r"|negative|(?:of course|certainly|absolutely|definitely|probably|i'm afraid|i am afraid|i guess) not"
+    r"|i (?:do not|don't) (?:think|believe) so|(?:it|this|that|he|she|they) (?:\w+n't|(?:is|does|do|are|was|did|has"
+    r"|have) not)(?=\W*\Z)"
+    r"|not(?=\W*\Z)|nein|falsch|stimmt nicht|nicht (?:wahr|richtig)|non|faux|falso|incorrecto|нет|неверно|неправда"
+    r"|неправильно|ложь|لا|خطأ|いいえ"
+    r"|正しく(?:ない|ありません)|間違い|间违い|это не так|das stimmt nicht|否定的|不是的|不是|不对的|不对|不正确的"
+    r"|不正确|不准确|不属实|不成立|并非如此|否|错误的|错误|错的|错了"
+    r"|错|没有|假的|假|不可以|不能|不会|不行|不(?=\W|\Z)"
+)
+_WORD = rf"(?:(?P<no>{_NO})|(?P<yes>{_YES}))"
+_WORD_OR_LETTER = rf"(?:(?P<no>{_NO}|(?-i:F))|(?P<yes>{_YES}|(?-i:T)))"
+_PLAIN_END = rf"(?![^\W_{_CJK}]|'\w|-\w)(?=\W|\Z|的(?=\W|\Z)|了|吧|啊|呀|因为|由于|です|だ)(?!\s?\d)"
+"""The end of a word that is no part of a longer one: `对于` and `正确率` say nothing."""
+_GOES_ON = (
+    r"(?=\s*(?:\Z|[\n.,;:!。，；：！、)\]}\"'*|–—-]|\((?!\w\))|because|since|as|it|that|this|the|there|he|she|they|we"
+    r"|you"
+    r"|i\b|but"
+    r"|not|although|though|however|actually|indeed|exactly|sir|definitely|absolutely|of course|if|when|in (?:this|that"
+    r"|fact)|based|according|given|only|for the|both|all|and|"
+    rf"[{_CJK}\u0400-\u04ff\u0600-\u06ff]))"
+)
+"""What may follow an opening word: not the noun of `No answer`, `True north` or `Right side`."""
+_OPENS = late_pattern(
+    rf"\A[^\w(]*\(?(?:[^\W\d][\w -]{{0,30}}:\s{{0,2}})?(?:(?:well|so|therefore|thus|hence|okay|ok|in (?:short"
+    rf"|conclusion|summary)|without (?:a )?doubt|no doubt(?: about it)?"
+    rf"|i(?:'d| would)? (?:say|answer)|因此|所以|综上(?:所述)?|故|也就是说|当然|肯定|绝对|确实"
+    rf"|显然)[,:]? {{0,2}})?[\"'“(\[{{]{{0,3}}{_WORD}{_PLAIN_END}{_GOES_ON}",
+    re.IGNORECASE,
+)
+_NO_OPENING = late_pattern(
+    r"\W*(?:right|correct|true|ok(?:ay)?|对|好),? (?:so|let|now|then|here|first|answer|value|option|side|hand|angle)\b"
+    r"|\W*yes[-\s]or[-\s]no"
+    r"|\W*[\"'“]\w+[\"'”] (?:is|was|means|has)\b|\W*(?:no|not) (?:problem|idea|clue|worries|doubt(?! about it: )|one\b"
+    r"|sure|certain|enough|clear|answer)",
+    re.IGNORECASE,
+)
+"""`Right, so …` begins to talk; `No problem` answers nothing."""
+_CLOSES = late_pattern(rf"(?:{_SCRIPT}|(?<=[是为]))(?<!or )(?<!and )(?<!/)(?<!或)(?<!和){_WORD}\W*\Z", re.IGNORECASE)
+_COPULA = late_pattern(
+    r"(?:\b(?:is|are|was|were|it's|that's|\w+n't|not|so|be|say|remains|as|actually|instead|definitely)|[是为]"
+    r"|[:：,，—–-]"
+    r"|\A)\s{0,2}(?:therefore |thus |clearly |simply |just |a |an )?\Z",
+    re.IGNORECASE,
+)
+_LABEL = late_pattern(
+    r"(?:\b(?:answer|verdict|conclusion|judge?ment|decision|result|antwort|réponse|respuesta)[\"']?(?:,\s\w+,"
+    r"| to (?:your|the|this) \w+)?\s{0,3}"
+    r"(?:(?:is|would be|should be|must be|remains|ist|est|es)\s{0,2}"
+    r"(?:therefore|thus|clearly|definitely|actually|simply|a clear|a|an)?\s{0,2}:?|:|=)"
+    r"|^A:|(?:答案|回答|结论|判断|答え|الجواب|ответ)(?:应该?|は)?\s{0,3}(?:[是为]\s{0,3}:?|:|=|は)|最终答案:?)"
+    rf"[\s\"'“‘(\[{{]{{0,6}}{_WORD_OR_LETTER}{_PLAIN_END}",
+    re.IGNORECASE | re.MULTILINE,
+)
+_OTHERS_LABEL = late_pattern(
+    r"(?:\b(?:student|user|candidate|response|their|his|her|wrong|expected|reference|given|long|longer)(?:'s)?|学生的?"
+    r"|用户的?|参考|标准)\s{0,2}\Z",
+    re.IGNORECASE,
+)
+_STATED = late_pattern(
+    rf"{_SCRIPT}(?:(?<!the )|(?=\w+(?:\W|\Z)(?! ?\w)))"
+    r"(?:(?P<no>false|incorrect|untrue|wrong|不正确|错误|不对|错的|假的|falsch|fausse|faux|fals[oa]|неверно|неправда"
+    r"|間違い|间违い|خطأ)"
+    r"|(?P<yes>true|correct|正确|对的|属实|richtig|wahr|vraie?|verdader[oa]|ciert[oa]|correct[oa]|верно|правда|正しい"
+    r"|صحيح))"
+    rf"(?![^\W_{_CJK}]|-\w)"
+    r"(?!\s?(?:的?(?:答案|选项|说法是|做法|率|性|[是为](?!的))|或"
+    r"|\w{0,2}(?:answer|value|figure|number|option|statement|one|north)\b))",
+    re.IGNORECASE,
+)
+"""Words that answer a question wherever they stand; `no` and `是` are also ordinary parts of sentences."""
+_NEGATORS = late_pattern(
+    r"\b(?:not|never|far from|anything but|everything but|cannot|nothing|nobody|none|no way|by no means)\b|\w+n't\b"
+    r"|不(?!错|管|论|仅|但|过|同|得不)|并非|绝非|没有(?!错)|ません|ない|\b(?:nicht|kein|n'est pas|n'est|pas|no es"
+    r"|не)\b|غير|ليس",
+    re.IGNORECASE,
+)
+_UNDECIDED = late_pattern(
+    r"未必|难以|难说|不能(?:判断|确定)|不一定|不见得|谈不上|称不上|算不上|说不上|不好说|无法(?:判断|确定|回答)|不全"
+    r"|(?:并非|并不|不)完全|不太|不够"
+    r"|\b(?:hardly|scarcely|barely|rarely|seldom|sometimes|often|usually|almost|nearly|partly|partially"
+    r"|mostly|largely|half|somewhat|hard to|difficult to|impossible to|depends|neither|might|may|could|would(?! say)"
+    r"|perhaps|maybe|possibly"
+    r"|cannot (?:be )?(?:say|said|tell|told|determined?|know|decide|judge|verify|confirm)|unclear|unsure|uncertain"
+    r"|doubt\w*"
+    r"|said to be|assum\w+|suppos\w+|claims that|claimed|sounds?|seems?|appears?|whether|if)\b"
+    r"|(?:\bnot|n't|\bno) (?:necessarily|entirely|completely|fully|quite|wholly|exactly|always|sure|certain|clear"
+    r"|known?|say"
+    r"|tell|determine|decide|enough|only|just|both|judge|verify|confirm)\b"
+    r"|部分|基本|大致|几乎|也许|可能|或许|大概|有时|看起来|似乎|如果|假如|是否",
+    re.IGNORECASE,
+)
+_BOTH = late_pattern(
+    r"(?:yes|true|correct|right)\s?(?:/|or|and|nor|&)\s?(?:no|false|incorrect|wrong)\b|(?:no|false|incorrect"
+    r"|wrong)\s?(?:/|or|and|nor|&)\s?(?:yes|true|correct|right)\b"
+    r"|是[/或和]否|对[/或和]错|正确[/或和还]是?错误|真[/或和]假",
+    re.IGNORECASE,
+)
+_SENTENCE = late_pattern(r"[^.!?。！？\n]*(?:[.!?。！？\n]|\Z)")
+_REASON_SENTENCE = late_pattern(r"(?<=[。.!?;；\n])\s{0,3}(?:因为|由于|because\b|since\b)[^。.!?\n]*", re.IGNORECASE)
+_ASKS_EITHER = late_pattern(r"(?:是不是|对不对|是否[^,。?]{0,20})[?？,:]")
+_LONGEST_QUESTION = 300
+_PLEASANTRY = late_pattern(
+    r"\A\W{0,3}(?:thank|thanks|great|good|excellent|nice|interesting|hello|hi|sure|okay|ok"
+    r"|happy to)\b[^.!?\n,]{0,60}[.!]\s+(?=\S)",
+    re.IGNORECASE,
+)
+_LIMITED = late_pattern(r"\s{0,2}(?:only|in part|of some|for some|in some|at times|sometimes)\b", re.IGNORECASE)
+_CONDITION = late_pattern(r"\b(?:if|otherwise|when|unless)\b|如果|否则|若", re.IGNORECASE)
+_OF_A_PERSON = late_pattern(
+    r"(?:\b(?:student|user|candidate|pupil|learner)(?:'s)? (?:answer|reply|response|choice|says|said|wrote)"
+    r"|(?:学生|考生|用户)的?(?:答案|回答|选择))"
+    r"\W{0,3}(?:(?:is|was|是|为)\W{0,3})?(?:yes|no|true|false|对|错|是|否|不是)\W*\Z",
+    re.IGNORECASE,
+)
+_BOOL_FIELD = late_pattern(r"[\"']\s{0,3}:\s{0,3}(true|false)\s{0,3}[,}]", re.IGNORECASE)
+_NOT_THE_CASE = late_pattern(r"\bit(?:'s| is) not the case that\b", re.IGNORECASE)
+_EITHER = late_pattern(r"对不对|是不是|是否|对吗")
+_CONCLUDES = late_pattern(r"\b(?:so|therefore|thus|hence)\b|所以|因此|综上|故", re.IGNORECASE)
+_SYMBOLS = late_pattern("(?P<yes>[√✓✔✅☑])|(?P<no>[×✗✘❌✕☒])")
+_CLAUSE_END = late_pattern(
+    r"[,;:.!?。，；：]|(?<!anything )(?<!everything )(?<!all )\bbut\b|\b(?:so|since|because)\b|但|所以|因此",
+    re.IGNORECASE,
+)
+_CORRECTED = late_pattern(
+    r"\b(?:actually|wait|in fact|instead|scratch that|sorry|oops|correction|on second thought)\b|不对,|其实|等等|更正",
+    re.IGNORECASE,
+)
+
+
+def read_truth(text: str) -> bool | None:
+    """Return what a reply answers to a yes-or-no question; None if it says neither, or both.
+
+    Looked for is, in this order, before the reasons: a field of JSON, a box, an `<answer>`; the last label (`the answer
+    is no`); the word that the text opens with; the one that it ends with; the only `true`, `false`, `正确` or `错误` of
+    a short text. A truth that is plainly denied is its opposite; one that is hedged (`partly`, `未必`), asked, quoted
+    or supposed is none.
+
+    >>> read_truth("**Yes**, because it rains."), read_truth("It isn’t true."), read_truth("Perhaps.")
+    (True, False, None)
+    >>> read_truth("Correct? No."), read_truth("No problem! The answer is yes."), read_truth("未必正确")
+    (False, True, None)
+    """
+    answer = answer_of(text)
+    for form in (field_of(answer), boxed(answer), tag_of(answer)):
+        if form is not None:
+            return read_truth(form) if form != answer else None
+    if len(fields := _BOOL_FIELD.findall(answer)) == 1:
+        return bool(fields[0].lower() == "true")
+    said = plain(answer).strip()
+    if said.strip(" .") in ("T", "F"):
+        return said[0] == "T"
+    head = until_reasons(said).strip()
+    for part in dict.fromkeys(filter(None, (head, said))):
+        found = _read(part)
+        if found is not None or _OPENS.match(part) is not None:
+            return found
+    return None
+
+
+def _read(text: str) -> bool | None:
+    text = _REASON_SENTENCE.sub(" ", text)
+    text = _BOTH.sub(lambda both: " " if both.start() else "-", text)
+    announced = _announced(text)
+    if announced is not None:
+        return announced
+    flat, questions = _without_questions(text)
+    if not flat:
+        return None
+    flat = _PLEASANTRY.sub("", flat) or flat
+    opening, closing = _opening(flat), _closing(flat)
+    if any(_asks_for_the_wrong(question) for question in questions):
+        stated = _mentioned(flat)
+        return stated if stated is not None or opening is None else not opening
+    ending = _last_sentence(flat)
+    if _CONCLUDES.match(ending.lstrip()) is not None:
+        concluded = closing if closing is not None else _opening(ending)
+        if concluded is not None and (opening is None or opening is concluded or questions):
+            return concluded
+    last = text[text.rfind(questions[-1]) + len(questions[-1]) :].strip() if questions else text
+    if questions and closing is not None and len(last) < 12:
+        return closing  # the last question is answered by itself
+    if opening is not None:
+        return opening if closing is None else _corrected(flat, opening, closing)
+    if closing is not None:
+        return closing
+    return _mentioned(flat)
+
+
+def _without_questions(text: str) -> tuple[str, list[str]]:
+    """Return a text without its questions, and these."""
+    kept: list[str] = []
+    questions: list[str] = []
+    for sentence in _SENTENCE.findall(text):
+        if sentence.endswith(("?", "？")):
+            questions.append(sentence[-_LONGEST_QUESTION:])
+            kept.append(sentence[:-_LONGEST_QUESTION] + " ")
+        else:
+            kept.append(sentence)
+    flat = "".join(kept)
+    questions += _ASKS_EITHER.findall(flat)
+    return _ASKS_EITHER.sub(" ", flat).strip(), questions
+
+
+def _asks_for_the_wrong(question: str) -> bool:
+    """Return true if a question asks whether something is false: `Is it wrong? No.` says that it is right."""
+    stated = None if _EITHER.search(question) else _STATED.search(question)
+    return stated is not None and not _value(stated)
+
+
+def _corrected(text: str, opening: bool, closing: bool) -> bool | None:
+    """Return what a text says that opens with one answer and ends with another: the latter if it says that it corrects,
+    and neither if it concludes."""
+    if closing is opening:
+        return opening
+    if _CORRECTED.search(text):
+        return closing
+    return None if _CONCLUDES.search(text) else opening
+
+
+def _value(found: re.Match[str]) -> bool:
+    return found["no"] is None
+
+
+def _word(found: re.Match[str]) -> tuple[int, int]:
+    return found.span("no" if found["no"] is not None else "yes")
+
+
+def _opening(text: str) -> bool | None:
+    found = _OPENS.match(text)
+    if found is None or _NO_OPENING.match(text) is not None:
+        return None
+    start, end = _word(found)
+    if _OF_A_PERSON.search(text[:end]):
+        return None
+    rest = text[end : sentence_around(text, start, end)[1]]
+    for clause in re.split(r"[,;，；]| but | and ", rest)[1:]:
+        other = _OPENS.match(clause.strip())
+        if other is not None and _value(other) is not _value(found) and _PARTIAL.search(clause):
+            return None
+    return None if _PARTIAL.match(rest) and _OTHERWISE.search(rest) else _value(found)
+
+
+_PARTIAL = late_pattern(r"\W*(?:only |just )?(?:for|in|when|if|otherwise)\b", re.IGNORECASE)
+_OTHERWISE = late_pattern(r"\b(?:no|false|yes|true|otherwise|not)\b", re.IGNORECASE)
+_SENTENCES = late_pattern(r"(?<=[.!?。！？;；…])\s*")
+
+
+def _last_sentence(text: str) -> str:
+    """Return the last sentence of a text that says something."""
+    lines = list(lines_of(text))
+    sentences = [each for each in _SENTENCES.split(lines[-1].strip()) if re.search(r"\w", each)] if lines else []
+    return sentences[-1] if sentences else ""
+
+
+def _closing(text: str) -> bool | None:
+    last = _last_sentence(text)[-200:]
+    if not last:
+        return None
+    if _CONDITION.search(last) or _OF_A_PERSON.search(last):
+        return None
+    found = _CLOSES.search(last)
+    return None if found is None or not _COPULA.search(last[: _word(found)[0]]) else _settled(last, found)
+
+
+def _settled(text: str, found: re.Match[str]) -> bool | None:
+    """Return what a word says where it stands: its opposite if it is plainly denied, nothing if it is hedged."""
+    start, end = _word(found)
+    clause = NO_DOUBT.sub(" ", _CLAUSE_END.split(text[:start])[-1])
+    if _UNDECIDED.search(clause) or _LIMITED.match(text, end) or _QUOTED_WORD.match(text, start - 1):
+        return None
+    denied = len(_NEGATORS.findall(clause))
+    if denied:
+        return not _value(found) if denied == 1 else None
+    frame = frame_of(text, start, end, labelled=True)
+    return None if frame in (Frame.OPEN, Frame.DENIED) else _value(found)
+
+
+_QUOTED_WORD = late_pattern(r"[\"'“]\w+[\"'”] (?:is|was|means)\b", re.IGNORECASE)
+
+
+def _announced(text: str) -> bool | None:
+    """Return the truth of the last label that affirms one."""
+    for label in reversed(deque(_LABEL.finditer(text), 32)):
+        start, end = _word(label)
+        if _OTHERS_LABEL.search(text[max(0, label.start() - 40) : label.start()]) or _UNDECIDED.match(text, start):
+            continue
+        if frame_of(text, start, end, labelled=True) in (Frame.AFFIRMED, Frame.HELD):
+            rest = _CORRECTED.search(text, end)
+            later = None if rest is None else _closing(text[rest.end() :])
+            return _value(label) if later is None else later
+    return None
+
+
+def _mentioned(text: str) -> bool | None:
+    """Return the only truth that a short text, or its last line, states."""
+    short = brief(text)
+    if _NOT_THE_CASE.search(short) and not _STATED.search(short):
+        return False
+    symbols = {_value(each) for each in _SYMBOLS.finditer(short)}
+    if symbols:
+        return symbols.pop() if len(symbols) == 1 else None
+    found: set[bool | None] = set()
+    for each in _STATED.finditer(short):
+        if frame_of(short, *_word(each)) is not Frame.OPEN and not _OF_A_PERSON.search(short[: each.end()]):
+            found.add(_settled(short, each))
+    return found.pop() if len(found) == 1 else None

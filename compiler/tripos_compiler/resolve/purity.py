@@ -1,0 +1,559 @@
+"""The proof that a function in Python depends on its arguments alone: read from its source, of which nothing is run.
+
+A function that reads a file or the clock, or remembers what it was called with before, could tell a model what a
+secret column says. Proved is one whose whole module, and every module of its own package that this one imports, holds
+to a part of Python in which neither can be written (`pure_names.py`): imports of a few modules that read nothing, names
+that are defined or harmless, values at the top of the module that nobody changes. What is not in that part is not
+proved, and the author may say that it is `pure` all the same.
+
+The pure part of Python: the modules, names and calls that `purity.py` lets pass.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+from functools import cache
+from types import ModuleType
+
+from tripos_compiler.source.data_classes import dataclass
+
+SAFE_MODULES = frozenset(
+    {"__future__", "abc", "ast", "base64", "binascii", "bisect", "collections", "collections.abc", "copy"}
+    | {"dataclasses", "datetime", "decimal", "difflib", "fractions", "functools", "hashlib", "heapq", "html"}
+    | {"itertools", "json", "math", "numbers", "operator", "re", "statistics", "string", "textwrap", "typing"}
+    | {"unicodedata", "urllib.parse"}
+)
+"""Modules that read nothing but what they are given, apart from `UNSAFE`."""
+ONLY = {
+    "__future__": frozenset({"annotations"}),
+    "json": frozenset({"loads", "dumps", "JSONDecodeError"}),
+    "ast": frozenset({"literal_eval"}),
+    "abc": frozenset({"ABC", "abstractmethod"}),
+    "typing": frozenset(
+        {
+            "TYPE_CHECKING",
+            "Any",
+            "Callable",
+            "ClassVar",
+            "Dict",
+            "Final",
+            "FrozenSet",
+            "Generic",
+            "Iterable",
+            "Iterator",
+        }
+        | {"List", "Literal", "Mapping", "NamedTuple", "Optional", "Protocol", "Sequence", "Set", "Tuple"}
+        | {"TypeAlias", "TypeVar", "TypedDict", "Union", "cast"}
+    ),
+}
+"""Modules of which only these names are taken."""
+UNSAFE = frozenset(
+    {"now", "today", "utcnow", "fromtimestamp", "utcfromtimestamp", "astimezone", "timestamp"}  # the clock and its zone
+    | {"getcontext", "setcontext", "localcontext", "DefaultContext", "BasicContext", "ExtendedContext"}  # can be set
+    | {"cache", "lru_cache", "cache_info", "singledispatch", "singledispatchmethod", "register"}  # remember
+    | {"wraps", "update_wrapper", "attrgetter", "methodcaller", "Formatter", "format_map", "mro"}  # reach further
+    | {"HtmlDiff", "make_dataclass"}  # count, and name fields by a text
+    | {"file_digest", "samples"}  # a file, chance
+    | {"algorithms_available", "algorithms_guaranteed", "TextWrapper", "_field_defaults"}  # could be changed for all
+    | {"gi_frame", "gi_code", "gi_yieldfrom", "cr_frame", "cr_code", "cr_await", "ag_frame", "ag_code", "ag_await"}
+    | {"f_back", "f_globals", "f_locals", "f_builtins", "f_code", "tb_frame", "tb_next", "co_code", "co_consts"}
+)
+"""Names that no attribute and nothing that is imported may have."""
+SAFE_BUILTINS = frozenset(
+    {"ArithmeticError", "AssertionError", "AttributeError", "Ellipsis", "Exception", "False", "IndexError", "KeyError"}
+    | {"LookupError", "None", "NotImplemented", "NotImplementedError", "OverflowError", "RecursionError", "True"}
+    | {"RuntimeError", "StopIteration", "TypeError", "UnicodeDecodeError", "UnicodeEncodeError", "UnicodeError"}
+    | {"ValueError", "ZeroDivisionError", "__name__", "abs", "all", "any", "ascii", "bin", "bool", "bytearray", "bytes"}
+    | {"chr", "classmethod", "complex", "dict", "divmod", "enumerate", "filter", "float", "format", "frozenset", "hex"}
+    | {"int", "isinstance", "issubclass", "iter", "len", "list", "map", "max", "min", "next", "object", "oct", "ord"}
+    | {"pow", "print", "property", "range", "repr", "reversed", "round", "set", "slice", "sorted", "staticmethod"}
+    | {"str", "sum", "super", "tuple", "type", "zip"}
+)
+OWN_NAMES = frozenset({"__name__", "__all__", "__slots__", "__version__"})
+"""Names between double underscores that a module may use."""
+READERS = frozenset(
+    {"all", "any", "bool", "dict", "enumerate", "filter", "frozenset", "len", "list", "map", "max", "min"}
+    | {"range", "repr", "reversed", "set", "sorted", "str", "sum", "tuple", "zip"}
+)
+"""Functions that change none of their arguments."""
+READING = frozenset(
+    {"get", "items", "keys", "values", "index", "count", "copy", "union", "intersection", "difference"}
+    | {"issubset", "issuperset", "isdisjoint"}
+)
+"""Methods of a list, set or dictionary that do not change it."""
+Called = str | tuple[str, str] | None
+"""A name that is built in, or a module and a name of it; None of what is neither."""
+DECORATORS: frozenset[Called] = frozenset(
+    {
+        *("staticmethod", "classmethod", "property", ("abc", "abstractmethod")),
+        *(("dataclasses", "dataclass"), ("functools", "total_ordering"), ("functools", "cached_property")),
+    }
+)
+FIXED: frozenset[Called] = frozenset(
+    {
+        *("int", "float", "str", "len", "round"),
+        *(("re", "compile"), ("decimal", "Decimal"), ("fractions", "Fraction"), ("datetime", "timedelta")),
+        *(("datetime", "date"), ("typing", "TypeVar"), ("operator", "itemgetter"), ("collections", "namedtuple")),
+    }
+)
+"""Calls that give values which nobody can change: names that are built in, and names of modules."""
+
+
+def unsafe_attribute(name: str) -> bool:
+    """Return true if no attribute of that name may be looked at: it is of Python's own machinery, or in `UNSAFE`."""
+    return name in UNSAFE or (name.startswith("_") and name.endswith("_"))
+
+
+@cache
+def safe_name(module: str, name: str) -> bool:
+    """Return true if a name of a module that reads nothing may be used: a public one, and no module that it imports
+    itself.
+
+    >>> safe_name("re", "findall"), safe_name("re", "enum"), safe_name("datetime", "datetime"), safe_name("re", "_x")
+    (True, False, True, False)
+    """
+    if name in UNSAFE or name.startswith("_"):
+        return False
+    if module in ONLY:
+        return name in ONLY[module]
+    found = importlib.import_module(module)
+    public = getattr(found, "__all__", None)
+    return name in (dir(found) if public is None else public) and not isinstance(getattr(found, name, None), ModuleType)
+
+
+Parents = Mapping[ast.AST, ast.AST]
+
+
+def stores(node: ast.Name) -> bool:
+    """Return true if a name is given a meaning."""
+    return isinstance(node.ctx, ast.Store | ast.Del)
+
+
+def elements(node: ast.expr) -> Iterator[ast.expr]:
+    """Yield what is put into a list, set or dictionary that is written out."""
+    match node:
+        case ast.List(elts=parts) | ast.Set(elts=parts):
+            yield from parts
+        case ast.Dict(keys=keys, values=values):
+            yield from (each for each in (*keys, *values) if each is not None)
+        case ast.ListComp(elt=part) | ast.SetComp(elt=part):
+            yield part
+        case ast.DictComp(key=key, value=value):
+            yield from (key, value)
+
+
+def literal(node: ast.expr) -> bool:
+    """Return true if a value is a text, a list of texts or the words of a text, and the like: of parts that nobody
+    changes."""
+    match node:
+        case ast.Constant() | ast.JoinedStr():
+            return True
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+            return all(isinstance(each, ast.Constant | ast.Tuple) and literal(each) for each in parts)
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="split" | "splitlines")):
+            return True
+        case ast.Call(func=ast.Name(id="range"), args=args):
+            return all(isinstance(each, ast.Constant) for each in args)
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "string"
+
+
+def gives_back(call: ast.Call, argument: ast.expr) -> bool:
+    """Return true if a function of `READERS` may give an argument back as it is: the greatest of two lists is one of
+    them."""
+    match call:
+        case ast.Call(func=ast.Name(id="max" | "min"), args=args):
+            return len(args) > 1
+        case ast.Call(func=ast.Name(id="sum"), args=args):
+            return args[0] is not argument
+    return False
+
+
+def in_making(node: ast.AST, parents: Parents) -> bool:
+    """Return true if it stands in what makes an object, which is called `self` there, and nothing else is."""
+    over = parents.get(node)
+    while over is not None and not isinstance(over, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        over = parents.get(over)
+    return (
+        isinstance(over, ast.FunctionDef)
+        and over.name in ("__init__", "__post_init__")
+        and isinstance(parents.get(over), ast.ClassDef)
+        and not over.decorator_list
+        and [each.arg for each in (*over.args.posonlyargs, *over.args.args)][:1] == ["self"]
+        and not any(isinstance(each, ast.Name) and each.id == "self" and stores(each) for each in ast.walk(over))
+    )
+
+
+def in_body(node: ast.AST, parents: Parents) -> bool:
+    """Return true if it stands in the body of a function, and is looked at when that is called."""
+    inner, over = node, parents.get(node)
+    while over is not None:
+        match over:
+            case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body) if inner in body:
+                return True
+            case ast.Lambda(body=value) if inner is value:
+                return True
+        inner, over = over, parents.get(over)
+    return False
+
+
+MOST_MODULES = 32
+"""So many modules of a package are followed."""
+SPELT = re.compile(r"\{[^{}:!]*[.\[]")
+"""A field of a format that looks into its value."""
+
+FindModule = Callable[[str, str], tuple[str, ast.Module] | None]
+"""The full name and the source of a module of the same package that a module imports under a name (`.units`); None
+where it is none of the package."""
+
+
+class _Impure(Exception):
+    """The reason that a module is not proved, as a clause for messages."""
+
+
+def why_impure(module: ast.Module, where: str, find: FindModule | None = None) -> str | None:
+    """Return what keeps the functions of a module from being proved pure, with its line; None where they are. `where`
+    is what the module is called. Without `find` it stands alone.
+
+    >>> why_impure(ast.parse("import re\\ndef f(t: str) -> int:\\n    return len(re.findall('a', t))"), "f.py")
+    >>> why_impure(ast.parse("def f(t: str) -> str:\\n    return open(t).read()"), "f.py")
+    'line 2 of f.py uses `open`'
+    """
+    try:
+        _Package(find).check(module, where)
+    except _Impure as reason:
+        return str(reason)
+    except RecursionError:
+        return f"{where} is nested too deep"
+    return None
+
+
+@dataclass
+class _Package:
+    find: FindModule | None
+    known: dict[str, dict[str, bool]] = field(default_factory=dict)
+    """For every module that was looked at, the names at its top, and whether their values could be changed."""
+    bound: set[str] = field(default_factory=set)
+    """Every name that one of them gives a meaning."""
+
+    def check(self, module: ast.Module, where: str) -> dict[str, bool]:
+        if where in self.known:
+            return self.known[where]
+        if len(self.known) >= MOST_MODULES:
+            raise _Impure(f"more than {MOST_MODULES} modules are imported")
+        self.known[where] = {}
+        self.known[where] = _Module(self, module, where).check()
+        return self.known[where]
+
+
+class _Module:
+    def __init__(self, package: _Package, module: ast.Module, where: str) -> None:
+        self.package = package
+        self.module = module
+        self.where = where
+        self.top: dict[str, bool] = {}
+        """The names at the top, and whether their values could be changed."""
+        self.taken: dict[str, tuple[str, str]] = {}
+        """The names that are taken from modules which read nothing, each with its module and its name there."""
+        self.modules: dict[str, str] = {}
+        """The names of modules that are imported whole."""
+        self.bound = {each.id for each in ast.walk(module) if isinstance(each, ast.Name) and stores(each)}
+        """Every name that the module gives a meaning, wherever."""
+        self.parents = {inner: node for node in ast.walk(module) for inner in ast.iter_child_nodes(node)}
+
+    def check(self) -> dict[str, bool]:
+        for node in ast.walk(self.module):
+            self._bind(node)
+        self.package.bound |= self.bound
+        self._top(self.module.body)
+        for node in ast.walk(self.module):
+            self._node(node)
+        return self.top
+
+    def _refuse(self, node: ast.AST, what: str) -> _Impure:
+        return _Impure(f"line {getattr(node, 'lineno', 1)} of {self.where} {what}")
+
+    # --- names ---
+
+    def _bind(self, node: ast.AST) -> None:
+        match node:
+            case ast.Import():
+                for alias in node.names:
+                    self._import(node, alias)
+            case ast.ImportFrom():
+                self._import_from(node)
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                self._bound(node, name)
+            case ast.arg(arg=name) | ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+                self._bound(node, name)
+            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+                self._bound(node, name)
+
+    def _bound(self, node: ast.AST, name: str) -> None:
+        if hasattr(builtins, name) and name not in SAFE_BUILTINS:
+            raise self._refuse(node, f"calls something of its own `{name}`")
+        if name == "self" and not isinstance(node, ast.arg):
+            raise self._refuse(node, "calls something else `self`")
+        self.bound.add(name)
+
+    def _import(self, node: ast.stmt, alias: ast.alias) -> None:
+        if alias.name not in SAFE_MODULES or ("." in alias.name and alias.asname is None):
+            raise self._refuse(node, f"imports `{alias.name}`")
+        name = alias.asname or alias.name
+        self._bound(node, name)
+        self.modules[name] = alias.name
+
+    def _import_from(self, node: ast.ImportFrom) -> None:
+        written = "." * node.level + (node.module or "")
+        theirs = None if written in SAFE_MODULES else self._found(node, written)
+        for alias in node.names:
+            name = alias.asname or alias.name
+            known = safe_name(written, alias.name) if theirs is None else alias.name in theirs
+            if not known:
+                raise self._refuse(node, f"imports `{alias.name}` of `{written}`")
+            self._bound(node, name)
+            if theirs is None:
+                self.taken[name] = (written, alias.name)
+            else:
+                self.top[name] = theirs[alias.name]
+
+    def _found(self, node: ast.ImportFrom, written: str) -> dict[str, bool]:
+        """Return the names at the top of a module of the same package."""
+        found = self.package.find(written, self.where) if self.package.find is not None else None
+        if found is None:
+            raise self._refuse(node, f"imports `{written}`")
+        return self.package.check(found[1], found[0])
+
+    def _origin(self, node: ast.expr) -> Called:
+        """Return the module and the name of what is taken from a module, the name alone of what is built in."""
+        match node:
+            case ast.Name(id=name) if name in self.taken:
+                return self.taken[name]
+            case ast.Name(id=name):
+                return name if name not in self.bound else None
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in self.modules:
+                return self.modules[name], attribute
+        return None
+
+    # --- what stands at the top ---
+
+    def _top(self, body: list[ast.stmt]) -> None:
+        """Statements that run when the module is loaded: declarations, and values that no function could change."""
+        for node in body:
+            match node:
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                    self.top.setdefault(node.name, False)
+                case ast.Assign(targets=targets, value=value) if all(isinstance(each, ast.Name) for each in targets):
+                    changing = self._value(value)
+                    for name in (each.id for each in targets if isinstance(each, ast.Name)):
+                        self.top[name] = changing or self.top.get(name, False)
+                case ast.AnnAssign(target=ast.Name(id=name), value=value):
+                    self.top[name] = (value is not None and self._value(value)) or self.top.get(name, False)
+                case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Expr(value=ast.Constant()):
+                    pass
+                case ast.If(
+                    test=ast.Compare(
+                        left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]
+                    ),
+                    orelse=[],
+                ):
+                    pass  # the script that a file may be as well; what stands there is looked at like the rest
+                case ast.If(body=then, orelse=otherwise):
+                    self._top(then)
+                    self._top(otherwise)
+                case _:
+                    raise self._refuse(node, "does more at the top of the module than declare")
+
+    def _value(self, node: ast.expr) -> bool:
+        """Return true if a value at the top could be changed: False of one that cannot be, True of a list, set or
+        dictionary of such. Refuses any other."""
+        inner: list[ast.expr] = []
+        match node:
+            case ast.List() | ast.Set() | ast.Dict() | ast.ListComp() | ast.SetComp() | ast.DictComp():
+                inner = [each for each in elements(node) if not self._fixed(each)]
+                inner += [each.iter for each in getattr(node, "generators", ()) if not self._plain(each.iter)]
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="str"), attr="maketrans"), args=args, keywords=[]):
+                inner = [part for each in args for part in elements(each) if not self._fixed(part)]
+                inner += [each for each in args if not isinstance(each, ast.Dict | ast.Constant)]
+            case ast.Call(func=ast.Name(id="set" | "list" | "dict" as name), args=args, keywords=given):
+                inner = [each for each in (*args, *(keyword.value for keyword in given)) if not literal(each)]
+                inner += [node] if name in self.bound else []
+            case _ if self._fixed(node):
+                return False
+            case _:
+                inner = [node]
+        if inner:
+            raise self._refuse(inner[0], "keeps a value that could remember something")
+        return True
+
+    def _fixed(self, node: ast.expr) -> bool:
+        """Return true if a value can be changed by nobody."""
+        match node:
+            case ast.Constant() | ast.JoinedStr() | ast.Lambda():
+                return True
+            case ast.Compare(left=left, comparators=others):
+                return all(self._fixed(each) or self._is_top(each) for each in (left, *others))
+            case ast.Name(id=name):
+                return not self.top.get(name, False)
+            case ast.Attribute(value=ast.Name(id=name)):
+                return name in self.modules
+            case ast.Tuple(elts=parts) | ast.BoolOp(values=parts):
+                return all(self._fixed(each) for each in parts)
+            case ast.UnaryOp(operand=operand):
+                return self._fixed(operand)
+            case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
+                return self._fixed(left) and self._fixed(right)
+            case ast.Subscript(value=value):  # an alias of a type
+                return self._origin(value) is not None and not any(map(self._is_top, ast.walk(node)))
+            case ast.Call(func=ast.Name(id="frozenset" | "tuple" | "range" as name), args=args):
+                return name not in self.bound and all(literal(each) for each in args)
+            case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr=name)):
+                return name not in ("split", "rsplit", "splitlines")
+            case ast.Call(func=called, args=args, keywords=given):
+                handed = (*args, *(each.value for each in given))
+                return self._origin(called) in FIXED and all(
+                    self._fixed(each) or literal(each) or self._is_top(each) for each in handed
+                )
+        return False
+
+    def _is_top(self, node: ast.AST) -> bool:
+        """Return true if it is a value at the top that could be changed."""
+        return isinstance(node, ast.Name) and self.top.get(node.id, False)
+
+    def _plain(self, node: ast.expr) -> bool:
+        """Return true if what a value at the top is made over has parts that nobody can change."""
+        match node:
+            case ast.Name(id=name):
+                return name in self.top
+            case ast.Call(func=ast.Name(id="enumerate" | "zip" | "sorted" | "reversed" as name), args=args):
+                return name not in self.bound and all(self._plain(each) for each in args)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values")):
+                return name in self.top
+        return literal(node)
+
+    # --- everything that is written ---
+
+    def _node(self, node: ast.AST) -> None:
+        match node:
+            case ast.Name(id=name):
+                self._name(node, name)
+            case ast.Attribute(attr=name, value=value):
+                self._attribute(node, name, value)
+            case ast.Global():
+                raise self._refuse(node, f"changes `{node.names[0]}` of the module")
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                self._declared(node)
+            case ast.Lambda():
+                self._defaults(node.args)
+            case ast.MatchClass(cls=of, patterns=patterns, kwd_attrs=names):
+                if patterns and not (isinstance(of, ast.Name) and of.id not in self.bound):
+                    raise self._refuse(node, f"looks into `{ast.unparse(of)}` by place")
+                for each in names:
+                    self._named(node, each)
+            case ast.NamedExpr(target=target):
+                if not in_body(node, self.parents):
+                    raise self._refuse(
+                        node, f"names `{target.id}` where it is declared, and so could remember something"
+                    )
+
+    def _name(self, node: ast.Name, name: str) -> None:
+        if hasattr(builtins, name) and name not in SAFE_BUILTINS:
+            raise self._refuse(node, f"uses `{name}`")
+        if name.startswith("__") and name.endswith("__") and name not in OWN_NAMES:
+            raise self._refuse(node, f"uses `{name}`")
+        if stores(node):
+            return
+        if name not in self.bound and name not in SAFE_BUILTINS:
+            raise self._refuse(node, f"uses `{name}`, which it does not define")
+        if name in self.modules and not isinstance(self.parents.get(node), ast.Attribute):
+            raise self._refuse(node, f"hands on the module `{name}`")
+        if self.top.get(name) and not self._only_read(node):
+            raise self._refuse(node, f"could change `{name}`, and so remember something")
+
+    def _only_read(self, node: ast.Name) -> bool:
+        """Return true if a list, set or dictionary at the top is looked into here, and no more."""
+        parent = self.parents.get(node)
+        match parent:
+            case ast.Subscript(value=value, ctx=ast.Load()) if value is node:
+                return True
+            case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[value]) | ast.Starred(value=value):
+                return value is node
+            case ast.For(iter=value) | ast.comprehension(iter=value) if value is node:
+                return True
+            case ast.Call(func=ast.Name(id=name)):
+                return name in READERS and name not in self.bound and not gives_back(parent, node)
+            case ast.Attribute(attr=name):
+                return name in READING and isinstance(self.parents.get(parent), ast.Call)
+            case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join")):
+                return True
+            case ast.Call(func=ast.Attribute(attr="translate")):
+                return "translate" not in self.package.bound
+            case ast.If(test=value) | ast.IfExp(test=value) | ast.While(test=value) | ast.UnaryOp(operand=value):
+                return value is node
+        return False
+
+    def _attribute(self, node: ast.Attribute, name: str, value: ast.expr) -> None:
+        self._named(node, name)
+        if isinstance(value, ast.Name) and value.id in self.modules and not safe_name(self.modules[value.id], name):
+            raise self._refuse(node, f"uses `{value.id}.{name}`")
+        if not isinstance(node.ctx, ast.Load) and not self._sets_itself(node):
+            raise self._refuse(node, f"changes the attribute `{name}`")
+        plain = isinstance(value, ast.Constant) and isinstance(value.value, str) and not SPELT.search(value.value)
+        if name == "format" and not plain:
+            raise self._refuse(node, "formats a text that it does not write out itself")
+
+    def _named(self, node: ast.AST, name: str) -> None:
+        made = name == "__init__" and isinstance(node, ast.Attribute) and ast.unparse(node.value) == "super()"
+        if unsafe_attribute(name) and not (made and "super" not in self.bound and in_making(node, self.parents)):
+            raise self._refuse(node, f"uses `{name}`")
+
+    def _sets_itself(self, node: ast.Attribute) -> bool:
+        """Return true if an object sets an attribute of itself while it is made."""
+        return in_making(node, self.parents) and isinstance(node.value, ast.Name) and node.value.id == "self"
+
+    def _declared(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        for each in node.decorator_list:
+            called = each.func if isinstance(each, ast.Call) else each
+            if self._origin(called) not in DECORATORS:
+                raise self._refuse(each, f"decorates `{node.name}` with `{ast.unparse(called)}`")
+        if not isinstance(node, ast.ClassDef):
+            self._defaults(node.args)
+            return
+        if node.keywords:
+            raise self._refuse(node, f"declares `{node.name}` with `{node.keywords[0].arg}`")
+        for base in node.bases:
+            if not self._fixed(base):
+                raise self._refuse(base, f"declares `{node.name}` from what it computes")
+        for part in node.body:
+            match part:
+                case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
+                    if not self._made_anew(value) and not self._fixed(value):
+                        raise self._refuse(part, "keeps a value that could remember something")
+                case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef() | ast.AnnAssign() | ast.Pass():
+                    pass
+                case ast.Expr(value=ast.Constant()):
+                    pass
+                case _:
+                    raise self._refuse(part, f"does more in `{node.name}` than declare")
+
+    def _made_anew(self, value: ast.expr) -> bool:
+        """Return true if a value of a class is `field(…)`, which makes one for each of its objects."""
+        if not isinstance(value, ast.Call) or self._origin(value.func) != ("dataclasses", "field"):
+            return False
+        given = {each.arg: each.value for each in value.keywords}
+        makes = given.pop("default_factory", None)
+        return (
+            not value.args
+            and None not in given
+            and isinstance(makes, ast.Name | ast.Lambda | None)
+            and all(self._fixed(each) for each in given.values())
+        )
+
+    def _defaults(self, args: ast.arguments) -> None:
+        for each in (*args.defaults, *(default for default in args.kw_defaults if default is not None)):
+            if not self._fixed(each):
+                raise self._refuse(each, "keeps a value that could remember something")

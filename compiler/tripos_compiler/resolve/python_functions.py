@@ -1,0 +1,821 @@
+"""Plug-ins: functions of the user's in Python, from a file beside the spec or from an installed package.
+
+A package offers functions by entry points of the group `tripos.functions`; what an entry point is called is what a spec
+calls it. The compiler executes none of this: signatures are read from the source text.
+
+Scorers that are programs of their own: Python files, programs that come with Tripos, and services.
+
+The compiler starts none of them. A file counts by its SHA-256; anything else by its name and version, which the program
+must say of itself when it is started.
+
+Files beside a file of functions that it imports, and that those import: found in their source, never executed.
+
+An absolute name is looked for in the folder of the file that the spec names, and, where it begins with the name of that
+folder, in the folder above; a relative one from the file that imports it. A module of Python's own library is never
+taken from beside.
+
+Signatures of Python functions, read from the text of a file: `list[str] | None` is `list<text>?`. Nothing is run.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import posixpath
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import field
+from importlib.machinery import ModuleSpec, PathFinder
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.language.references import subexpressions
+from tripos_compiler.plan import (
+    BoolType,
+    Call,
+    ChoiceType,
+    DialogueType,
+    Expr,
+    IntegerType,
+    JsonType,
+    ListType,
+    NumberType,
+    OptionalType,
+    Plugin,
+    SetType,
+    TextType,
+    Type,
+)
+from tripos_compiler.resolve.program import Program, path_beside
+from tripos_compiler.resolve.purity import why_impure
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.inputs import package_of
+from tripos_compiler.source.text import Source, Span
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+
+SIMPLE: dict[str, Type] = {"str": TextType(), "int": IntegerType(), "float": NumberType(), "bool": BoolType()}
+LISTS = frozenset({"list", "List", "Sequence", "MutableSequence", "Iterable"})
+SETS = frozenset({"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"})
+MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "TypedDict", "OrderedDict", "defaultdict"})
+HASHABLE = frozenset({"text", "integer", "number", "bool", "choice"})
+HELP = "types are str, int, float, bool, list[…], set[…], Literal[…], and each of them `| None`"
+DEEPEST = 20
+"""How deep aliases and quotes may stand in each other."""
+
+
+class NoType(Exception):
+    """An annotation that is no type of a spec. `help` says what to write instead."""
+
+    def __init__(self, message: str, help: str = HELP) -> None:
+        super().__init__(message)
+        self.message = message
+        self.help = help
+
+
+class Annotations:
+    """Reads the annotations of one module. Names of `typing` and `collections.abc` are known however they are imported,
+    and aliases at the top of the module are followed.
+
+    >>> module = ast.parse("from typing import Literal as L; Mark = L['good', 'bad']; x: 'list[Mark] | None'")
+    >>> Annotations(module).read(module.body[-1].annotation).of.of.values
+    ('good', 'bad')
+    """
+
+    def __init__(self, module: ast.Module) -> None:
+        self.renamed: dict[str, str] = {}
+        self.aliases: dict[str, ast.expr] = {}
+        for node in module.body:
+            match node:
+                case ast.ImportFrom(names=names):
+                    self.renamed.update({alias.asname: alias.name for alias in names if alias.asname})
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self.aliases[name] = value
+                case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                    self.aliases[name] = value
+                case ast.stmt() if type(node).__name__ == "TypeAlias":  # `type Mark = …`, from Python 3.12 on
+                    self.aliases[node.name.id] = node.value  # type: ignore[attr-defined]
+
+    def read(self, node: ast.expr, depth: int = 0) -> Type:
+        """Return the type that an annotation stands for. Raises `NoType`."""
+        if depth > DEEPEST:
+            raise NoType("this annotation never ends")
+        match node:
+            case ast.Constant(value=str() as text):
+                return self.read(_quoted(text), depth + 1)
+            case ast.BinOp(op=ast.BitOr()):
+                return self._union(_sides(node), depth)
+            case ast.Subscript(value=of, slice=inside):
+                return self._generic(self._name(of), inside, depth)
+            case ast.Name(id=name) if not isinstance(self.aliases.get(name), ast.Call | None):
+                return self.read(self.aliases[name], depth + 1)
+            case ast.Name() | ast.Attribute():
+                return self._named(self._name(node))
+        raise NoType(f"`{ast.unparse(node)}` is no type of a spec")
+
+    def _name(self, node: ast.expr) -> str:
+        """Return the last part of a dotted name, as `typing` calls it."""
+        if isinstance(node, ast.Attribute):
+            return node.attr
+        return self.renamed.get(node.id, node.id) if isinstance(node, ast.Name) else ast.unparse(node)
+
+    def _named(self, name: str) -> Type:
+        if name in SIMPLE:
+            return SIMPLE[name]
+        if name in LISTS or name in SETS:
+            plain = "set" if name in SETS else "list"
+            raise NoType(f"`{name}` does not say what it holds", f"write `{plain}[str]`")
+        if name in MAPPINGS:
+            raise _mapping(name)
+        if name in ("Any", "object"):
+            raise NoType(f"`{name}` could be anything", f"say what it is; {HELP}")
+        raise NoType(f"`{name}` is no type of a spec")
+
+    def _generic(self, name: str, inside: ast.expr, depth: int) -> Type:
+        parts = inside.elts if isinstance(inside, ast.Tuple) else [inside]
+        if name in LISTS:
+            return DialogueType() if self._is_turn(inside) else ListType(of=self.read(inside, depth + 1))
+        if name in SETS:
+            of = self.read(inside, depth + 1)
+            if of.kind not in HASHABLE:
+                raise NoType(f"a set cannot hold `{ast.unparse(inside)}`", "write `list[…]`")
+            return SetType(of=of)
+        if name == "Optional":
+            return self._union([inside, ast.Constant(None)], depth)
+        if name == "Union":
+            return self._union(parts, depth)
+        if name == "Literal":
+            return _choice(parts)
+        if name == "Annotated":
+            return self.read(parts[0], depth + 1)
+        if name in MAPPINGS:
+            raise _mapping(name)
+        raise NoType(f"`{name}[…]` is no type of a spec")
+
+    def _is_turn(self, node: ast.expr) -> bool:
+        """Return true if this is `dict[str, str]`, a turn of a dialogue."""
+        match node:
+            case ast.Subscript(value=of, slice=ast.Tuple(elts=[ast.Name(id="str"), ast.Name(id="str")])):
+                return self._name(of) in MAPPINGS
+        return False
+
+    def _union(self, nodes: list[ast.expr], depth: int) -> Type:
+        some = [node for node in nodes if not (isinstance(node, ast.Constant) and node.value is None)]
+        types = [self.read(node, depth + 1) for node in some]
+        kinds = {type_.kind for type_ in types}
+        if not types:
+            raise NoType("it is always None")
+        if len(types) > 1 and kinds != {"integer", "number"}:
+            written = " | ".join(ast.unparse(node) for node in some)
+            raise NoType(f"`{written}` could be either", "choose one type")
+        of: Type = NumberType() if len(types) > 1 else types[0]
+        return OptionalType(of=of) if len(some) < len(nodes) and of.kind != "optional" else of
+
+
+def _quoted(text: str) -> ast.expr:
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        raise NoType(f"`{text}` is no type of a spec") from None
+
+
+def _sides(node: ast.expr) -> list[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
+        return [*_sides(node.left), *_sides(node.right)]
+    return [node]
+
+
+def _choice(parts: list[ast.expr]) -> Type:
+    values = [part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
+    if len(values) < len(parts):
+        raise NoType("a choice is among texts", 'write `Literal["first", "second"]`')
+    if len(values) < 2 or len(set(values)) < len(values):
+        raise NoType("a choice needs two different values", 'write `Literal["first", "second"]`')
+    return ChoiceType(values=tuple(values))
+
+
+def _mapping(name: str) -> NoType:
+    help_ = "take its parts as parameters of their own; a dialogue is `list[dict[str, str]]`"
+    return NoType(f"`{name}` is no type of a spec", help_)
+
+
+NESTED = (RecursionError, MemoryError)
+"""What `ast.parse` raises for text that is nested too deep."""
+
+
+class Unusable(Exception):
+    """A Python function that a spec cannot use: a code, what is wrong, how to mend it, and where in the Python file."""
+
+    def __init__(self, code: str, message: str, help: str, span: Span | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.help = help
+        self.span = span
+
+
+@dataclass(frozen=True)
+class PythonFunction:
+    """A function's signature. `optional` are the parameters that have a default; `written` is it in Python's words."""
+
+    parameters: dict[str, Type]
+    optional: tuple[str, ...]
+    returns: Type
+    written: str
+    span: Span
+
+
+@dataclass(frozen=True)
+class PythonFile:
+    """A parsed file."""
+
+    source: Source
+    module: ast.Module = field(repr=False)
+
+    def function(self, name: str) -> PythonFunction:
+        """Return the function of that name at the top of the file. Raises `Unusable`, E0311 or E0312."""
+        return self._signature(self._defined(name))
+
+    def tool_function(self, name: str) -> PythonFunction:
+        """Return the same of a function that takes a state and any arguments, and whose types nobody reads."""
+        node = self._defined(name)
+        given = self._named_parameters(node)
+        if not node.args.args:
+            message = f"`{name}` takes no state"
+            raise Unusable("E0312", message, f"write `def {name}(state, …): …`", self.place(node))
+        names = [each.arg for each in given]
+        written = f"{name}({ast.unparse(node.args)})"
+        return PythonFunction(dict.fromkeys(names, JsonType()), _optional(node), JsonType(), written, self.place(node))
+
+    def _defined(self, name: str) -> ast.FunctionDef:
+        found = [node for node in self.module.body if _defines(node, name)]
+        if not found:
+            names = [node.name for node in self.module.body if isinstance(node, ast.FunctionDef)]
+            close = nearest(name, names)
+            listed = ", ".join(f"`{each}`" for each in names[:8])
+            help_ = f"did you mean `{close}`?" if close else (f"it has {listed}" if listed else "it has no functions")
+            raise Unusable("E0311", f"`{self.source.path}` has no function `{name}`", help_)
+        node = found[-1]  # as in Python, the last one stands
+        if not isinstance(node, ast.FunctionDef):
+            raise self._no_function(node, name)
+        return node
+
+    def imported(self, name: str) -> tuple[str, str] | None:
+        """Return the module that a name comes from and its name there, where the file imports it (`.part`, `near`)."""
+        for node in self.module.body:
+            if isinstance(node, ast.ImportFrom):
+                for alias in node.names:
+                    if (alias.asname or alias.name) == name:
+                        return "." * node.level + (node.module or ""), alias.name
+        return None
+
+    def _no_function(self, node: ast.stmt, name: str) -> Unusable:
+        if isinstance(node, ast.AsyncFunctionDef):
+            help_ = "write it with `def`: scores are computed one at a time"
+            return Unusable("E0312", f"`{name}` is asynchronous", help_, self.place(node))
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            help_ = "name the file that defines it"
+            return Unusable("E0311", f"`{name}` is imported here, not defined", help_, self.place(node))
+        what = "a class" if isinstance(node, ast.ClassDef) else "a value"
+        help_ = f"write a function: `def {name}(…): …`"
+        return Unusable("E0311", f"`{name}` is {what}, not a function", help_, self.place(node))
+
+    def _named_parameters(self, node: ast.FunctionDef) -> list[ast.arg]:
+        """Return the parameters. Raises `Unusable`, E0312, where one has no name, or there may be any number."""
+        name, given = node.name, node.args
+        for star, bare in ((given.vararg, "*"), (given.kwarg, "**")):
+            if star is not None:
+                message = f"`{name}` takes any number of arguments, `{bare}{star.arg}`"
+                raise Unusable("E0312", message, "name each parameter", self.place(star))
+        if given.posonlyargs:
+            message = f"the parameters of `{name}` before `/` have no names for others"
+            raise Unusable("E0312", message, "leave out the `/`", self.place(given.posonlyargs[0]))
+        return [*given.args, *given.kwonlyargs]
+
+    def _signature(self, node: ast.FunctionDef) -> PythonFunction:
+        name, given = node.name, self._named_parameters(node)
+        annotations = Annotations(self.module)
+        parameters: dict[str, Type] = {}
+        for each in given:
+            if each.annotation is None:
+                help_ = f"say what it takes: `{each.arg}: str`"
+                raise Unusable("E0312", f"parameter `{each.arg}` of `{name}` has no type", help_, self.place(each))
+            parameters[each.arg] = self._type(annotations, each.annotation, f"parameter `{each.arg}` of `{name}`")
+        if node.returns is None:
+            message = f"`{name}` does not say what it returns"
+            raise Unusable("E0312", message, f"write `def {name}(…) -> bool:`, or another type", self.place(node))
+        returns = self._type(annotations, node.returns, f"what `{name}` returns")
+        written = f"{name}({ast.unparse(node.args)}) -> {ast.unparse(node.returns)}"
+        return PythonFunction(parameters, _optional(node), returns, written, self.place(node))
+
+    def _type(self, annotations: Annotations, node: ast.expr, what: str) -> Type:
+        try:
+            return annotations.read(node)
+        except NoType as reason:
+            raise Unusable("E0312", f"{what}: {reason.message}", reason.help, self.place(node)) from None
+        except RecursionError:
+            message = f"{what}: this annotation is nested too deep"
+            raise Unusable("E0312", message, "give it a simpler type", self.place(node)) from None
+
+    def place(self, node: ast.stmt | ast.expr | ast.arg) -> Span:
+        """Return where a node stands; of a statement, its first line."""
+        start = self._offset(node.lineno, node.col_offset)
+        if isinstance(node, ast.stmt):
+            first = self.source.line(node.lineno)
+            return Span(self.source, start, max(start + 1, self._offset(node.lineno, len(first.encode()))))
+        end = self._offset(node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+        return Span(self.source, start, max(start + 1, end))
+
+    def _offset(self, line: int, column: int) -> int:
+        """Return an offset in code points from a line, counted from 1, and a column in bytes of UTF-8, as `ast`
+        counts."""
+        text = self.source.line(line)
+        before = len(text.encode()[:column].decode(errors="ignore"))
+        return _line_start(self.source, line) + before
+
+
+def parse_python(source: Source) -> PythonFile:
+    """Return the file, parsed. Raises `Unusable`, E0310, with the line of a syntax error."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an odd escape in a string is the author's affair
+            module = ast.parse(source.text.removeprefix("\ufeff"))
+    except SyntaxError as error:
+        line = min(max(error.lineno or 1, 1), source.text.count("\n") + 1)
+        start = _line_start(source, line) + max((error.offset or 1) - 1, 0)
+        end = _line_start(source, line) + len(source.line(line))
+        span = Span(source, min(start, end), max(end, start + 1))
+        message = f"`{source.path}` is not Python, line {line}: {error.msg}"
+        raise Unusable("E0310", message, "mend that line", span) from None
+    except (ValueError, *NESTED) as error:
+        message = f"`{source.path}` is not Python: {error or 'it is nested too deep'}"
+        raise Unusable("E0310", message, "check the file") from None
+    return PythonFile(source, module)
+
+
+def _optional(node: ast.FunctionDef) -> tuple[str, ...]:
+    given = node.args
+    late = [each.arg for each, default in zip(given.kwonlyargs, given.kw_defaults, strict=True) if default]
+    return (*(each.arg for each in given.args[len(given.args) - len(given.defaults) :]), *late)
+
+
+def _defines(node: ast.stmt, name: str) -> bool:
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return node.name == name
+        case ast.Import() | ast.ImportFrom():
+            return any((alias.asname or alias.name) == name for alias in node.names)
+        case ast.Assign(targets=targets):
+            return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+        case ast.AnnAssign(target=ast.Name(id=target)):
+            return target == name
+    return False
+
+
+def _line_start(source: Source, line: int) -> int:
+    start = 0
+    for _ in range(line - 1):
+        start = source.text.find("\n", start) + 1
+    return start
+
+
+MOST_FILES = 100
+"""So many files may be imported from beside one."""
+
+
+@dataclass
+class SiblingFiles:
+    """The files that a file of functions at `top` imports from beside it, by path, as they are found."""
+
+    program: Program
+    top: str
+    texts: dict[str, Source] = field(default_factory=dict)
+    parsed: dict[str, ast.Module] = field(default_factory=dict)
+
+    def look(self, path: str, module: ast.Module) -> None:
+        """Find what a module imports from beside it, and what that imports. Raises `Unusable`, E0310."""
+        self.parsed[path] = module
+        for node in ast.walk(module):
+            match node:
+                case ast.Import(names=names):
+                    for alias in names:
+                        self._all(self._stems(path, alias.name, 0))
+                case ast.ImportFrom(module=of, names=names, level=level):
+                    found = self._all(self._stems(path, of or "", level))
+                    inner = [
+                        self._all(self._stems(path, f"{of or ''}.{each.name}".lstrip("."), level)) for each in names
+                    ]
+                    if level and not found and not all(inner):
+                        self._lacks(path, node, f"{'.' * level}{of or ''}")
+
+    def found(self, written: str, within: str) -> tuple[str, ast.Module] | None:
+        """Return the module from beside that a file imports by a written name; None where it is none of them."""
+        level = len(written) - len(written.lstrip("."))
+        for stem in self._stems(within, written[level:], level)[-1:]:
+            for path in _files(stem):
+                if path in self.parsed:
+                    return path, self.parsed[path]
+        return None
+
+    def _stems(self, path: str, name: str, level: int) -> list[str]:
+        """Return the places, without an ending, of each module on the way to the one of a name, the last last."""
+        parts = [part for part in name.split(".") if part]
+        if level:
+            base = posixpath.dirname(path)
+            for _ in range(level - 1):
+                base = posixpath.join(base, "..")
+            return [posixpath.normpath(posixpath.join(base, *parts[:count])) for count in range(1, len(parts) + 1)]
+        if not parts or parts[0] in sys.stdlib_module_names:
+            return []
+        base = posixpath.dirname(self.top)
+        if parts[0] == posixpath.basename(base) and not self._is_there(posixpath.join(base, parts[0])):
+            base = posixpath.dirname(base)
+        return [posixpath.normpath(posixpath.join(base, *parts[:count])) for count in range(1, len(parts) + 1)]
+
+    def _is_there(self, stem: str) -> bool:
+        return any(self._read(path) is not None for path in _files(stem))
+
+    def _all(self, stems: list[str]) -> bool:
+        """Take the files at these places; return true if the last is one of them."""
+        there = False
+        for stem in stems:
+            there = False
+            for path in _files(stem):
+                if path == self.top or path in self.texts:
+                    there = True
+                elif (source := self._read(path)) is not None:
+                    if len(self.texts) >= MOST_FILES:
+                        raise Unusable("E0310", f"`{self.top}` imports more than {MOST_FILES} files", "import fewer")
+                    there, self.texts[path] = True, source
+                    self.look(path, parse_python(source).module)
+                if there:
+                    break
+        return there
+
+    def _read(self, path: str) -> Source | None:
+        assert self.program.read_text is not None, "`resolve` sets it"
+        try:
+            return Source(path, self.program.read_text(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except UnicodeDecodeError:
+            raise Unusable("E0310", f"`{path}` is not UTF-8 text", "save it as UTF-8") from None
+        except (OSError, ValueError) as error:
+            reason = (getattr(error, "strerror", None) or str(error)).lower()
+            raise Unusable("E0310", f"cannot read `{path}`: {reason}", "check the path and its permissions") from None
+
+    def _lacks(self, path: str, node: ast.ImportFrom, written: str) -> None:
+        source = self.texts.get(path)
+        span = Span(source, *_line(source, node.lineno)) if source is not None else None
+        message = f"line {node.lineno} of `{path}` imports `{written}`, and there is no such file"
+        raise Unusable("E0310", message, "put the file beside it", span)
+
+
+def _files(stem: str) -> Iterator[str]:
+    """Yield the files that a module at a place may be, in the order in which Python looks for them."""
+    yield f"{stem}/__init__.py"
+    yield f"{stem}.py"
+
+
+def _line(source: Source, number: int) -> tuple[int, int]:
+    lines = source.text.splitlines(keepends=True)
+    start = sum(len(each) for each in lines[: number - 1])
+    return start, start + len(lines[number - 1].rstrip("\n"))
+
+
+def digest_of_files(files: Mapping[str, str]) -> str:
+    """Return what stands for several files in a version: their paths and digests, in order.
+
+    >>> digest_of_files({"a.py": "1", "b.py": "2"}) == digest_of_files({"b.py": "2", "a.py": "1"})
+    True
+    """
+    return "\n".join(f"{path} {files[path]}" for path in sorted(files))
+
+
+WRITTEN = 'it is written `"file.py:function"`, with a path relative to this file'
+MOST_IMPORTS = 8
+"""So many modules a package may pass a function on through."""
+
+
+def plugin_version(text: str) -> str:
+    """Return the version of a plug-in in a file that stands alone: the SHA-256 of its text, as `Path.read_text` gives
+    it.
+
+    >>> plugin_version("")[:8]
+    'e3b0c442'
+    """
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def find_plugin(program: Program, name: str, where: Span | None = None) -> Plugin | None:
+    """Return the function of that name that the spec declares, or else that of an installed package, which is then a
+    plug-in of the program. None where there is none, or where it was reported, at `where` for a package's."""
+    if name in program.plugins:
+        return program.plugins[name]
+    if name in program.declared.get("function", {}) or name in program.declared.get("scorer", {}):
+        return None
+    found = program.packages.entries.pop(name, ())  # looked at once, so a mistake in it is reported once
+    if not found:
+        return None
+    try:
+        program.plugins[name] = _packaged(name, found)
+    except Unusable as reason:
+        report(program, reason, where or Span(program.sources[0], 0, 0))
+        program.diagnostics.lost_names.add(name)
+        return None
+    return program.plugins[name]
+
+
+def read_python(program: Program, statement: Statement, *, alone: bool = False) -> tuple[Plugin, PythonFunction] | None:
+    """Return the function that `from "file.py:function"` means, as a plug-in of that name. None, reported, where there
+    is none such, or where a file that has to stand `alone` imports one beside it."""
+    return _read(program, statement, PythonFile.function, alone=alone)
+
+
+def read_tool_function(program: Program, statement: Statement) -> tuple[Plugin, PythonFunction] | None:
+    """Return the same of a function that a model calls, which says no types: those of the tool are."""
+    return _read(program, statement, PythonFile.tool_function, alone=True)
+
+
+def _read(
+    program: Program, statement: Statement, find: Callable[[PythonFile, str], PythonFunction], *, alone: bool
+) -> tuple[Plugin, PythonFunction] | None:
+    written = statement.text("path")
+    path, colon, function = written.value.rpartition(":")
+    try:
+        if not colon or not path or not function.isidentifier():
+            raise Unusable("E0106", f'"{written.value}" names no function of a Python file', WRITTEN)
+        if re.match(r"[/\\~]|[A-Za-z]:", path):
+            raise Unusable("E0310", f"`{path}` is an absolute path", WRITTEN)
+        place = path_beside(written.span.source.path, path)
+        source = read_beside(program, place)
+        file = parse_python(source)
+        found = find(file, function)
+        siblings = SiblingFiles(program, place)
+        siblings.look(place, file.module)
+        if alone and siblings.texts:
+            message = f"`{path}` imports `{posixpath.basename(next(iter(siblings.texts)))}` beside it"
+            raise Unusable("E0310", message, "the file of an aggregate or a tool stands alone: put all into one")
+        files = _files_of(program, written.span, {place: source, **siblings.texts})
+    except Unusable as reason:
+        report(program, reason, written.span)
+        return None
+    release = program.release_of(written.span)
+    inside = None if release is None else release.inside(place)
+    proved = why_impure(file.module, place if siblings.texts else path, siblings.found) is None
+    plugin = Plugin(
+        name=function,
+        path=next(iter(files)),
+        function=function,
+        version=plugin_version(source.text) if len(files) == 1 else plugin_version(digest_of_files(files)),
+        parameters=found.parameters,
+        optional=found.optional,
+        returns=found.returns,
+        release=None if release is None or inside is None else release.label,
+        purity="proved" if proved else "declared" if statement.has("pure") else None,
+        modules=files if len(files) > 1 else {},
+    )
+    return plugin, found
+
+
+def _files_of(program: Program, where: Span, sources: Mapping[str, Source]) -> dict[str, str]:
+    """Return the digests of Python files by the paths that the plan has for them. Raises `Unusable`, E0310, where one
+    of a release lies outside of it."""
+    main = posixpath.dirname(program.sources[0].path) or "."
+    release = program.release_of(where)
+    first = next(iter(sources))
+    within = release is not None and release.inside(first) is not None
+    found = {}
+    for place, source in sources.items():
+        inside = release.inside(place) if release is not None and within else posixpath.relpath(place, main)
+        if inside is None:
+            raise Unusable("E0310", f"`{place}` lies outside of the release of `{first}`", "get the release again")
+        found[inside] = plugin_version(source.text)
+    return found
+
+
+def is_known_early(program: Program, expr: Expr, where: Span) -> bool:
+    """Return true if the compiler can evaluate an expression that it must know the value of; reports one that calls a
+    plug-in, since it executes none."""
+    called = next(
+        (p.function for p in subexpressions(expr) if isinstance(p, Call) and p.function in program.plugins), None
+    )
+    if called is not None:
+        message = f"this is decided before a run, and `{called}` is only called in one"
+        help_ = "use functions of the library here, or keep what it gives in a column of the data"
+        program.diagnostics.error("E0314", message, where, help=help_)
+    return called is None
+
+
+def report(program: Program, reason: Unusable, where: Span) -> None:
+    """Report what is wrong with a Python function at the place of the spec that names it."""
+    labels = () if reason.span is None else (Label(reason.span),)
+    program.diagnostics.error(reason.code, reason.message, where, *labels, help=reason.help)
+
+
+def read_beside(program: Program, path: str, written: str = WRITTEN) -> Source:
+    """Return a Python file of the spec. Raises `Unusable`, E0310, where it cannot be read; `written` says how it is
+    named."""
+    assert program.read_text is not None, "`resolve` sets it"
+    try:
+        return Source(path, program.read_text(path))
+    except FileNotFoundError:
+        raise Unusable("E0310", f"there is no file `{path}`", written) from None
+    except UnicodeDecodeError:
+        raise Unusable("E0310", f"`{path}` is not UTF-8 text", "save it as UTF-8") from None
+    except (OSError, ValueError) as error:  # a name with a null character is a `ValueError`
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        raise Unusable("E0310", f"cannot read `{path}`: {reason}", "check the path and its permissions") from None
+
+
+def _packaged(name: str, found: tuple[EntryPoint, ...]) -> Plugin:
+    if len(found) > 1:
+        packages = " and ".join(sorted(package_of(entry) for entry in found))
+        raise Unusable("E0202", f"`{name}` is a function of {packages}", "remove one of the packages")
+    (entry,) = found
+    try:
+        signature, impure = _passed_on(entry)
+    except Unusable as reason:
+        message = f"`{name}` of the package {package_of(entry)}: {reason.message}"
+        raise Unusable(reason.code, message, reason.help, reason.span) from None
+    return Plugin(
+        name=name,
+        path=None,
+        function=entry.value,
+        version=f"{package_of(entry)} {entry.dist.version}" if entry.dist is not None else entry.value,
+        parameters=signature.parameters,
+        optional=signature.optional,
+        returns=signature.returns,
+        purity="proved" if impure is None else None,
+    )
+
+
+def _passed_on(entry: EntryPoint) -> tuple[PythonFunction, str | None]:
+    """Return the signature of an entry point's function, which its module may import from another, and what keeps it
+    from being proved pure."""
+    module, name = entry.module, entry.attr
+    if not name.isidentifier():
+        raise Unusable(
+            "E0311", f"`{entry.value}` is no function of a module", "its entry point must be `module:function`"
+        )
+    for _ in range(MOST_IMPORTS):
+        spec, file = _module(module)
+        origin = file.imported(name)
+        if origin is None:
+            return file.function(name), why_impure(file.module, module, _of_package)
+        package = module if spec.submodule_search_locations is not None else module.rpartition(".")[0]
+        try:
+            module, name = importlib.util.resolve_name(origin[0], package), origin[1]
+        except ImportError:
+            break
+    raise Unusable(
+        "E0311", f"`{name}` is passed on by too many modules", "its entry point must name where it is defined"
+    )
+
+
+def _of_package(written: str, within: str) -> tuple[str, ast.Module] | None:
+    """Return a module of the same package that the module `within` imports; None where it is of another, or is not
+    found."""
+    try:
+        spec, _ = _module(within)
+        package = within if spec.submodule_search_locations is not None else within.rpartition(".")[0]
+        name = importlib.util.resolve_name(written, package)
+        if name.partition(".")[0] != within.partition(".")[0]:
+            return None
+        return name, _module(name)[1].module
+    except (ImportError, Unusable):
+        return None
+
+
+def _module(name: str) -> tuple[ModuleSpec, PythonFile]:
+    spec = _spec(name)
+    get_source: Any = getattr(spec.loader, "get_source", None) if spec is not None else None
+    try:
+        text = get_source(name) if get_source is not None else None
+    except (ImportError, OSError, SyntaxError, UnicodeDecodeError):
+        text = None
+    if spec is None or text is None:
+        raise Unusable("E0310", f"the source of `{name}` is not found", "install the package with its Python source")
+    return spec, parse_python(Source(f"{name.replace('.', '/')}.py", text))
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """Return where a module lies. `importlib.util.find_spec` would import the packages that it is in; this imports
+    nothing."""
+    parts = name.split(".")
+    spec = next(filter(None, _finders(parts[0])), None)
+    for index in range(1, len(parts)):
+        if spec is None or spec.submodule_search_locations is None:
+            return None
+        spec = PathFinder.find_spec(".".join(parts[: index + 1]), spec.submodule_search_locations)
+    return spec
+
+
+def _finders(name: str) -> Iterator[ModuleSpec | None]:
+    for finder in sys.meta_path:  # an editable package has a finder of its own
+        find: Any = getattr(finder, "find_spec", None)
+        if find is not None:
+            yield find(name, None)
+
+
+PROGRAMS_WRITTEN = 'it is written `"file.py"`, relative to this file, or `"NAME VERSION"`, such as `"unit-tests 1.4"`'
+OWN = "python-"
+"""Names that begin so are those of programs that come with Tripos."""
+SERVICE = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]*) (?P<version>[A-Za-z0-9][A-Za-z0-9._+-]*)")
+
+
+@dataclass(frozen=True)
+class ShippedProgram:
+    """A program that comes with Tripos: its version, its parameters, those that may be left out, and what it can
+    give."""
+
+    version: str
+    parameters: Mapping[str, Type]
+    optional: frozenset[str]
+    returns: tuple[str, ...]
+
+
+_LIMITS: Mapping[str, Type] = {"seconds": NumberType(), "memory_mb": IntegerType()}
+_TEXTS = ListType(of=TextType())
+SHIPPED: Mapping[str, ShippedProgram] = MappingProxyType(
+    {
+        "python-tests": ShippedProgram(
+            "2",
+            {"code": TextType(), "tests": TextType(), "entry": TextType(), **_LIMITS},
+            frozenset({"entry", *_LIMITS}),
+            ("bool",),
+        ),
+        "python-programs": ShippedProgram(
+            "1",
+            {"code": TextType(), "inputs": _TEXTS, "outputs": _TEXTS, **_LIMITS},
+            frozenset(_LIMITS),
+            ("bool",),
+        ),
+    }
+)
+"""The programs that come with Tripos, by name. `tripos_runtime.asking.functions.inside` has what they do."""
+
+
+def read_program(program: Program, statement: Statement) -> Plugin | None:
+    """Return the program that `from program "…"` means, as a plug-in without parameters. None, reported, where there is
+    none such."""
+    written = statement.text("path")
+    try:
+        found = SERVICE.fullmatch(written.value)
+        if found is not None:
+            return _named(written.value, found["name"], found["version"])
+        if not written.value.endswith(".py"):
+            raise Unusable("E0106", f'"{written.value}" names no program', PROGRAMS_WRITTEN)
+        if re.match(r"[/\\~]|[A-Za-z]:", written.value):
+            raise Unusable("E0310", f"`{written.value}` is an absolute path", PROGRAMS_WRITTEN)
+        place = path_beside(written.span.source.path, written.value)
+        source = read_beside(program, place, PROGRAMS_WRITTEN)
+        parse_python(source)
+    except Unusable as reason:
+        report(program, reason, written.span)
+        return None
+    main = posixpath.dirname(program.sources[0].path) or "."
+    release = program.release_of(written.span)
+    inside = None if release is None else release.inside(place)
+    return _plugin(
+        posixpath.relpath(place, main) if inside is None else inside,
+        plugin_version(source.text),
+        "file",
+        None if release is None or inside is None else release.label,
+    )
+
+
+def _named(written: str, name: str, version: str) -> Plugin:
+    shipped = SHIPPED.get(name)
+    if shipped is None and name.startswith(OWN):
+        close = nearest(name, SHIPPED)
+        help_ = f"did you mean `{close}`?" if close else f"its programs are {', '.join(SHIPPED)}"
+        raise Unusable("E0106", f"Tripos has no program `{name}`", help_)
+    if shipped is None:
+        return _plugin(None, written, "service")
+    if version != shipped.version:
+        message = f"`{name}` has no version {version} here"
+        raise Unusable("E0106", message, f'write "{name} {shipped.version}"')
+    return _plugin(None, written, "shipped")
+
+
+def _plugin(path: str | None, version: str, external: str, release: str | None = None) -> Plugin:
+    return Plugin.model_validate(
+        {
+            "name": "",
+            "path": path,
+            "function": "",
+            "version": version,
+            "parameters": {},
+            "returns": BoolType(),
+            "release": release,
+            "external": external,
+        }
+    )

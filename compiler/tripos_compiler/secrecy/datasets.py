@@ -1,0 +1,621 @@
+"""The flows of the rows of data sets: read from files, or made.
+
+The flow of the generation of a data set.
+
+Which rows of a made data set there are depends on everything that is told to those who write and check them, and on
+every condition that refuses a row. What an author writes depends on what it was told, and, where it is asked again for
+a row that was refused, on that too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from functools import cached_property
+from typing import Protocol
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import Label
+from tripos_compiler.language.references import expressions_of, subexpressions
+from tripos_compiler.library.definedness import find_lacks
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.types import holds_media
+from tripos_compiler.plan import Ask, Binary, Call, Data, DataField, Dataset, Derived, Expr, Made, Ref, Verify, Walk
+from tripos_compiler.resolve.program import Copy
+from tripos_compiler.secrecy.flows import Flows, Revealed, SecretTables, SourcePlaces
+from tripos_compiler.secrecy.labels import (
+    EVERY,
+    NONE,
+    PUBLIC,
+    About,
+    Condition,
+    Flow,
+    Secret,
+    Secrets,
+    called,
+    conditions,
+    onward,
+    union,
+    within,
+)
+from tripos_compiler.secrecy.layouts import JoinedSecrets, Layout, Layouts, joined_secrets
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+
+
+@dataclass(frozen=True)
+class TableSecrets:
+    """The flow of a data set. `rows` is the flow of all its rows, a list of records; `columns` are the public columns
+    of its fields, under the names that conditions know them by."""
+
+    name: str
+    rows: Flow
+    columns: Mapping[str, str]
+    about: tuple[About, ...]
+    """What its rows are about: themselves, those of the same files, what they hold of others, what they are made
+    from."""
+    key: Expr | None = None
+    """What rows that belong together have in common, an expression of the fields alone."""
+    tied: frozenset[str] = frozenset()
+    """The fields that a secret and something public of the row decide together, as a row that is found by both."""
+
+    @cached_property
+    def _about(self) -> frozenset[tuple[str, str | None]]:
+        return frozenset((each.dataset, each.column) for each in self.about)
+
+    def is_about(self, secret: Secret) -> bool:
+        """Return true if its rows are about the column of a secret."""
+        return (secret.dataset, None) in self._about or (secret.dataset, secret.column) in self._about
+
+
+class DatasetFlows(SecretTables, Protocol):
+    """The data sets of a program."""
+
+    @property
+    def places(self) -> SourcePlaces:
+        """Where everything is written."""
+
+    @property
+    def revealed(self) -> Callable[[str, str], Revealed]:
+        """Given what makes rows and the step, is told of every use of `reveal` there."""
+
+    def of(self, name: str) -> TableSecrets:
+        """Return what a data set tells."""
+
+    def declaration(self, dataset: str, column: str) -> Statement:
+        """Return the statement that declares a field."""
+
+
+@dataclass(frozen=True)
+class _Elsewhere:
+    """The data sets of a program, as what makes a row looks into them: at rows other than its own."""
+
+    tables: DatasetFlows
+
+    @property
+    def everything(self) -> Secrets:
+        """Every secret."""
+        return within(self.tables.everything, lambda rows: rows.elsewhere)
+
+    def rows(self, name: str) -> Flow:
+        """Return what all rows of a data set tell."""
+        return self.tables.rows(name).mapped(lambda found: within(found, lambda rows: rows.elsewhere))
+
+    def impure(self, call: Call) -> Secrets:
+        """Return what a user's function may read by itself."""
+        return within(self.tables.impure(call), lambda rows: rows.elsewhere)
+
+    def tells_apart(self, column: Data) -> bool:
+        """Return true if no two rows of a data set have the same in a column, and that is no secret."""
+        return self.tables.tells_apart(column)
+
+
+class GenerationFlow:
+    """The flow of the generation of a data set, step by step."""
+
+    def __init__(self, tables: DatasetFlows, made: Made, statement: Statement) -> None:
+        self.tables = tables
+        self.made = made
+        self.statement = statement
+        self.own = made.name.rpartition(".")[2]
+        flows = replace(self._flows(dict.fromkeys((*made.axes, "language"), PUBLIC), "from"), tables=tables)
+        self.source = flows.of(made.source) if made.source is not None else PUBLIC
+        self.where = frozenset[Condition]()
+        self.row: dict[str, Flow] = {}
+        self.told: list[tuple[Secrets, Span]] = []
+        """What was told to somebody who may decline, or by what rows are refused, and where."""
+
+    def _flows(self, names: Mapping[str, Flow], step: str) -> Flows:
+        tables = self.tables
+        return Flows(names, _Elsewhere(tables), tables.revealed(self.own, step), tables.places)
+
+    def columns(self) -> dict[str, str]:
+        """Return the public columns of its rows, those of the source under the name that they have there."""
+        source = self.made.source
+        carried = dict(self.tables.of(source.dataset).columns) if isinstance(source, Data) and not source.field else {}
+        carried = {name: column for name, column in carried.items() if name not in written_fields(self.made)}
+        return {each.name: carried.get(each.name, f"{self.made.name} {each.name}") for each in self.made.fields}
+
+    def about(self) -> Iterator[About]:
+        """Yield the data sets whose rows its rows are about."""
+        source = self.made.source
+        if source is None or not any(isinstance(part, Data) for part in subexpressions(source)):
+            steps = tuple(step for step in self.made.steps if not isinstance(step, Verify))
+            used = {
+                part.dataset
+                for expr in expressions_of(steps)
+                for part in subexpressions(expr)
+                if isinstance(part, Data)
+            }
+            for name in sorted(used - {self.made.name}):
+                yield from self.tables.of(name).about
+            return
+        for part in subexpressions(source):
+            if isinstance(part, Data):
+                where = self.where if part is source else frozenset[Condition]()
+                for each in self.tables.of(part.dataset).about:
+                    yield replace(each, conditions=each.conditions | where)
+
+    def fields(self) -> dict[str, Flow]:
+        """Return what the fields of a row tell."""
+        made = self.made
+        element = self.source.each or Flow(self.source.all)  # that there is such a row is no message
+        names: dict[str, Flow] = dict.fromkeys((*made.axes, "language"), PUBLIC)
+        if made.alias is not None:
+            self.where = self._conditions(made.where)
+            row = element.mapped(lambda found: within(found, lambda rows: rows.where(self.where)))
+            fields = {name: flow.mapped(self._called(name)) for name, flow in row.fields.items()}
+            names[made.alias] = Flow(row.what, fields, row.each)
+            names["language"] = fields.get("language", PUBLIC)
+        written = written_fields(self.made)
+        for each in made.fields:
+            if each.name in written or each.name in made.axes:
+                continue
+            alias = names[made.alias] if made.alias is not None else Flow(self.tables.everything)
+            self.row[each.name] = alias if each.name == made.alias or not alias.fields else alias.at(each.name)
+        self.names = names
+        carried = dict(self.row)
+        for step in made.steps:
+            self._step(step, NONE)
+        refusals = self._refusals()
+        if refusals:
+            self.row, self.told = carried, []
+            for step in made.steps:
+                self._step(step, refusals)
+        unknown = Flow(self.tables.everything)
+        return {
+            each.name: self.row.get(each.name, PUBLIC if each.name in made.axes else unknown) for each in made.fields
+        }
+
+    def _called(self, column: str) -> Callable[[Secrets], Secrets]:
+        """Return secrets of the source's rows, called as its rows are called here."""
+        return lambda secrets: called(secrets, f"{self.made.alias}.{column}")
+
+    def _refusals(self) -> Secrets:
+        """By what rows are refused, where those who write them are asked again; not by what is written itself."""
+        if not self.made.retries:
+            return NONE
+        refused = union(*(onward(found, Label(span, "rows are refused by it")) for found, span in self._refused()))
+        return {secret: ways for secret, ways in refused.items() if secret.dataset != self.made.name}
+
+    def _scope(self, step: str) -> Flows:
+        return self._flows({**self.names, self.own: Flow(fields=dict(self.row))}, step)
+
+    def _conditions(self, where: Expr | None) -> frozenset[Condition]:
+        source = self.made.source
+        if where is None or not isinstance(source, Data) or source.field is not None:
+            return frozenset()
+        columns = self.tables.of(source.dataset).columns
+        names = {self.made.alias, self.own}
+
+        def column(expr: Expr) -> tuple[str, bool] | None:
+            known = isinstance(expr, Ref) and len(expr.path) == 2 and expr.path[0] in names and expr.path[1] in columns
+            return (columns[expr.path[1]], False) if known and isinstance(expr, Ref) else None
+
+        return conditions(where, column)
+
+    def _step(self, step: Ask | Walk | Derived | Verify, refusals: Secrets) -> None:
+        flows = self._scope(step.ask.name if isinstance(step, Verify) else step.name)
+        statement = self.statement
+        match step:
+            case Derived(name=name, value=value):
+                place = next((each for each in statement.of("let") if each.name().text == name), statement)
+                flow = flows.of(value)
+                self.row[name] = flow.onward(Label(place.name().span, f"`{name}` holds it"))
+                if any(find_lacks(value)) or any(map(self._may_fail, subexpressions(value))):
+                    self.told.append((flow.all, place.head))
+            case Ask():
+                told = self._asked(step, flows, statement.head)
+                self._write(step, told, refusals)
+            case Walk(ask=ask, below=below, name=name):
+                place = next((each for each in statement.of("walk") if each.name().text == name), statement)
+                start = flows.of(below) if below is not None else PUBLIC
+                told = self._asked(ask, flows.within({"branches": start}), place.head)
+                self.told.append((start.all, place.head))  # there may be no such node
+                chosen = onward(union(told, start.all), Label(place.name().span, f"`{name}` is chosen by it"))
+                self.row[name] = Flow({**refusals, **chosen})
+            case Verify(ask=ask, require=require):
+                place = self._verifying(ask.name)
+                told = self._asked(ask, flows, place.head)
+                said = dict.fromkeys(_returned(ask), Flow(told))
+                for condition in require:
+                    self.told.append((flows.within(said).all(condition), flows.places.of(condition, place.head)))
+
+    def _may_fail(self, part: Expr) -> bool:
+        """Return true if a part of an expression may have no value though it lacks nothing: a number that is past all
+        bounds, a function of the user's that fails."""
+        if isinstance(part, Call):
+            return part.function not in FUNCTIONS or part.function in ("power", "sum")
+        return isinstance(part, Binary) and part.operator in ("+", "-", "*", "/")
+
+    def _verifying(self, name: str) -> Statement:
+        number = int(name.rpartition("_")[2]) if "_" in name else 1
+        found = self.statement.of("verify")
+        return found[number - 1] if number <= len(found) else self.statement
+
+    def _asked(self, ask: Ask, flows: Flows, span: Span) -> Secrets:
+        """Return what somebody is told who is asked about a row."""
+        told = union(flows.all(*expressions_of(ask)), flows.names["language"].all)
+        self.told.append((told, span))
+        return told
+
+    def _write(self, ask: Ask, told: Secrets, refusals: Secrets) -> None:
+        """The fields that an author writes. Its own secrets are those of the row."""
+        declared = {each.name: each.secret for each in self.made.fields}
+        for name in _returned(ask):
+            head = self.tables.declaration(self.made.name, name).head
+            found: Secrets = {**refusals, **onward(told, Label(head, "written knowing it"))}
+            if declared.get(name):
+                own = {Secret(self.made.name, name, EVERY): ((Label(head, f"`{name}` is secret"),),)}
+                found = union(found, own)
+            self.row[name] = Flow(found)
+
+    def _refused(self) -> Iterator[tuple[Secrets, Span]]:
+        """By what rows are refused, or not made, and where."""
+        yield from self.told
+        flows = self._scope("require")
+        for expr in self.made.require:
+            yield flows.all(expr), flows.places.of(expr, self.statement.head)
+        compared = [(expr, flows.all(expr)) for expr in self.made.unique]
+        flows = self._scope("distinct")
+        compared += [(each.value, flows.all(each.value, each.others)) for each in self.made.distinct]
+        for expr, found in compared:  # with what other rows say
+            yield within(found, lambda rows: rows.elsewhere), flows.places.of(expr, self.statement.head)
+
+    def there(self) -> Secrets:
+        """Return what it tells which rows there are."""
+        chosen = self.source.what
+        if self.made.unique or self.made.distinct:  # the first of two that are alike stays
+            chosen = union(chosen, self.source.order)
+        where = self.made.where
+        if where is not None:
+            flows = self._scope("where")
+            span = flows.places.of(where, self.statement.head)
+            chosen = union(chosen, onward(flows.all(where), Label(span, f"`{self.own}` keeps rows by it")))
+        refused = (onward(found, Label(span, "rows are refused by it")) for found, span in self._refused())
+        return union(chosen, *refused)
+
+
+def written_fields(made: Made) -> set[str]:
+    """Return the fields of a made data set that are no field of its source."""
+    written: set[str] = set()
+    for step in made.steps:
+        match step:
+            case Ask(returns=returns):
+                written |= set(returns.fields) if returns is not None and returns.kind == "record" else set()
+            case Walk() | Derived():
+                written.add(step.name)
+    return written
+
+
+def _returned(ask: Ask) -> tuple[str, ...]:
+    """Return the fields that a reply is read as."""
+    return tuple(ask.returns.fields) if ask.returns is not None and ask.returns.kind == "record" else ()
+
+
+Copies = Mapping[tuple[str, str], tuple[Copy, ...]]
+"""For a field of a data set, the secret fields of which it holds the content."""
+
+Files = Mapping[str, frozenset[str]]
+"""For a data set, those that read a file of it, packed or not."""
+
+MAY_READ = "may read it from its file"
+IN_FILES = "the rows stand in files that are named by it"
+FOUND_BY = "is found by"
+
+
+@dataclass(frozen=True)
+class BoundRows:
+    """The facts that the names of the rows of a scenario tell, and what these rows are about."""
+
+    names: Mapping[str, Flow]
+    about: Mapping[str, list[About]] = field(default_factory=dict)
+    """By data set."""
+
+
+@dataclass
+class DatasetSecrets:
+    """The data sets of a program: those read from files, and those that are made."""
+
+    datasets: Mapping[str, Dataset]
+    made: Mapping[str, Made]
+    copies: Copies
+    keys: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]
+    """For a column that no field reads and by which rows of joined files are found, the secret fields that it says."""
+    files: Files
+    layouts: Layouts
+    told_apart: Callable[[str, frozenset[str]], bool]
+    """Given a data set and some of its fields, whether these tell all of its rows apart."""
+    places: SourcePlaces
+    pure: Callable[[str], bool]
+    """Whether a function of the user's reads nothing but its arguments."""
+    revealed: Callable[[str, str], Revealed]
+    """Given what makes rows and the step, is told of every use of `reveal` there."""
+    known: dict[str, TableSecrets] = field(default_factory=dict)
+    declared: dict[tuple[str, str], Statement] = field(default_factory=dict)
+    """The statements that declare fields, as far as they were looked for."""
+    at_hand: dict[str, BoundRows] = field(default_factory=dict)
+    """For every scenario what `RowsAtHand.bind` gives."""
+
+    def of(self, name: str) -> TableSecrets:
+        """Return what a data set tells; nothing is known of one that was reported."""
+        if name not in self.known:
+            self.known[name] = TableSecrets(
+                name, Flow(each=PUBLIC), {}, ()
+            )  # one that is made from itself was reported
+            if name in self.made:
+                self.known[name] = self._made(self.made[name])
+            elif name in self.datasets:
+                self.known[name] = self._read(self.datasets[name])
+        return self.known[name]
+
+    def rows(self, name: str) -> Flow:
+        """Return what all rows of a data set tell."""
+        return self.of(name).rows
+
+    @property
+    def everything(self) -> Secrets:
+        """Every secret of the files, and every one that is written."""
+        written = [
+            {Secret(made.name, each.name): ((self._declared(made.name, each.name),),)}
+            for made in self.made.values()
+            for each in made.fields
+            if each.secret
+        ]
+        return union(*(self.of(name).rows.element.all for name in self.datasets), *written)
+
+    def impure(self, call: Call) -> Secrets:
+        """Return what a user's function may read by itself."""
+        if self.pure(call.function):
+            return NONE
+        head = next(iter(self.places.program.of("benchmark"))).head
+        return onward(self.everything, Label(self.places.of(call, head), f"`{call.function}` {MAY_READ}"))
+
+    def tells_apart(self, column: Data) -> bool:
+        """Return true if no two rows of a data set have the same in a column, and that is no secret."""
+        return (
+            column.dataset in self.datasets
+            and column.field is not None
+            and not self.rows(column.dataset).at(column.field).content
+            and self.told_apart(column.dataset, frozenset((column.field,)))
+        )
+
+    # --- read from files ---
+
+    def _read(self, dataset: Dataset) -> TableSecrets:
+        joined, media = self._joined(dataset), self._media(dataset)
+        told = self._contents(dataset, joined)
+        fields = {each.name: Flow(union(told[each.name], media.get(each.name, NONE))) for each in dataset.fields}
+        public = [each for each in dataset.fields if not fields[each.name].all]
+        columns = {
+            each.name: f"{dataset.source} {' '.join(each.columns)} {each.type.model_dump_json()}" for each in public
+        }
+        about = (About(dataset.name), *self._same_rows(dataset))
+        there, order = self._laid_out(dataset)
+        rows = Flow(union(self._repeats(dataset, fields), there), each=Flow(fields=fields), order=order)
+        tied = frozenset(media) | {name for name, joins in joined.items() if any(join.tied for join in joins)}
+        return TableSecrets(dataset.name, rows, columns, about, dataset.key, tied)
+
+    def _joined(self, dataset: Dataset) -> Mapping[str, list[JoinedSecrets]]:
+        """Return the secrets that the fields of a data set hold by its joins."""
+        if not dataset.joins:
+            return {}
+        parted = [self._parted(dataset, place) for place in range(len(dataset.joins))]
+        return joined_secrets(dataset, self._columns(dataset), parted)
+
+    def _contents(self, dataset: Dataset, joined: Mapping[str, list[JoinedSecrets]]) -> Mapping[str, Secrets]:
+        """Return the secrets that the fields of a data set hold; columns of joined files hold those by which their row
+        is found, too."""
+        own = {each.name: self._content(dataset.name, each) for each in dataset.fields}
+        heads = {name: self.declaration(dataset.name, name).head for name, joins in joined.items() if joins}
+
+        def label(name: str, keys: str) -> Label:
+            by = f"`{name}` {FOUND_BY} {keys}" if keys else f"whether there is `{name}` is told by the joined files"
+            return Label(heads[name], by)
+
+        return own | {
+            name: union(own[name], *(onward(join.secrets, label(name, join.keys)) for join in joins))
+            for name, joins in joined.items()
+        }
+
+    def _media(self, dataset: Dataset) -> Mapping[str, Secrets]:
+        """Return what files tell that cells name: cells that say the same name another file in another folder."""
+        if not self.layouts.are_media_by_folder(dataset.name):
+            return {}
+        own = (each for each in self._every_layout if each.dataset == dataset.name and not each.joined)
+        told = union(*(self._told_by(each) for each in own))
+        if not told:
+            return {}
+        found = [each.name for each in dataset.fields if holds_media(each.type)]
+        heads = {name: self.declaration(dataset.name, name).head for name in found}
+        return {
+            name: onward(told, Label(head, f"`{name}` is the file of that name in a folder that is named by it"))
+            for name, head in heads.items()
+        }
+
+    def _columns(self, dataset: Dataset) -> Mapping[str, Secrets]:
+        """Return the secrets of the columns of a data set's files, by whichever data set these are read."""
+        found: dict[str, Secrets] = {}
+        for name in (dataset.name, *sorted(self.files.get(dataset.name, ()))):
+            for each in self.datasets[name].fields if name in self.datasets else ():
+                for column in each.columns:
+                    found[column] = union(found.get(column, NONE), self._content(name, each))
+        head = self.places.dataset(dataset.name).head
+        for join in dataset.joins:
+            said = Label(head, f"the column `{join.column}` of the files says it")
+            for of in self.keys.get((dataset.name, join.column), ()):
+                secret: Secrets = {Secret(*of): ((self._declared(*of), said),)}
+                found[join.column] = union(found.get(join.column, NONE), secret)
+        return found
+
+    def _parted(self, dataset: Dataset, place: int) -> Secrets:
+        """Return the secrets by which a join has some of the files of a layout, and not all, or files that are named by
+        what the rows have that it has."""
+        files = self.layouts.joined(dataset.name, place)
+        parted = [each for each in self._every_layout if files & each.files and not each.files <= files]
+        named = [
+            self._content(dataset.name, each)
+            for each in dataset.fields
+            if self._content(dataset.name, each) and self.layouts.is_join_named_by(dataset.name, place, each.name)
+        ]
+        return union(*(self._told_by(each) for each in parted if each.dataset != dataset.name), *named)
+
+    def _laid_out(self, dataset: Dataset) -> tuple[Secrets, Secrets]:
+        """Return what it tells which rows a data set has, and in which order: rows move to another file where their
+        secret, which its name says, is another."""
+        head = self.places.dataset(dataset.name).head
+        there, order = NONE, NONE
+        for each in self._every_layout:
+            told = self._told_by(each)
+            if self.layouts.has_some(dataset.name, each):
+                there = union(there, onward(told, Label(head, "it tells which rows lie in these files")))
+            if self.layouts.is_parted(dataset.name, each):
+                order = union(order, onward(told, Label(head, IN_FILES)))
+        for name, secrets in self._named_by(dataset):
+            if self.layouts.count(dataset.name) < self.layouts.count(name):
+                there = union(there, onward(secrets, Label(head, "it tells which rows lie in these files")))
+            order = union(order, onward(secrets, Label(head, IN_FILES)))
+        return there, order
+
+    def _named_by(self, dataset: Dataset) -> Iterator[tuple[str, Secrets]]:
+        """Yield the secrets of other data sets by which the files of a data set are named."""
+        words = next(iter(self.layouts.words_of_files(dataset.name)), ())
+        for name, column in sorted({of for word in words for of in self._secret_words.get(word, ())}):
+            if name != dataset.name and self.layouts.is_named_by(dataset.name, name, column):
+                yield name, self._content(name, self._fields[name][column])
+
+    @cached_property
+    def _secret_words(self) -> Mapping[str, Sequence[tuple[str, str]]]:
+        """The fields with secrets by the words of names of files that stand in them."""
+        found: dict[str, list[tuple[str, str]]] = {}
+        for name, fields in self._fields.items():
+            for column in (column for column, each in fields.items() if self._content(name, each)):
+                for word in self.layouts.words_in(name, column):
+                    found.setdefault(word, []).append((name, column))
+        return found
+
+    @cached_property
+    def _fields(self) -> Mapping[str, Mapping[str, DataField]]:
+        return {name: {each.name: each for each in dataset.fields} for name, dataset in self.datasets.items()}
+
+    @cached_property
+    def _every_layout(self) -> tuple[Layout, ...]:
+        secret = {
+            name: {each.name for each in dataset.fields if self._content(name, each)}
+            for name, dataset in self.datasets.items()
+        }
+        return tuple(each for name, fields in secret.items() if fields for each in self.layouts.tell(name, fields))
+
+    def _told_by(self, layout: Layout) -> Secrets:
+        fields = self._fields[layout.dataset]
+        return union(*(self._content(layout.dataset, fields[name]) for name in layout.fields))
+
+    def _repeats(self, dataset: Dataset, fields: Mapping[str, Flow]) -> Secrets:
+        """Return what it tells which rows there are: rows that say the same are one, which secrets decide where public
+        fields do not tell all rows apart."""
+        names = frozenset(name for name, flow in fields.items() if not flow.all)
+        if len(names) == len(fields) or self.told_apart(dataset.name, names):
+            return NONE
+        head = self.places.dataset(dataset.name).head
+        return onward(union(*(flow.all for flow in fields.values())), Label(head, "rows that say the same are one"))
+
+    def _content(self, dataset: str, declared: DataField) -> Secrets:
+        """Return the secrets that a field holds: its own, and those of which it is a copy."""
+        found: dict[Secret, tuple[tuple[Label, ...], ...]] = {}
+        if declared.secret:
+            found[Secret(dataset, declared.name)] = ((self._declared(dataset, declared.name),),)
+        for copy in self.copies.get((dataset, declared.name), ()):
+            read = Label(self.declaration(dataset, declared.name).head, copy.why)
+            found[Secret(*copy.of)] = ((self._declared(*copy.of), read),)
+        return found
+
+    def _same_rows(self, dataset: Dataset) -> Iterator[About]:
+        """Yield the data sets that read the same files; where none of these calls anything secret, also the columns of
+        other files of which a field has the values. Where one does, what it leaves public is asked about on purpose."""
+        same = [self.datasets[name] for name in sorted(self.files.get(dataset.name, ())) if name in self.datasets]
+        for other in same:
+            yield About(other.name)
+        if any(each.secret for other in (dataset, *same) for each in other.fields):
+            return
+        copies = (copy for each in dataset.fields for copy in self.copies.get((dataset.name, each.name), ()))
+        for name, column in sorted({copy.of for copy in copies if copy.how == "values"}):
+            yield About(name, column, at_hand=False)
+
+    def beside(self, name: str) -> set[str]:
+        """Return the other data sets that have the same rows, or a secret in common."""
+        return (self._near.get(name, set()) | self.files.get(name, frozenset())) - {name}
+
+    @cached_property
+    def _near(self) -> dict[str, set[str]]:
+        """For a data set, those of which one has a secret of the other."""
+        near: dict[str, set[str]] = defaultdict(set)
+        for copies in self.copies.values():
+            for copy in copies:
+                near[copy.field[0]].add(copy.of[0])
+                near[copy.of[0]].add(copy.field[0])
+        return near
+
+    def _declared(self, dataset: str, column: str) -> Label:
+        name = f"{dataset.rpartition('.')[2]}.{column}" if dataset in self.datasets else column
+        return Label(self.declaration(dataset, column).head, f"`{name}` is secret")
+
+    def declaration(self, dataset: str, column: str) -> Statement:
+        """Return the statement that declares a field."""
+        if (dataset, column) not in self.declared:
+            self.declared[dataset, column] = self._find_declaration(dataset, column)
+        return self.declared[dataset, column]
+
+    def _find_declaration(self, dataset: str, column: str) -> Statement:
+        statement = self.places.dataset(dataset)
+        outer = statement
+        while outer.construct == "like":
+            outer = self.places.dataset(outer.name("dataset").text)
+        blocks = (outer, *outer.of("returns"))
+        inner = [each for block in blocks for each in block.body if each.construct == "field"]
+        return next((each for each in inner if each.name().text == column), statement)
+
+    # --- made ---
+
+    def _made(self, made: Made) -> TableSecrets:
+        making = GenerationFlow(self, made, self.places.dataset(made.name))
+        fields = making.fields()
+        refused = making.there()
+        if made.source is not None and not any(isinstance(step, Ask) for step in made.steps):
+            fields |= dict.fromkeys(made.axes, Flow(refused))  # the cells that a row is kept in say something of it
+        public = {each.name for each in made.fields if not fields[each.name].all}
+        columns = {name: column for name, column in making.columns().items() if name in public}
+        about = (About(made.name), *making.about())
+        refused = within(refused, lambda rows: rows.elsewhere)
+        order = within(making.source.order, lambda rows: rows.elsewhere)
+        rows = Flow(refused, each=Flow(fields=fields), order=order)
+        return TableSecrets(made.name, rows, columns, about, made.key)
+
+    def labelled(self, made: Made) -> Made:
+        """Return the made data set with every field marked as secret that holds any secret."""
+        fields = self.of(made.name).rows.element.fields
+        marked = tuple(
+            each.model_copy(update={"secret": True}) if not each.secret and fields[each.name].all else each
+            for each in made.fields
+        )
+        return made if marked == made.fields else made.model_copy(update={"fields": marked})

@@ -1,0 +1,640 @@
+"""Pairs of rows of two data sets that belong together, by a public value that tells rows apart or by their place.
+
+Where in a value another stands: the same number, text or list, inside a record, a list or JSON, or with words
+around it, at a place that can be told without knowing it.
+
+A passage that has the answer somewhere, or a list of options that has it among others, does not say which it is; so a
+place counts only where it is the same from row to row.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import field, field as dataclass_field
+from functools import cached_property
+from typing import Any, TypeVar
+
+import orjson
+
+from tripos_compiler.plan import DataField, DataFile, Type
+from tripos_compiler.resolve.program import LoadedDataset, LoadedRow
+from tripos_compiler.source.data_classes import dataclass
+
+NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?![\w])")
+GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?|[-+]?\d+(\.\d+)?")
+OTHER = re.compile(r"[\W_]+")
+WORD = re.compile(r"[^\W_]+")
+TELLING = 200
+"""So many characters at either end of a long text tell it from others."""
+LONGEST = 4_000
+"""So many characters of a text are looked through from either end."""
+MOST_PARTS = 64
+"""So many parts of a list or record are looked at."""
+BEFORE = 16
+"""So many characters before a value can say where it stands."""
+
+Place = tuple[str, str]
+"""A way to a part (`.key`, `[0]`), and where in its text the value stands: all of it, at its end, after some words."""
+
+
+def comparable_text(value: Any) -> str:
+    """Return what a value says, apart from how it is written: the same of `42`, "42" and "42.0", of "A, C" and ["a",
+    "c"].
+
+    >>> [comparable_text(value) for value in (42.0, " 1,000 ", "Mount Everest.", ["A", "C"], True, "-0.5")]
+    ['42', '1000', 'mounteverest', 'ac', 'true', '-0.5']
+    """
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return _number(value)
+        case str():
+            text = value.strip().rstrip(".")
+            if len(text) < 40 and GROUPED.fullmatch(text):
+                return _number(float(text.replace(",", "")) if "." in text else int(text.replace(",", "")))
+            if len(text) > 2 * TELLING:
+                text = f"{text[:TELLING]} {text[-TELLING:]}"
+            return "".join(WORD.findall(text.casefold())) or text
+        case frozenset() | set():
+            return "".join(sorted(comparable_text(each) for each in value))
+        case dict():
+            return "".join(comparable_text(each) for each in value.values())
+        case list() | tuple():
+            return "".join(comparable_text(each) for each in value)
+    return str(value)
+
+
+def _number(value: int | float) -> str:
+    if isinstance(value, float) and not (math.isfinite(value) and value.is_integer()):
+        return repr(value)
+    return str(int(value))
+
+
+def parts_in(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of a value, each with the way to it; of lists the first from either end.
+
+    >>> list(parts_in({"key": "B", "notes": ["x", "y"]}))
+    [('.key', 'B'), ('.notes[0]', 'x'), ('.notes[-1]', 'y')]
+    >>> list(parts_in('{"key": 4}'))
+    [('', '{"key": 4}'), ('.key', 4)]
+    """
+    found = 0
+    waiting: list[tuple[str, Any]] = [("", value)]
+    while waiting and found < MOST_PARTS:
+        way, part = waiting.pop(0)
+        match part:
+            case dict():
+                waiting += [(f"{way}.{name}", inner) for name, inner in part.items()]
+            case list() | tuple() if part:
+                waiting += [(f"{way}[0]", part[0])]
+                waiting += [(f"{way}[-1]", part[-1])] if len(part) > 1 else []
+            case frozenset() | set() if len(part) == 1:
+                waiting += [(f"{way}[0]", next(iter(part)))]
+            case str() | int() | float():
+                found += 1
+                yield way, part
+                if isinstance(part, str) and part[:1] in ("{", "["):
+                    inner = _json(part)
+                    waiting += [(way, inner)] if isinstance(inner, dict | list) else []
+
+
+def _json(text: str) -> Any:
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A value, what it says, and the same of its parts, with the ways to them; of a part that is a text also the text
+    without case. `sought` is what stands, without case, in every text that has the value; "" for a number."""
+
+    value: Any
+    plain: str
+    parts: tuple[tuple[str, Any, str, str | None], ...]
+    sought: str
+    plains: frozenset[str]
+    """What it and its parts say."""
+    folded: str
+    """All its texts without case."""
+    long: bool
+    """True where a text is too long to be looked through."""
+    numbers: frozenset[str]
+    """The numbers in its texts."""
+
+    def may_have(self, held: Said) -> bool:
+        """Return false where a value certainly stands nowhere in this one."""
+        if held.plain in self.plains:
+            return held.plain != ""
+        if held.sought:
+            return held.sought in self.folded or self.long
+        return held.plain in self.numbers
+
+
+def look_at(value: Any) -> Said:
+    """Return what a value and its parts say."""
+    plain = comparable_text(value)
+    parts = tuple(
+        (way, part, comparable_text(part), part.casefold() if isinstance(part, str) else None)
+        for way, part in parts_in(value)
+    )
+    texts = [part for _, part, _, folded in parts if folded is not None]
+    return Said(
+        value,
+        plain,
+        parts,
+        "" if GROUPED.fullmatch(plain) else _written(value, plain).casefold(),
+        frozenset((plain, *(said_there for _, _, said_there, _ in parts))),
+        "\n".join(folded for _, _, _, folded in parts if folded is not None),
+        any(len(text) > 2 * LONGEST for text in texts),
+        frozenset(comparable_text(each) for text in texts for each in NUMBER.findall(_looked_through(text))),
+    )
+
+
+def said_together(all_said: Sequence[Said]) -> Said:
+    """Return one value that may have (`Said.may_have`) whatever one of some values may have."""
+    return Said(
+        None,
+        "",
+        (),
+        "",
+        frozenset().union(*(each.plains for each in all_said)),
+        "\n".join(each.folded for each in all_said),
+        any(each.long for each in all_said),
+        frozenset().union(*(each.numbers for each in all_said)),
+    )
+
+
+def occurrences(holder: Said, held: Said) -> set[Place]:
+    """Return the places at which a value stands in another.
+
+    >>> def stands(holder, held):
+    ...     return sorted(occurrences(look_at(holder), look_at(held)))
+    >>> stands("Answer: 42", 42), stands({"key": "b", "n": 1}, "B"), stands("Either 42 or 43 it is", 4)
+    ([('', 'after answer:'), ('', 'end'), ('', 'number')], [('.key', 'all')], [])
+    """
+    if not holder.may_have(held):
+        return set()
+    wanted = held.plain
+    if holder.plain == wanted:
+        return {("", "all")}
+    found: set[Place] = set()
+    # Words that are nowhere in a text are at no place of it; what is left are few.
+    for way, part, said_there, folded in holder.parts:
+        if said_there == wanted:
+            found.add((way, "all"))
+        elif folded is not None and (held.sought in folded or len(part) > 2 * LONGEST):
+            found.update((way, where) for where in _within(part, held.value, wanted))
+    return found
+
+
+def _written(held: Any, wanted: str) -> str:
+    """Return how a value stands in a text."""
+    return held.strip().rstrip(".") if isinstance(held, str) else wanted
+
+
+def _looked_through(text: str) -> str:
+    return text if len(text) <= 2 * LONGEST else f"{text[:LONGEST]} {text[-LONGEST:]}"
+
+
+def _within(text: str, held: Any, wanted: str) -> Iterator[str]:
+    text = _looked_through(text)
+    for start, end in _spans(text, held, wanted):
+        if not OTHER.sub("", text[end:]):
+            yield "end"
+        before = text[:start].rstrip()
+        if not OTHER.sub("", before):
+            yield "start"
+        words = " ".join(before[-3 * BEFORE :].casefold().split()[-2:])[-BEFORE:]
+        if words:
+            yield f"after {words}"
+        if 2 * (end - start) >= len(text.strip()):
+            yield "most"
+    if NUMBER.fullmatch(wanted):
+        numbers = [comparable_text(each) for each in NUMBER.findall(text)]
+        if len(numbers) == 1 and numbers[0] == wanted:
+            yield "number"
+
+
+def _spans(text: str, held: Any, wanted: str) -> Iterator[tuple[int, int]]:
+    """Yield where a value stands as words of their own."""
+    if GROUPED.fullmatch(wanted):
+        yield from (each.span() for each in NUMBER.finditer(text) if comparable_text(each[0]) == wanted)
+        return
+    written = _written(held, wanted)
+    if not written:
+        return
+    lowered, sought = text.casefold(), written.casefold()
+    if len(lowered) != len(text):  # a letter became two
+        text = lowered
+    start = lowered.find(sought)
+    while start >= 0:
+        end = start + len(sought)
+        if not _joined(text, start) and not _joined(text, end):
+            yield start, end
+        start = lowered.find(sought, start + 1)
+
+
+def _joined(text: str, place: int) -> bool:
+    """Return true if the characters on both sides of a place belong to one word of letters."""
+    if not 0 < place < len(text):
+        return False
+    one, two = text[place - 1], text[place]
+    return one.isalnum() and two.isalnum() and one.isascii() and two.isascii()
+
+
+def said(place: Place) -> str:
+    """Return a place in words, with what stands there before it in a sentence.
+
+    >>> said(("", "all")), said((".key", "all")), said(("", "after answer:"))
+    ('has the value of', 'has in `.key` the value of', 'has after “answer:” the value of')
+    """
+    way, where = place
+    inside = f" in `{way}`" if way else ""
+    match where:
+        case "all":
+            return f"has{inside} the value of"
+        case "end":
+            return f"ends{inside} in the value of"
+        case "start":
+            return f"begins{inside} with the value of"
+        case "most":
+            return f"has{inside} little but the value of"
+        case "number":
+            return f"has{inside} as its only number the value of"
+    return f"has{inside} after “{where.removeprefix('after ')}” the value of"
+
+
+MOST_COUNTED = 2_000
+"""So many rows tell how often values stand in a field."""
+SAID = frozenset({"yes", "no", "true", "false", "correct", "incorrect", "right", "wrong", "none", "both", "all"})
+"""Words that many answers are."""
+
+
+@dataclass(frozen=True, eq=False)
+class ComparedColumn:
+    """A field of the rows of a data set; `part` takes a part of its values."""
+
+    loaded: LoadedDataset
+    field: DataField
+    part: str | None = None
+    _said: dict[int, Said] = dataclass_field(default_factory=dict, repr=False)
+
+    def said(self, row: LoadedRow) -> Said:
+        """Return what a row says there, with its parts."""
+        if id(row) not in self._said:
+            self._said[id(row)] = look_at(self.value(row))
+        return self._said[id(row)]
+
+    def plain(self, row: LoadedRow) -> str:
+        """Return what a row says there."""
+        return self.said(row).plain
+
+    def value(self, row: LoadedRow) -> Any:
+        """Return what a row has there."""
+        found = row.values.get(self.field.name)
+        if self.part is None:
+            return found
+        return found.get(self.part) if isinstance(found, dict) else None
+
+    @cached_property
+    def counts(self) -> Counter[str]:
+        """Return how often every value stands in the rows."""
+        rows = self.loaded.rows[:MOST_COUNTED]
+        return Counter(comparable_text(self.value(row)) for row in rows)
+
+    def chance(self, row: LoadedRow) -> float:
+        """Return how likely it is that another row has the value of a row, by how often it stands there and how long it
+        is."""
+        value, text = self.value(row), self.plain(row)
+        rows = sum(self.counts.values())
+        often = max(self.counts[text] - 1, 0) / max(rows - 1, 1)
+        if text in SAID:
+            return max(often, 0.5)
+        long = 10.0 ** -min(len(text), 12)
+        if text.isalpha() and text.isascii() and not (isinstance(value, str) and " " in value.strip()):
+            long = max(long, 1e-3 if len(text) > 2 else 1e-1)  # a word, a letter
+        elif GROUPED.fullmatch(text):
+            long = 10.0 ** -min(len(text.replace(".", "").lstrip("-0")) or 1, 12)
+        return max(often, long, 1 / _values(self.field.type))
+
+
+def column_parts(column: ComparedColumn) -> Iterator[ComparedColumn]:
+    """Yield a field, and the parts of one that is a record."""
+    yield column
+    of = column.field.type.of if column.field.type.kind == "optional" else column.field.type
+    if of.kind == "record":
+        yield from (ComparedColumn(column.loaded, column.field, name) for name in of.fields)
+
+
+def _values(type_: Type) -> float:
+    """Return how many values a type has; infinitely many where they are not listed."""
+    of = type_.of if type_.kind == "optional" else type_
+    match of.kind:
+        case "bool":
+            return 2
+        case "choice":
+            return len(of.values)
+        case "integer" if of.low is not None and of.high is not None:
+            return max(of.high - of.low + 1, 1)
+    return math.inf
+
+
+MOST_ROWS = 2_000
+"""So many rows with secrets are looked for in other data sets: the first half of them, and others spread evenly."""
+SHARED = 0.5
+"""The share of the rows of one of two data sets that must be in the other: less is a row here and there that stands in
+both, which is a matter of W1008."""
+BY_VALUES = 3
+"""By the values of so many pairs of fields rows are put together."""
+
+ROW_PAIRS_TELLING = 120
+"""So many characters at either end of a long text tell it from others."""
+
+Pair = tuple[LoadedRow, LoadedRow]
+Each = TypeVar("Each")
+
+FIRST = 12
+"""So many pairs, spread evenly, tell whether it is worth to look at the others."""
+TURNED = 50
+"""So many pairs, spread evenly, tell how often rows agree that do not belong together, and whether values stand for
+each other."""
+MOST_PUBLIC = 20
+"""So many rows tell whether a field is one that is not marked."""
+
+
+Few = tuple[Sequence[Said], int]
+"""What a column says in a few rows, and how many of these say anything."""
+
+
+def _few(said: Sequence[Said]) -> Few:
+    return said, len([each for each in said if each.plain])
+
+
+@dataclass(eq=False)
+class PairedRows:
+    """The rows of one of two data sets, in the order of their pairs. What columns say in some of them is found once."""
+
+    of: ComparedRows
+    rows: tuple[LoadedRow, ...]
+    _few: dict[ComparedColumn, Few] = field(default_factory=dict)
+    _begin: dict[ComparedColumn, list[str]] = field(default_factory=dict)
+    _patterns: dict[ComparedColumn, tuple[int, ...] | None] = field(default_factory=dict)
+
+    @cached_property
+    def _first(self) -> tuple[LoadedRow, ...]:
+        return self.rows[:: max(1, len(self.rows) // FIRST)][:FIRST]
+
+    def few(self, column: ComparedColumn) -> Few:
+        """Return what a column says in a few of the rows, and how many of these say anything."""
+        if column not in self._few:
+            self._few[column] = _few([column.said(row) for row in self._first])
+        return self._few[column]
+
+    @cached_property
+    def few_of_all(self) -> tuple[dict[str, Few], Sequence[Said]]:
+        """The same of every field, by name, and what the rows say in all fields."""
+        said = zip(*(self.of.said(row) for row in self._first), strict=True)
+        fields = {name: _few(each) for name, each in zip(self.of.columns, said, strict=False)}
+        return fields, [self.of.said_anywhere(row) for row in self._first]
+
+    def begin(self, column: ComparedColumn) -> list[str]:
+        """Return what a column says in words in the first rows."""
+        if column not in self._begin:
+            self._begin[column] = [column.plain(row) for row in self.rows[:MOST_PUBLIC]]
+        return self._begin[column]
+
+    def pattern(self, column: ComparedColumn) -> tuple[int, ...] | None:
+        """Return in which of some rows a column says the same: for each the first one that says it. Two columns have
+        one pattern where their values stand for each other. None where most rows say something of their own."""
+        if column not in self._patterns:
+            first: dict[str, int] = {}
+            some = self.rows[:: max(1, len(self.rows) // TURNED)][:TURNED]
+            pattern = tuple(first.setdefault(column.plain(row), place) for place, row in enumerate(some))
+            self._patterns[column] = pattern if len(first) <= len(some) // 2 else None
+        return self._patterns[column]
+
+
+@dataclass(frozen=True, eq=False)
+class Together:
+    """Rows with secrets, each with one of the other data set. `why` says what they share, for messages; `field` of the
+    other data set is what they share, None where it is a place; `whole` where these are all rows of both."""
+
+    one: PairedRows
+    two: PairedRows
+    why: str
+    field: str | None = None
+    whole: bool = False
+
+    @property
+    def count(self) -> int:
+        """Return how many pairs there are."""
+        return len(self.one.rows)
+
+    @cached_property
+    def pairs(self) -> tuple[Pair, ...]:
+        """The pairs."""
+        return tuple(zip(self.one.rows, self.two.rows, strict=True))
+
+
+@dataclass
+class ComparedRows:
+    """A data set's rows, as they are compared with those of others."""
+
+    loaded: LoadedDataset
+    _keys: dict[str, list[int]] = field(default_factory=dict)
+    _known: dict[str, set[int]] = field(default_factory=dict)
+    _indexes: dict[str, dict[int, LoadedRow]] = field(default_factory=dict)
+    _said: dict[int, tuple[Said, ...]] = field(default_factory=dict)
+    _anywhere: dict[int, Said] = field(default_factory=dict)
+
+    @cached_property
+    def columns(self) -> dict[str, ComparedColumn]:
+        """Its fields, by name."""
+        return {each.name: ComparedColumn(self.loaded, each) for each in self.loaded.dataset.fields}
+
+    @cached_property
+    def secrets(self) -> dict[str, tuple[ComparedColumn, ...]]:
+        """Its secret fields, each with its parts where it is a record."""
+        return {
+            each.name: tuple(column_parts(self.columns[each.name]))
+            for each in self.loaded.dataset.fields
+            if each.secret
+        }
+
+    @cached_property
+    def sampled(self) -> tuple[LoadedRow, ...]:
+        """At most `MOST_ROWS` of the rows, in order."""
+        rows = self.loaded.rows
+        if len(rows) <= MOST_ROWS:
+            return rows
+        half = MOST_ROWS // 2
+        rest = rows[half:]
+        return (*rows[:half], *(rest[place * len(rest) // half] for place in range(half)))
+
+    def said(self, row: LoadedRow) -> tuple[Said, ...]:
+        """Return what a row says in every field, in their order."""
+        if id(row) not in self._said:
+            self._said[id(row)] = tuple(column.said(row) for column in self.columns.values())
+        return self._said[id(row)]
+
+    def said_anywhere(self, row: LoadedRow) -> Said:
+        """Return what a row says in all fields together: it may have whatever one of them may have."""
+        if id(row) not in self._anywhere:
+            self._anywhere[id(row)] = said_together(self.said(row))
+        return self._anywhere[id(row)]
+
+    def keys(self, name: str) -> list[int]:
+        """Return what rows are found by in a field: a number for each row, 0 for one that is not found by it."""
+        if name not in self._keys:
+            self._keys[name] = [_key(row.values.get(name)) for row in self.loaded.rows]
+        return self._keys[name]
+
+    def known(self, name: str) -> set[int]:
+        """Return everything that rows are found by in a field."""
+        if name not in self._known:
+            self._known[name] = set(self.keys(name))
+        return self._known[name]
+
+    @cached_property
+    def counted_anywhere(self) -> set[str]:
+        """Return everything that its rows say in any field."""
+        return set().union(*(each.counts for each in self.columns.values()))
+
+    @cached_property
+    def known_anywhere(self) -> set[int]:
+        """Return everything that rows are found by in any field."""
+        return set().union(*map(self.known, self.columns))
+
+    def index(self, name: str) -> dict[int, LoadedRow]:
+        """Return the rows that the value of a field tells apart from all others."""
+        if name not in self._indexes:
+            keys = self.keys(name)
+            counts = Counter(keys)
+            sampled = zip(self.sampled, keys, strict=False) if len(self.sampled) == len(keys) else self._of(keys)
+            self._indexes[name] = {key: row for row, key in sampled if key and counts[key] == 1}
+        return self._indexes[name]
+
+    def _of(self, keys: list[int]) -> Iterator[tuple[LoadedRow, int]]:
+        chosen = {id(row) for row in self.sampled}
+        return ((row, key) for row, key in zip(self.loaded.rows, keys, strict=True) if id(row) in chosen)
+
+    @cached_property
+    def placed(self) -> PairedRows:
+        """Its rows by their places, those that repeat others too."""
+        rows = [row for file in self.loaded.dataset.files for row in self.in_file(file)]
+        return PairedRows(self, _spread(rows))
+
+    @cached_property
+    def numbers(self) -> tuple[tuple[int, ...], ...]:
+        """For each file the numbers of its rows."""
+        return tuple(tuple(row.number for row in self.in_file(file)) for file in self.loaded.dataset.files)
+
+    def paired(self, rows: Sequence[LoadedRow]) -> PairedRows:
+        """Return some of its rows in the order of their pairs."""
+        whole = len(rows) == len(self.placed.rows) and all(map(operator.is_, rows, self.placed.rows))
+        return self.placed if whole else PairedRows(self, tuple(rows))
+
+    @cached_property
+    def _placed(self) -> dict[str, list[LoadedRow]]:
+        placed: dict[str, list[LoadedRow]] = defaultdict(list)
+        for row in (*self.loaded.rows, *self.loaded.repeated):
+            placed[row.path].append(row)
+        return {path: sorted(rows, key=lambda row: row.number) for path, rows in placed.items()}
+
+    def in_file(self, file: DataFile) -> list[LoadedRow]:
+        """Return the rows of a file, those that repeat others too, in order."""
+        return self._placed.get(file.path, [])
+
+
+def ways_together(
+    secret: ComparedRows, other: ComparedRows, shared: list[tuple[DataFile, DataFile]]
+) -> Iterator[Together]:
+    """Yield the ways in which rows of two data sets belong together. `shared` are the files that they have in
+    common."""
+    if secret.loaded is other.loaded:
+        rows = secret.paired(secret.sampled)
+        yield Together(rows, rows, "of the same data set", whole=True)
+        return
+    by_place = _by_place(secret, other, shared)
+    if by_place is not None:
+        yield by_place
+    yield from _by_value(secret, other)
+
+
+def _by_place(secret: ComparedRows, other: ComparedRows, shared: list[tuple[DataFile, DataFile]]) -> Together | None:
+    """Return rows at the same place of the same file, or of files with as many rows."""
+    why, files = "of the same file", shared
+    if not files:
+        ones, twos = secret.loaded.dataset.files, other.loaded.dataset.files
+        if [file.rows for file in ones] != [file.rows for file in twos]:
+            return None
+        why, files = "at the same place of their files", list(zip(ones, twos, strict=True))
+        if secret.numbers == other.numbers:
+            return Together(secret.placed, other.placed, why, whole=True) if secret.placed.rows else None
+    pairs = [
+        pair
+        for one, two in files
+        for pair in zip(secret.in_file(one), other.in_file(two), strict=False)
+        if pair[0].number == pair[1].number
+    ]
+    return _together(secret, other, pairs, why, whole=True) if pairs else None
+
+
+def _together(
+    secret: ComparedRows, other: ComparedRows, pairs: list[Pair], why: str, field: str | None = None, *, whole: bool
+) -> Together:
+    ones, twos = zip(*_spread(pairs), strict=True)
+    return Together(secret.paired(ones), other.paired(twos), why, field, whole)
+
+
+def _by_value(secret: ComparedRows, other: ComparedRows) -> Iterator[Together]:
+    """Yield rows that share a value which tells the rows with secrets apart."""
+    public = [each.name for each in secret.loaded.dataset.fields if not each.secret]
+    names = [each.name for each in other.loaded.dataset.fields]
+    found = {
+        (mine, theirs): pairs
+        for mine in public
+        if not secret.index(mine).keys().isdisjoint(other.known_anywhere)
+        for theirs in names
+        if (pairs := _found(secret.index(mine), other, theirs))
+    }
+    largest = sorted(found, key=lambda key: (-len(found[key]), key[0] != key[1], key))[:BY_VALUES]
+    for mine, theirs in largest:
+        pairs = found[mine, theirs]
+        least = min(len(secret.sampled), len(other.loaded.rows))
+        if len({id(one) for one, _ in pairs}) < SHARED * least:
+            continue
+        whole = len(secret.loaded.rows) == len(other.loaded.rows) == len(pairs)
+        yield _together(secret, other, pairs, f"that share `{theirs}`", theirs, whole=whole)
+
+
+def _found(index: dict[int, LoadedRow], other: ComparedRows, name: str) -> list[Pair]:
+    if index.keys().isdisjoint(other.known(name)):
+        return []
+    keys = other.keys(name)
+    return [(index[key], row) for key, row in zip(keys, other.loaded.rows, strict=True) if key in index]
+
+
+def _spread(every: list[Each]) -> tuple[Each, ...]:
+    if len(every) <= MOST_ROWS:
+        return tuple(every)
+    return tuple(every[place * len(every) // MOST_ROWS] for place in range(MOST_ROWS))
+
+
+def _key(value: Any) -> int:
+    """Return what a value is found by, without regard to case and spaces; 0 of one that tells nothing apart."""
+    if isinstance(value, str):
+        if len(value) > 2 * ROW_PAIRS_TELLING:
+            value = f"{value[:ROW_PAIRS_TELLING]} {value[-ROW_PAIRS_TELLING:]}"
+        text = " ".join(value.split()).casefold()
+        return hash(text) if len(text) > 2 else 0
+    return hash(str(value)) if isinstance(value, int) and not isinstance(value, bool) else 0

@@ -1,5 +1,0 @@
-"""Declarations: benchmark, roles, axes, dimensions, metrics and trees."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

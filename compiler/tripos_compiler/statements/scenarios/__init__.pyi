@@ -1,3 +1,0 @@
-from .scenarios import (
-    lower_scenarios as lower_scenarios,
-)

@@ -1,5 +1,0 @@
-"""Steps of a scenario that ask, converse and retrieve."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

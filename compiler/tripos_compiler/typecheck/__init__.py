@@ -1,0 +1,1 @@
+"""Types: of expressions, calls and templates, and which type fits where."""

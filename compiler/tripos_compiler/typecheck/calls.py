@@ -1,0 +1,598 @@
+"""Calls in expressions: functions of the library and of the user, and scorers.
+
+The value of an expression for each element of a list: `[c.points each c in item.rubric where c.points > 0]`.
+
+The protocols by which the modules of this room check parts of expressions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, fields, replace
+from typing import Protocol
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics.diagnostic import Label, nearest
+from tripos_compiler.language.references import names_in
+from tripos_compiler.library.definedness import lack_of
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.signature import Function, Parameter, Wrong
+from tripos_compiler.library.types import fits, notated_type, type_notation, without_optional
+from tripos_compiler.plan import (
+    Call,
+    Each,
+    Expr,
+    ExpressionGraph,
+    Items,
+    ListType,
+    Literal_,
+    Loop,
+    Plugin,
+    RecordType,
+    Scorer,
+    TextType,
+    Type,
+)
+from tripos_compiler.resolve.program import (
+    Binding,
+    FormulaScorer,
+    PossibleLack,
+    Program,
+    Scope,
+    Typed,
+    joint_lacks,
+    record_fields,
+)
+from tripos_compiler.resolve.python_functions import find_plugin
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import (
+    Argument,
+    BinaryExpr,
+    CallExpr,
+    Group,
+    Member,
+    Name,
+    Node,
+    Number,
+    SymbolExpr,
+    Syntax,
+)
+from tripos_compiler.typecheck.types import read_type
+
+SHAPE = "it is `VALUE each NAME in LIST [where COND] [at most COUNT]`"
+TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
+
+
+def is_comprehension(arguments: Sequence[Argument], named: bool = False) -> bool:
+    """Return true if what stands in brackets is a value for each element of a list."""
+    if len(arguments) != 1 or (arguments[0].name is not None and not named):
+        return False
+    elements = arguments[0].elements
+    return len(elements) > 1 and isinstance(elements[1], Name) and elements[1].text == "each"
+
+
+@dataclass(frozen=True)
+class LoopSyntax:
+    """The parts of a loop as they are written."""
+
+    name: Name
+    of: Syntax
+    where: Syntax | None = None
+    most: Number | None = None
+
+
+@dataclass(frozen=True)
+class CheckedLoop:
+    """A loop in a plan; `inside` checks what is said of each element, and `may` is what may be lacking for there to be
+    any."""
+
+    loop: Loop
+    inside: Checker
+    may: tuple[PossibleLack, ...]
+    element: Type
+    listed: Type
+    """The type of what it goes through."""
+
+
+def comprehension(elaborator: Checker, argument: Argument) -> Typed | None:
+    """Return the checked list; None where it is wrong, which is reported."""
+    written = read_loop(elaborator, argument.elements[1:], argument)
+    found = element_values(elaborator, argument.elements[0], written) if written is not None else None
+    return None if found is None else found.all
+
+
+@dataclass(frozen=True)
+class ElementValues:
+    """The value for each element of a list: of `one`, and of `all`, which is a list. `element` is the type of one."""
+
+    one: Typed
+    all: Typed
+    element: Type
+
+
+def free_names(syntax: object) -> Iterator[Name]:
+    """Yield the names that an expression looks up: no fields, no functions, and no elements of lists in it."""
+    match syntax:
+        case Name():
+            yield syntax
+        case Member(of=of):
+            yield from free_names(of)
+        case CallExpr(arguments=arguments):
+            yield from free_names(arguments)
+        case Argument(elements=(value, Name(text="each"), BinaryExpr(left=Name() as own, right=over), *rest)):
+            yield from free_names(over)
+            yield from (name for each in (value, *rest) for name in free_names(each) if name.text != own.text)
+        case Argument(elements=elements):
+            yield from free_names(elements)
+        case tuple():
+            yield from (name for each in syntax for name in free_names(each))
+        case Node():
+            yield from (name for part in fields(syntax) for name in free_names(getattr(syntax, part.name)))
+
+
+def scored_loop(elaborator: Checker, statement: Statement) -> LoopSyntax | None:
+    """Return the loop of a statement with `each NAME in LIST …`; None where it is wrong, which is reported."""
+    over, most = statement.syntax("elements"), statement.find("count")
+    bad = over if not isinstance(over, BinaryExpr) or over.operator != "in" else None
+    bad = bad or (most if most is not None and not _is_count(most) else None)
+    if bad is not None or not isinstance(over, BinaryExpr) or not isinstance(over.left, Name):
+        elaborator.error("E0106", "this does not say what each element is", (bad or over).span, SHAPE)
+        return None
+    return LoopSyntax(over.left, over.right, statement.find("condition"), most if isinstance(most, Number) else None)
+
+
+def element_values(elaborator: Checker, syntax: Syntax, written: LoopSyntax) -> ElementValues | None:
+    """Return the value for each element of a list; None where it is wrong, which is reported."""
+    found = check_loop(elaborator, written)
+    if found is None:
+        return None
+    elaborator.program.index.scopes.append((syntax.span, found.inside.scope))
+    value = found.inside.infer(syntax)
+    if value is None:
+        return None
+    where = found.loop.where
+    may = value.may if where is None else value.under(where)
+    of = tuple(replace(each, lack=replace(each.lack, of=(*each.lack.of, found.loop.of))) for each in may)
+    whole = Typed(Each(loop=found.loop, value=value.expr), ListType(of=value.type), (*found.may, *of))
+    return ElementValues(value, whole, found.element)
+
+
+def read_loop(elaborator: Checker, elements: Sequence[Syntax], whole: Argument | Syntax) -> LoopSyntax | None:
+    """Return the parts of `each NAME in LIST [where COND] [at most COUNT]`; None where it is not that."""
+    rest = list(elements[1:])
+    over = rest.pop(0) if rest else None
+    found: LoopSyntax | None = None
+    if isinstance(over, BinaryExpr) and over.operator == "in" and isinstance(over.left, Name):
+        found = LoopSyntax(over.left, over.right)
+        if _word(rest, "where") and len(rest) > 1:
+            found, rest = replace(found, where=rest[1]), rest[2:]
+        if _word(rest, "at") and _word(rest[1:], "most") and len(rest) > 2 and _is_count(rest[2]):
+            assert isinstance(rest[2], Number)
+            found, rest = replace(found, most=rest[2]), rest[3:]
+    if found is None or rest:
+        place = rest[0] if rest else elements[0]
+        elaborator.error("E0106", "this does not say what each element is", place.span, SHAPE)
+        return None
+    return found
+
+
+def _word(elements: Sequence[Syntax], text: str) -> bool:
+    return bool(elements) and isinstance(elements[0], Name) and elements[0].text == text
+
+
+def _is_count(syntax: Syntax) -> bool:
+    return isinstance(syntax, Number) and isinstance(syntax.value, int) and syntax.value > 0
+
+
+def check_loop(elaborator: Checker, written: LoopSyntax) -> CheckedLoop | None:
+    """Return the checked loop; None where it is wrong, which is reported."""
+    name, program = written.name, elaborator.program
+    program.index.scopes.append((written.of.span, elaborator.scope))
+    listed = elaborator.infer(written.of)
+    if listed is None:
+        return None
+    element = element_type(listed.type)
+    if element is None:
+        if listed.type.kind == "optional" and element_type(listed.type.of) is not None:
+            help_ = "give a default: `default(value, …)`"
+            elaborator.error("E0306", "the list that `each` goes through may be missing", written.of.span, help_)
+        else:
+            message = f"`each` goes through a list, and this is `{type_notation(listed.type)}`"
+            elaborator.error("E0301", message, written.of.span)
+        return None
+    if name.text in elaborator.scope:
+        elaborator.error("E0202", f"`{name.text}` is a name here already", name.span, "take another name")
+        return None
+    alias = _unused(elaborator, name.text)
+    program.index.define("each", name.text, name.span, detail=type_notation(element))
+    binding = Binding((alias,), element, record_fields((alias,), element, name.span), span=name.span, early=True)
+    scope = {**elaborator.scope, name.text: binding}
+    known = elaborator.binding(written.of)
+    most = int(written.most.value) if written.most is not None else None if known is None else known.most
+    loop = Loop(alias=alias, of=listed.expr, most=most)
+    may = listed.may
+    if written.where is not None:
+        program.index.scopes.append((written.where.span, scope))
+        judge = elaborator.judge
+        where = elaborator.inside(scope, None if judge is None else judge.each(loop)).condition(written.where)
+        if where is None:
+            return None
+        loop = loop.model_copy(update={"where": where.expr})
+        may = (*may, *where.may)
+    judge = elaborator.judge
+    inside = elaborator.inside(scope, None if judge is None else judge.each(loop))
+    return CheckedLoop(loop, inside, may, element, listed.type)
+
+
+def element_type(type_: Type) -> Type | None:
+    """Return the type of the elements of a list; None of what is no list."""
+    match type_.kind:
+        case "list" | "set":
+            return type_.of
+        case "dialogue":
+            return TURN
+    return None
+
+
+def _unused(elaborator: Checker, name: str) -> str:
+    """Return the name under which a plan knows an element. No value in scope mentions it, so that what stands in the
+    place of a name cannot mean the element."""
+    taken = {each.path[0] for each in elaborator.scope.values()}
+    for each in elaborator.scope.values():
+        taken |= names_in(each.value) if each.value is not None else set()
+    while name in taken:
+        name += "'"
+    return name
+
+
+class Judge(Protocol):
+    """Checks a call of a judge, where one may be called."""
+
+    programs: bool
+    """True where scorers may be called too that are programs."""
+
+    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None: ...
+    def each(self, loop: Loop) -> Judge:
+        """Return the same for what is asked for each element of a list."""
+        ...
+
+
+@dataclass
+class FormulaValues:
+    """Formulas that were checked with some arguments: a `let` that calls another twice checks it once."""
+
+    arguments: ExpressionGraph = field(default_factory=ExpressionGraph)
+    found: dict[tuple[str, int, tuple[int, ...]], tuple[Judge | None, Typed]] = field(default_factory=dict)
+
+    def key(self, name: str, judge: Judge | None, given: Iterable[Expr]) -> tuple[str, int, tuple[int, ...]]:
+        """Return what tells a formula with its arguments from others."""
+        return name, id(judge), tuple(self.arguments.add(each) for each in given)
+
+
+class Checker(Protocol):
+    """The part of a checker of expressions that calls and operators need (`expressions.Elaborator`)."""
+
+    program: Program
+    scope: Scope
+    judge: Judge | None
+    depth: int
+    formulas: FormulaValues
+
+    def binding(self, syntax: Syntax) -> Binding | None: ...
+    def infer(self, syntax: Syntax) -> Typed | None: ...
+    def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None: ...
+    def against(self, syntax: Syntax, choice: Type) -> Typed | None: ...
+    def is_value(self, syntax: Syntax) -> bool: ...
+    def locale(self) -> Typed | None: ...
+    def typed_as(self, typed: Typed | None, syntax: Syntax, wanted: Type, what: str) -> Typed | None: ...
+    def misfit(self, span: Span, given: Type, wanted: Type, what: str) -> None: ...
+    def group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed | None: ...
+    def within(self, scope: Scope) -> Checker: ...
+    def inside(self, scope: Scope, judge: Judge | None) -> Checker: ...
+    def condition(self, syntax: Syntax) -> Typed | None: ...
+    def error(
+        self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None
+    ) -> None: ...
+
+
+IN_SCORE = "use it in a `score`"
+DEEPEST_FORMULA = 32
+"""How deep formula scorers may use each other; circles are reported where they are declared."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A checked argument: the parameter that it fills, and whether it was written by name."""
+
+    parameter: Parameter
+    typed: Typed
+    by_name: bool
+
+
+def call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
+    """Return the checked call; None where it is wrong, which is reported."""
+    program = elaborator.program
+    if not isinstance(syntax.function, Name):
+        elaborator.error("E0303", "only a function can be called", syntax.function.span, "write `name(…)`")
+        return None
+    name = syntax.function.text
+    if name in program.declared.get("scorer", {}):
+        program.index.use(syntax.function.span, program.declared["scorer"][name].span)
+        return _scorer(elaborator, syntax, name)
+    function = FUNCTIONS.get(name)
+    if function is not None and name not in program.declared.get("function", {}):
+        return _library(elaborator, syntax, function)
+    if name in program.declared.get("function", {}):
+        program.index.use(syntax.function.span, program.declared["function"][name].span)
+    plugin = find_plugin(program, name, syntax.function.span)
+    if plugin is not None:
+        return _plugged(elaborator, syntax, name, plugin)
+    if name in program.declared.get("function", {}):
+        return None  # its declaration was reported
+    close = nearest(name, [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"]])
+    help_ = f"did you mean `{close}`?" if close else "docs/language/functions.md lists them"
+    elaborator.error("E0205", f"there is no function `{name}`", syntax.function.span, help_, name)
+    return None
+
+
+def several_values(argument: Argument, help_: str) -> tuple[str, Span, str]:
+    """Return what is wrong with an argument of several values, where, and how to mend it."""
+    for each in argument.elements:
+        if isinstance(each, SymbolExpr) and each.text == "=":
+            return "`=` compares nothing", each.span, "write `==`"
+    return "this argument is more than one value; is a comma missing?", argument.span, help_
+
+
+def arguments(elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parameter], shape: str) -> list[Given] | None:
+    """Return the checked arguments in the order in which they are written."""
+    help_ = f"it is `{shape}`"
+    free = list(parameters)
+    given: list[Given] = []
+    good = True
+    for argument in syntax.arguments:
+        _note_name(elaborator, syntax, argument)
+        named = any(each.by_name for each in given)
+        parameter = None if named and argument.name is None else _filled(free, argument)
+        if parameter is None:
+            elaborator.error("E0303", "this argument is one too many or misnamed", argument.span, help_)
+            good = False
+            continue
+        if len(argument.elements) != 1 and not is_comprehension((argument,), named=True):
+            elaborator.error("E0303", *several_values(argument, help_))
+            good = False
+            continue
+        typed = _argument(elaborator, argument, parameter, given)
+        if typed is None:
+            good = False
+        else:
+            given.append(Given(parameter, typed, argument.name is not None))
+    many = {each.parameter.name for each in given if each.parameter.many}
+    missing = [p.name for p in free if p.required and p.implied is None and p.name not in many]
+    if missing and good:
+        elaborator.error("E0303", f"`{missing[0]}` is not given", syntax.span, help_)
+        good = False
+    return given if good else None
+
+
+def _note_name(elaborator: Checker, syntax: CallExpr, argument: Argument) -> None:
+    """Note that the name before a colon means a parameter of a scorer."""
+    if argument.name is not None and isinstance(syntax.function, Name):
+        spans, owner = elaborator.program.value_spans, f"scorer {syntax.function.text}"
+        elaborator.program.index.use(argument.name.span, spans.get((owner, argument.name.text)))
+
+
+def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
+    """Return the parameter that an argument fills; it is no longer free, unless it takes many."""
+    if argument.name is None:
+        parameter = free[0] if free else None
+    else:
+        parameter = next((p for p in free if p.name == argument.name.text and not p.many), None)
+    if parameter is not None and not parameter.many:
+        free.remove(parameter)
+    return parameter
+
+
+def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, given: Sequence[Given]) -> Typed | None:
+    element = argument.elements[0]
+    wanted = parameter.type
+    if parameter.is_type:
+        return _type(elaborator, element)
+    if is_comprehension((argument,), named=True):
+        typed = comprehension(elaborator, argument)
+        return typed if wanted is None else elaborator.typed_as(typed, element, wanted, f"`{parameter.name}`")
+    if wanted is None and given and isinstance(element, Name) and elaborator.is_value(element):
+        beside = given[0].typed.type  # `default(choice, A)`: a value of the choice that stands before
+        of = beside.of if beside.kind in ("optional", "list", "set") else beside
+        if of.kind == "choice":
+            return elaborator.against(element, of)
+    if isinstance(element, Group) and not element.arguments and given and parameter.is_like_others:
+        beside = without_optional(given[-1].typed.type)  # `default(found, [])`: as many of the same as none
+        if beside.kind in ("list", "dialogue"):
+            return Typed(Items(values=()), beside)
+    if wanted is not None and wanted.kind == "choice":
+        typed = elaborator.against(element, wanted)
+        if typed is None or fits(typed.type, wanted):
+            return typed
+        message = f"`{parameter.name}` must be `{type_notation(wanted)}`, this is `{type_notation(typed.type)}`"
+        elaborator.error("E0301", message, element.span)
+        return None
+    return elaborator.expression(element, wanted, f"`{parameter.name}`")
+
+
+def _type(elaborator: Checker, element: Syntax) -> Typed | None:
+    """Return a type that is written as an argument: its notation, and the type itself."""
+    type_ = read_type(elaborator.program, element)
+    if type_ is None:
+        return None
+    notation = type_notation(type_)
+    if notated_type(notation) != type_:
+        help_ = "write text, integer, number, bool, 1..5, json, or list<…> of one of them or of a record of them"
+        elaborator.error("E0302", f"a part of JSON cannot be read as `{notation}`", element.span, help_)
+        return None
+    return Typed(Literal_(value=notation), type_)
+
+
+def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed | None:
+    given = arguments(elaborator, syntax, function.parameters, function.shown)
+    if given is None:
+        return None
+    types: dict[str, Type | Sequence[Type]] = {}
+    for each in given:
+        name = each.parameter.name
+        several = [other.typed.type for other in given if other.parameter.name == name]
+        types[name] = several if each.parameter.many else each.typed.type
+    returns = function.result(types)
+    help_ = f"it is `{function.shown}`"
+    if isinstance(returns, str):
+        code = "E0306" if "may be missing" in returns else "E0301"
+        elaborator.error(code, returns, syntax.span, help_)
+        return None
+    for each in given:
+        out = each.parameter.written_out
+        if out is not None and fits(each.typed.type, TextType()) and not isinstance(each.typed.expr, Literal_):
+            name = each.parameter.name
+            elaborator.error("E0303", f"`{name}` must be written out, in quotation marks", syntax.span, out.instead)
+            return None
+    literals = {each.parameter.name: each.typed.expr.value for each in given if isinstance(each.typed.expr, Literal_)}
+    wrong = function.check(literals)
+    if wrong is not None:
+        told = Wrong("E0303", wrong, help_) if isinstance(wrong, str) else wrong
+        elaborator.error(told.code, told.message, syntax.span, told.help)
+        return None
+    implied = {name: _literal(value) for name, value in function.implied(types).items()}
+    for parameter in function.parameters:
+        of_locale = parameter.implied is not None and parameter.implied.by == "locale" and parameter.name not in types
+        locale = elaborator.locale() if of_locale else None
+        if locale is not None:
+            implied[parameter.name] = locale.expr
+    expr = _as_call(function.name, given, implied)
+    may = _lacking(function, given)
+    own = lack_of(expr, {each.parameter.name: each.typed.type for each in given})
+    if own is not None:
+        may = (*may, PossibleLack(own, syntax.span))
+    return Typed(expr, returns, may)
+
+
+def _lacking(function: Function, given: Sequence[Given]) -> tuple[PossibleLack, ...]:
+    """Return what may be lacking in the arguments of a call; those of a lazy one are not all looked at."""
+    by_name = {each.parameter.name: each.typed for each in given}
+    match function.name:
+        case "choose":
+            condition = by_name["condition"]
+            chosen = by_name["this"].under(condition.expr), by_name["other"].under(condition.expr, held=False)
+            return (*condition.may, *chosen[0], *chosen[1])
+        case "default":
+            return by_name["fallback"].may
+        case "readable":
+            return ()
+    return joint_lacks(each.typed for each in given)
+
+
+def _literal(value: str | tuple[str, ...]) -> Expr:
+    if isinstance(value, str):
+        return Literal_(value=value)
+    return Items(values=tuple(Literal_(value=each) for each in value))
+
+
+def _as_call(name: str, given: Sequence[Given], implied: Mapping[str, Expr]) -> Call:
+    first_named = next((index for index, each in enumerate(given) if each.by_name), len(given))
+    positional = tuple(each.typed.expr for each in given[:first_named])
+    named = {each.parameter.name: each.typed.expr for each in given[first_named:]}
+    return Call(function=name, args=positional, named={**named, **implied})
+
+
+def _plugged(elaborator: Checker, syntax: CallExpr, name: str, plugin: Plugin) -> Typed | None:
+    """Return a call of a function of the user's."""
+    parameters = [Parameter(key, of, key not in plugin.optional) for key, of in plugin.parameters.items()]
+    listed = ", ".join(f"{each.name}: {type_notation(each.type)}" for each in parameters)
+    shape = f"{name}({listed}) -> {type_notation(plugin.returns)}"
+    given = arguments(elaborator, syntax, parameters, shape)
+    if given is None:
+        return None
+    return Typed(_as_call(name, given, {}), plugin.returns, joint_lacks(each.typed for each in given))
+
+
+def _scorer(elaborator: Checker, syntax: CallExpr, name: str) -> Typed | None:
+    program = elaborator.program
+    if name in program.formulas:
+        return _formula(elaborator, syntax, program.formulas[name])
+    if name in program.plugins:
+        plugin = program.plugins[name]
+        if plugin.external is not None and (elaborator.judge is None or not elaborator.judge.programs):
+            elaborator.error("E0303", f"`{name}` is a program, which is not started here", syntax.span, IN_SCORE)
+            return None
+        return _plugged(elaborator, syntax, name, plugin)
+    scorer = program.scorers.get(name)
+    if scorer is None:
+        if name in program.late:
+            elaborator.error("E0303", f"`{name}` {program.late[name]}, which is not done here", syntax.span, IN_SCORE)
+        return None  # else it was reported
+    given = scorer_arguments(elaborator, syntax, scorer)
+    if given is None:
+        return None
+    if elaborator.judge is None:
+        elaborator.error("E0303", f"`{name}` is a judge, which is not asked here", syntax.span, IN_SCORE)
+        return None
+    return elaborator.judge(syntax, scorer, given)
+
+
+def scorer_arguments(elaborator: Checker, syntax: CallExpr, scorer: Scorer) -> dict[str, Typed] | None:
+    """Return the checked arguments of a judge, by parameter."""
+    shape = f"{scorer.name}({', '.join(f'{key}: {type_notation(of)}' for key, of in scorer.params.items())})"
+    parameters = [Parameter(key, of, True) for key, of in scorer.params.items()]
+    given = arguments(elaborator, syntax, parameters, shape)
+    return None if given is None else {each.parameter.name: each.typed for each in given}
+
+
+def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> Typed | None:
+    """Return the formula with the arguments in place of its parameters."""
+    shape = f"{formula.name.text}({', '.join(f'{key}: {type_notation(of)}' for key, of in formula.params.items())})"
+    parameters = [Parameter(key, of, True) for key, of in formula.params.items()]
+    given = arguments(elaborator, syntax, parameters, shape)
+    if given is None or elaborator.depth > DEEPEST_FORMULA:
+        return None
+    done = elaborator.formulas
+    key = done.key(formula.name.text, elaborator.judge, (each.typed.expr for each in given))
+    if key in done.found:
+        return done.found[key][1]
+    takes = Label(syntax.span, f"`{formula.name.text}` takes it")
+    scope = {
+        each.parameter.name: Binding(
+            (each.parameter.name,),
+            formula.params[each.parameter.name],
+            value=each.typed.expr,
+            may=each.typed.may,
+        )
+        for each in given
+    }
+    inner = elaborator.within(scope)
+    items = elaborator.program.diagnostics.items
+    mark = len(items)
+    typed = inner.infer(formula.value)
+    said = items[mark:]
+    del items[mark:]  # its body was checked where it is declared
+    if typed is not None and not formula.scores:
+        elaborator.program.index.mean(typed.expr, takes)
+    if elaborator.judge is None and any(item.code == "E0303" for item in said):
+        message = f"`{formula.name.text}` asks a judge, which is not done here"
+        elaborator.error("E0303", message, syntax.span, IN_SCORE)
+    elif typed is None and any(item.code == "E0303" for item in said):
+        message = f"`{formula.name.text}` needs a program, which is not started here"
+        elaborator.error("E0303", message, syntax.span, IN_SCORE)
+    for item in said:
+        if item.code == "E0804":  # the list is that of the call, and the declaration knows none
+            elaborator.error(item.code, item.message, syntax.span, item.help)
+    if typed is not None and not said:
+        done.found[key] = (elaborator.judge, typed)
+    return typed
+
+
+def is_score(type_: Type) -> bool:
+    """Return true if a value of that type can be a score.
+
+    >>> from tripos_compiler.plan import BoolType, NumberType, TextType
+    >>> is_score(BoolType()), is_score(NumberType()), is_score(TextType())
+    (True, True, False)
+    """
+    return type_.kind in ("bool", "integer", "number")

@@ -1,0 +1,577 @@
+"""Expressions: syntax to plan, with the type of every one.
+
+Operators in expressions: arithmetic, logic, equality and membership, with the types of both sides.
+
+Texts with holes in expressions, each as the call that joins its parts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest
+from tripos_compiler.library.definedness import lack_of
+from tripos_compiler.library.types import fits, type_notation, without_optional
+from tripos_compiler.plan import (
+    Binary,
+    BoolType,
+    Branches,
+    ChoiceType,
+    Data,
+    Get,
+    IntegerType,
+    Items,
+    JsonType,
+    ListType,
+    Literal_,
+    NumberType,
+    RecordType,
+    Ref,
+    TextType,
+    TreeType,
+    Type,
+    Unary,
+)
+from tripos_compiler.replies.number_tokens import DEFAULT, convention_of
+from tripos_compiler.resolve.program import Binding, PossibleLack, Program, Scope, Typed, joint_lacks
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import (
+    Argument,
+    BinaryExpr,
+    CallExpr,
+    Group,
+    Member,
+    Name,
+    Number,
+    Syntax,
+    Text,
+    UnaryExpr,
+    describe_syntax,
+)
+from tripos_compiler.syntax.parser import parse_hole
+from tripos_compiler.typecheck.calls import Checker, FormulaValues, Judge, call, comprehension, is_comprehension
+
+if TYPE_CHECKING:
+    from tripos_compiler.resolve.program import LoadedDataset
+
+
+def check_operator(checker: Checker, syntax: BinaryExpr) -> Typed | None:
+    """Return the checked operation; None where it is wrong, which is reported."""
+    operator = syntax.operator
+    if operator in ("==", "!=", "in", "not in"):
+        return _membership(checker, syntax) if operator.endswith("in") else _equality(checker, syntax)
+    wanted: Type = BoolType() if operator in ("and", "or") else NumberType()
+    left, right = _sides(checker, syntax, wanted)
+    if left is None or right is None:
+        return None
+    type_: Type = NumberType()
+    if operator in ("and", "or", "<", "<=", ">", ">="):
+        type_ = BoolType()
+    elif operator != "/" and left.type.kind == right.type.kind == "integer":
+        type_ = IntegerType()
+    return _operation(checker, syntax, left, right, type_)
+
+
+def _sides(checker: Checker, syntax: BinaryExpr, wanted: Type) -> tuple[Typed | None, Typed | None]:
+    """Return both sides of an operator, each of the wanted type; two of another one are reported once."""
+    what = f"each side of `{syntax.operator}`"
+    left = checker.infer(syntax.left)
+    if left is not None and left.type.kind == "choice" and checker.is_value(syntax.right):
+        right: Typed | None = Typed(Literal_(value=""), left.type)  # a value of it, which is no number either
+    else:
+        right = checker.infer(syntax.right)
+    if left is None or right is None or any(fits(without_optional(each.type), wanted) for each in (left, right)):
+        return checker.typed_as(left, syntax.left, wanted, what), checker.typed_as(right, syntax.right, wanted, what)
+    one, other = type_notation(left.type), type_notation(right.type)
+    these = f"both are `{one}`" if one == other else f"these are `{one}` and `{other}`"
+    message = f"{what} must be `{type_notation(wanted)}`, and {these}"
+    checker.error("E0301", message, syntax.span, _instead(syntax.operator, left.type))
+    return None, None
+
+
+def _operation(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, type_: Type) -> Typed:
+    expr = Binary(operator=syntax.operator, left=left.expr, right=right.expr)
+    lazy = syntax.operator in ("and", "or")
+    may = (*left.may, *(right.under(left.expr, syntax.operator == "and") if lazy else right.may))
+    own = lack_of(expr, {"right": right.type})
+    if own is not None:
+        may = (*may, PossibleLack(own, syntax.span))
+    return Typed(expr, type_, may)
+
+
+def _equality(checker: Checker, syntax: BinaryExpr) -> Typed | None:
+    left, right = _pair(checker, syntax.left, syntax.right)
+    if left is None or right is None:
+        return None
+    if not _may_be_equal(left, right):
+        message = f"{_of_kind(left)} and {_of_kind(right)} are never equal"
+        checker.error("E0301", message, syntax.span)
+        return None
+    return _compared(checker, syntax, left, right, right.type)
+
+
+def _compared(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, with_: Type) -> Typed | None:
+    """Return a comparison for equality with values of a type; two that may both be missing are not compared, since they
+    would be equal then."""
+    if left.type.kind == with_.kind == "optional":
+        message = "both sides may be missing here, and two that are missing would be equal"
+        checker.error("E0306", message, syntax.span, "say what stands in the place of one: `default(…, …)`")
+        return None
+    return _operation(checker, syntax, left, right, BoolType())
+
+
+def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed | None, Typed | None]:
+    """Return both sides of a comparison; where one is a choice, a bare name on the other side is one of its values."""
+    if checker.is_value(first) and not checker.is_value(second):
+        right = checker.infer(second)
+        left = checker.against(first, without_optional(right.type)) if right is not None else None
+        return left, right
+    left = checker.infer(first)
+    if left is None:
+        return None, None
+    return left, checker.against(second, without_optional(left.type))
+
+
+def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
+    listed = isinstance(syntax.right, Group) and not is_comprehension(syntax.right.arguments)
+    if isinstance(syntax.left, Name) and syntax.left.text not in checker.scope and not listed:
+        whole = checker.infer(syntax.right)  # `A in reply`: a bare name is one of what the list holds
+        if whole is None:
+            return None
+        held = whole.type.of if whole.type.kind in ("list", "set") else TextType()
+        left = checker.against(syntax.left, held)
+    else:
+        left = checker.infer(syntax.left)
+    if left is None:
+        return None
+    if isinstance(syntax.right, Group) and listed:
+        choice = without_optional(left.type) if without_optional(left.type).kind == "choice" else TextType()
+        right = checker.group(syntax.right, syntax.right.arguments, choice)
+    else:
+        right = checker.infer(syntax.right)
+    if right is None:
+        return None
+    of = right.type.of if right.type.kind in ("list", "set") else None
+    if of is None and without_optional(right.type).kind in ("list", "set"):
+        checker.misfit(syntax.right.span, right.type, without_optional(right.type), "what `in` looks into")
+        return None
+    if of is None:
+        checker.error(
+            "E0301", f"`in` looks into a list or set, this is `{type_notation(right.type)}`", syntax.right.span
+        )
+        return None
+    if not (fits(without_optional(left.type), of) or fits(of, without_optional(left.type))):
+        message = f"`{type_notation(left.type)}` is never in `{type_notation(right.type)}`"
+        checker.error("E0301", message, syntax.span)
+        return None
+    return _compared(checker, syntax, left, right, of)
+
+
+def _may_be_equal(left: Typed, right: Typed) -> bool:
+    """Return true if two values can ever be equal; of a range of whole numbers, one that is written out lies in it."""
+    a, b = without_optional(left.type), without_optional(right.type)
+    return (fits(a, b) or fits(b, a)) and _in_range(left, b) and _in_range(right, a)
+
+
+def _in_range(value: Typed, of: Type) -> bool:
+    if of.kind != "integer" or not isinstance(value.expr, Literal_) or not isinstance(value.expr.value, int | float):
+        return True
+    number, low, high = value.expr.value, of.low, of.high
+    return int(number) == number and (low is None or low <= number) and (high is None or number <= high)
+
+
+def _of_kind(value: Typed) -> str:
+    """Return a value as a message says what it is: a number as it is written, anything else by its type."""
+    if isinstance(value.expr, Literal_) and value.type.kind in ("integer", "number"):
+        return str(value.expr.value)
+    return f"`{type_notation(value.type)}`"
+
+
+def _instead(operator: str, type_: Type) -> str | None:
+    """Return what to write where texts or choices are computed with."""
+    if operator == "+" and without_optional(type_).kind == "text":
+        return 'put texts together: `join((…, …), "")`'
+    return "compare their places in the order: `rank(…)`" if without_optional(type_).kind == "choice" else None
+
+
+def unbounded(type_: Type) -> Type:
+    """Return a whole number of any size, where the type is a range."""
+    return IntegerType() if type_.kind == "integer" else type_
+
+
+HOLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+
+
+def text_value(checker: Checker, text: Text) -> Typed | None:
+    """Return a text in an expression, with what its holes print."""
+    if HOLE.search(text.value) is None:
+        return Typed(Literal_(value=text.value), TextType())
+    diagnostics = checker.program.diagnostics
+    mark, holes = len(diagnostics.items), list[Syntax]()
+    call = joined(text, holes, diagnostics)
+    if len(diagnostics.items) > mark or not holds_texts(checker, holes):
+        return None
+    return checker.infer(call)
+
+
+def joined(text: Text, holes: list[Syntax], diagnostics: Diagnostics) -> Syntax:
+    """Return a text with holes as the call of `join` that it stands for. What stands in the holes is added to `holes`;
+    one that is malformed is reported."""
+    parts = list(_parts(text, holes, diagnostics))
+    nothing = Text(text.span, "", text.offsets)
+    each = [Argument(part.span, None, (part,)) for part in parts]
+    if len(each) < 2:  # a group of one would be no list
+        each.append(Argument(text.span, None, (nothing,)))
+    arguments = (Argument(text.span, None, (Group(text.span, tuple(each)),)), Argument(text.span, None, (nothing,)))
+    return CallExpr(text.span, Name(text.span, "join"), arguments)
+
+
+def holds_texts(checker: Checker, holes: Sequence[Syntax]) -> bool:
+    """Return true if what stands in every hole is a text; reports the first that is none. A value of an axis is none,
+    since what it is printed as depends on the language."""
+    for hole in holes:
+        typed = checker.expression(hole)
+        if typed is None:
+            return False
+        report = checker.program.diagnostics.error
+        if typed.type.kind == "optional":
+            help_ = 'give a text to print: `{{ default(…, "none") }}`'
+            report("E0306", "this may be missing, and would print nothing", hole.span, help=help_)
+            return False
+        if not fits(typed.type, TextType()) or (typed.type.kind == "choice" and typed.type.axis is not None):
+            message = f"this is `{type_notation(typed.type)}`, and what a text in an expression prints is a text"
+            help_ = "take a text as a parameter, or make one of it: `bullets(…)`, `join(…)`, `transcript(…)`, `json(…)`"
+            report("E0301", message, hole.span, help=help_)
+            return False
+    return True
+
+
+def _parts(text: Text, holes: list[Syntax], diagnostics: Diagnostics) -> Iterator[Syntax]:
+    """Yield the parts of a text, in order: what stands between its holes, and in them."""
+    end, source = 0, text.span.source
+    for found in HOLE.finditer(text.value):
+        yield from _between(text, end, found.start())
+        end = found.end()
+        elements = parse_hole(source, text, found.start(1), found.end(1), diagnostics)
+        if elements is not None and len(elements) == 1:
+            holes.append(elements[0])
+            yield elements[0]
+        elif elements is not None:
+            span = Span(source, text.offsets[found.start()], text.offsets[found.end() - 1] + 1)
+            help_ = "a hole holds one expression: `{{ question }}`"
+            diagnostics.error("E0403", "this hole holds more than one expression", span, help=help_)
+    rest = text.value.find("{{", end)
+    if rest >= 0:
+        span = Span(source, text.offsets[rest], text.offsets[rest] + 2)
+        diagnostics.error("E0403", "this hole is never closed", span, help="close it with `}}`")
+    yield from _between(text, end, len(text.value))
+
+
+def _between(text: Text, start: int, end: int) -> Iterator[Syntax]:
+    if end > start:
+        yield Text(text.stretch(start, end), text.value[start:end], text.offsets)
+
+
+class Elaborator:
+    """Checks expressions against a scope; every mistake is reported once and yields None."""
+
+    def __init__(
+        self,
+        program: Program,
+        scope: Scope,
+        judge: Judge | None = None,
+        depth: int = 0,
+        language: Binding | None = None,
+        formulas: FormulaValues | None = None,
+    ) -> None:
+        self.program = program
+        self.scope = scope
+        self.judge = judge
+        self.depth = depth
+        """How many formula scorers it stands in."""
+        self.language = scope.get("language", language)
+        """The language at hand, where there is one."""
+        self.formulas: FormulaValues = formulas if formulas is not None else FormulaValues()
+
+    def within(self, scope: Scope) -> Elaborator:
+        """Return the same for the body of a formula scorer, whose names are its parameters only."""
+        return Elaborator(self.program, scope, self.judge, self.depth + 1, self.language, self.formulas)
+
+    def inside(self, scope: Scope, judge: Judge | None) -> Elaborator:
+        """Return the same where further names are in scope, and a judge is asked for each of several elements."""
+        return Elaborator(self.program, scope, judge, self.depth, self.language, self.formulas)
+
+    def locale(self) -> Typed | None:
+        """Return the locale that numbers are read in; None where it is the one that is read where none is given."""
+        said = self.program.numbers
+        names = self.program.languages if said is None else (said,)
+        ways = {convention_of(name) for name in names}
+        if ways <= {convention_of(DEFAULT)}:
+            return None
+        if len(names) == 1 or (len(ways) == 1 and None not in ways):
+            return Typed(Literal_(value=names[0]), TextType())
+        if self.language is None:
+            return Typed(Literal_(value=""), TextType())
+        return Typed(Ref(path=self.language.path), TextType())
+
+    def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None:
+        """Return the checked expression; where `wanted` is given its type must fit."""
+        typed = self.infer(syntax)
+        return typed if wanted is None else self.typed_as(typed, syntax, wanted, what)
+
+    def condition(self, syntax: Syntax) -> Typed | None:
+        """Return a checked expression that is true or false."""
+        return self.expression(syntax, BoolType(), "a condition")
+
+    def error(self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None) -> None:
+        """Report a mistake at `span`."""
+        self.program.diagnostics.error(code, message, span, help=help, unknown=unknown)
+
+    def misfit(self, span: Span, given: Type, wanted: Type, what: str) -> None:
+        """Report a value of another type than the one that is wanted."""
+        if given.kind == "optional" and fits(given.of, wanted):
+            help_ = "give a default: `default(value, …)`"
+            self.error("E0306", f"{what} may be missing here", span, help_)
+        else:
+            self.error("E0301", f"{what} must be `{type_notation(wanted)}`, this is `{type_notation(given)}`", span)
+
+    def infer(self, syntax: Syntax) -> Typed | None:
+        """Return the checked expression, of whatever type."""
+        typed = self._any(syntax)
+        if typed is not None:
+            self.program.index.place(typed.expr, syntax.span)
+        return typed
+
+    def _any(self, syntax: Syntax) -> Typed | None:
+        match syntax:
+            case Number(value=value):
+                type_: Type = IntegerType() if isinstance(value, int) else NumberType()
+                return Typed(Literal_(value=value), type_)
+            case Text():
+                return text_value(self, syntax)
+            case Name():
+                return self._name(syntax)
+            case Member():
+                return self._member(syntax)
+            case Group(arguments=arguments):
+                if is_comprehension(arguments):
+                    return comprehension(self, arguments[0])
+                return self.group(syntax, arguments)
+            case UnaryExpr(operator=operator, value=value):
+                wanted: Type = BoolType() if operator == "not" else NumberType()
+                inner = self.expression(value, wanted, f"what `{operator}` stands before")
+                if inner is None:
+                    return None
+                return Typed(
+                    Unary(operator="not" if operator == "not" else "-", value=inner.expr),
+                    BoolType() if operator == "not" else unbounded(inner.type),
+                    inner.may,
+                )
+            case BinaryExpr():
+                return check_operator(self, syntax)
+            case CallExpr():
+                return call(self, syntax)
+        self.error("E0301", f"{describe_syntax(syntax)} is not a value", syntax.span)
+        return None
+
+    # --- names ---
+
+    def _name(self, syntax: Name) -> Typed | None:
+        if syntax.text in ("true", "false"):
+            return Typed(Literal_(value=syntax.text == "true"), BoolType())
+        binding = self.scope.get(syntax.text) or self._declared(syntax)
+        if binding is None:
+            if syntax.text in self.program.declared.get("dataset", {}):
+                return None  # it was reported
+            wholes = [*self.program.trees, *self.program.rowsets]
+            close = nearest(syntax.text, [*self.scope, "true", "false"]) or nearest(syntax.text, wholes)
+            known = ", ".join(f"`{name}`" for name in sorted(self.scope)[:8])
+            help_ = f"did you mean `{close}`?" if close else f"names here are {known or '`true` and `false`'}"
+            self.error("E0201", f"there is no `{syntax.text}` here", syntax.span, help_, syntax.text)
+            return None
+        return self._use(binding, syntax.span, syntax.text)
+
+    def _declared(self, name: Name) -> Binding | None:
+        """Return a data set or tree as a value."""
+        if name.text in self.program.trees:
+            span = self.program.declared["tree"][name.text].span
+            tree = TreeType(tree=name.text)
+            return Binding((name.text,), tree, value=Branches(tree=name.text), span=span)
+        loaded = self.program.rowsets.get(name.text)
+        return rows_binding(loaded) if loaded is not None else None
+
+    def _use(self, binding: Binding, span: Span, text: str) -> Typed | None:
+        if binding.type is None:
+            self.program.index.use(span, binding.span)
+            if binding.fields and binding.value is None:  # of a data set as a whole, something was reported
+                example = next(iter(binding.fields))
+                message = f"`{text}` has several fields, name one"
+                self.error("E0301", message, span, f"for example `{text}.{example}`")
+            return None
+        self.program.index.use(span, binding.span, type_notation(binding.type))
+        return Typed(binding.value or Ref(path=binding.path), binding.type, binding.may)
+
+    def binding(self, syntax: Syntax) -> Binding | None:
+        """Return the binding of a dotted name; None where it is not one."""
+        if isinstance(syntax, Name):
+            return self.scope.get(syntax.text) or self._declared(syntax)
+        if isinstance(syntax, Member):
+            outer = self.binding(syntax.of)
+            found = outer.fields.get(syntax.name.text) if outer is not None else None
+            if outer is not None and found is not None:
+                self.program.index.use(syntax.of.span, outer.span)
+                self.program.index.use(syntax.name.span, found.span)
+            return found
+        return None
+
+    def _member(self, syntax: Member) -> Typed | None:
+        outer = self.binding(syntax.of)
+        if outer is not None and outer.type is None and not outer.fields:
+            return None  # its declaration was reported
+        if outer is not None and syntax.name.text in outer.fields:
+            self.program.index.use(syntax.of.span, outer.span)
+            field = outer.fields[syntax.name.text]
+            self.program.index.use(syntax.name.span, field.span, type_notation(field.type) if field.type else "")
+            return self._use(field, syntax.span, dotted_name(syntax))
+        known: list[str] = list(outer.fields) if outer is not None else []
+        typed = None
+        if outer is None or outer.type is not None:
+            typed = self.infer(syntax.of)
+            if typed is None:
+                return None
+            of = typed.type
+            if of.kind == "record":
+                if syntax.name.text in of.fields:
+                    inner = of.fields[syntax.name.text]
+                    self.program.index.use(syntax.name.span, None, type_notation(inner))
+                    return replace(typed, expr=Get(of=typed.expr, field=syntax.name.text), type=inner)
+                known += [name for name in of.fields if name not in known]
+            elif of.kind == "list" and (record := _listed_record(of)) is not None:
+                if syntax.name.text in record.fields:  # of every record
+                    inner = _in_lists(of, record.fields[syntax.name.text])
+                    self.program.index.use(syntax.name.span, None, type_notation(inner))
+                    return replace(typed, expr=Get(of=typed.expr, field=syntax.name.text), type=inner)
+                known += [name for name in record.fields if name not in known]
+            elif of.kind == "optional" and of.of.kind == "record":
+                self.error("E0306", f"`{dotted_name(syntax.of)}` may be missing here", syntax.of.span)
+                return None
+        close = nearest(syntax.name.text, known)
+        listed = ", ".join(f"`{name}`" for name in known[:10])
+        help_ = f"did you mean `{close}`?" if close else (f"it has {listed}" if listed else "it has no fields")
+        if typed is not None and without_optional(typed.type) == JsonType():
+            help_ = f'write the type that it has: `json_part({dotted_name(syntax.of)}, "{syntax.name.text}", text)`'
+        message = f"`{dotted_name(syntax.of)}` has no field `{syntax.name.text}`"
+        self.error("E0308", message, syntax.name.span, help_, syntax.name.text)
+        return None
+
+    # --- lists and comparisons ---
+
+    def group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed | None:
+        """Check a list in brackets, or the one value in them; with `choice` bare names are values of it."""
+        alone = len(arguments) == 1 and arguments[0].name is None and len(arguments[0].elements) == 1
+        if alone and choice is None and not (isinstance(syntax, Group) and syntax.listed):
+            return self.infer(arguments[0].elements[0])
+        items = [self._argument(argument, choice) for argument in arguments]
+        known = [item for item in items if item is not None]
+        if not items:
+            self.error("E0301", "this list is empty, and its type is not known", syntax.span, "write what it holds")
+        if len(known) < len(items) or not known:
+            return None
+        of = next((item.type for item in known if all(fits(other.type, item.type) for other in known)), None)
+        if of is None and all(fits(item.type, TextType()) for item in known):
+            of = TextType()
+        if of is None:
+            self.error("E0301", "the values of a list must be of one type", syntax.span)
+            return None
+        return Typed(Items(values=tuple(item.expr for item in known)), ListType(of=of), joint_lacks(known))
+
+    def _argument(self, argument: Argument, choice: Type | None) -> Typed | None:
+        if argument.name is not None or len(argument.elements) != 1:
+            self.error("E0303", "this is not a single value", argument.span, "write values with commas between them")
+            return None
+        element = argument.elements[0]
+        return self.against(element, choice) if choice is not None else self.infer(element)
+
+    def against(self, syntax: Syntax, choice: Type) -> Typed | None:
+        """Return a value compared with a choice: a bare name is one of its values."""
+        if isinstance(syntax, Name) and choice.kind == "choice":
+            if syntax.text in choice.values:
+                self.program.index.use(syntax.span, self.program.value_spans.get((choice.axis or "", syntax.text)))
+                return Typed(Literal_(value=syntax.text), ChoiceType(values=choice.values, axis=choice.axis))
+            if syntax.text not in self.scope:
+                what = f"`{choice.axis}`" if choice.axis else "this choice"
+                help_, message = _values_of(choice, syntax.text), f"{what} has no value `{syntax.text}`"
+                self.error("E0201", message, syntax.span, help_, syntax.text)
+                return None
+        if isinstance(syntax, Text) and choice.kind == "choice" and syntax.value not in choice.values:
+            help_ = _values_of(choice, syntax.value)
+            self.error("E0301", f'"{syntax.value}" is none of its values', syntax.span, help_)
+            return None
+        if isinstance(syntax, Text) and choice.kind == "choice":
+            self.program.index.use(syntax.span, self.program.value_spans.get((choice.axis or "", syntax.value)))
+        return self.infer(syntax)
+
+    def typed_as(self, typed: Typed | None, syntax: Syntax, wanted: Type, what: str) -> Typed | None:
+        """Return what was checked, where it is of the wanted type."""
+        if typed is None or fits(typed.type, wanted):
+            return typed
+        self.misfit(syntax.span, typed.type, wanted, what)
+        return None
+
+    def is_value(self, syntax: Syntax) -> bool:
+        """Return true if a bare name can only be a value of a choice."""
+        if not isinstance(syntax, Name) or syntax.text in ("true", "false"):
+            return False
+        return syntax.text not in self.scope and self._declared(syntax) is None
+
+
+def _listed_record(type_: Type) -> RecordType | None:
+    """Return the record that a list is of, or the lists in it; None where it is of none."""
+    while type_.kind == "list":
+        type_ = type_.of
+    return type_ if type_.kind == "record" else None
+
+
+def _in_lists(type_: Type, field: Type) -> Type:
+    """Return the type of a field of every record of a list, or of the lists in it."""
+    return ListType(of=_in_lists(type_.of, field)) if type_.kind == "list" else field
+
+
+def rows_binding(loaded: LoadedDataset) -> Binding:
+    """Return a data set as a value: all its rows, and behind its dot a field of all of them."""
+    name = loaded.dataset.name
+    record: dict[str, Type] = {field.name: field.type for field in loaded.dataset.fields}
+    fields = {
+        each.name: Binding(
+            (name, each.name),
+            ListType(of=each.type),
+            value=Data(dataset=name, field=each.name),
+            span=loaded.spans.get(each.name),
+            secret=each.secret,
+        )
+        for each in loaded.dataset.fields
+    }
+    fields |= {key: Binding((name, key)) for key in loaded.poisoned}
+    whole = ListType(of=RecordType(fields=record)) if loaded.sound and record else None
+    return Binding((name,), whole, fields, Data(dataset=name), loaded.span)
+
+
+def _values_of(choice: ChoiceType, written: str) -> str:
+    """Return what may stand in place of a word that is no value of a choice."""
+    close = nearest(written, choice.values)
+    if close is not None:
+        return f"did you mean `{close}`?"
+    values = ", ".join(f"`{value}`" for value in choice.values[:8])
+    return f"its values are {values}" if values else "it has no values"
+
+
+def dotted_name(syntax: Syntax) -> str:
+    """Return a dotted name as it is written."""
+    if isinstance(syntax, Member):
+        return f"{dotted_name(syntax.of)}.{syntax.name.text}"
+    if isinstance(syntax, CallExpr):
+        return f"{dotted_name(syntax.function)}(…)"
+    return syntax.text if isinstance(syntax, Name) else "this"

@@ -1,0 +1,278 @@
+"""Templates: strings whose holes are expressions with a type, and the names that texts and expressions look up.
+
+Holes of other template languages in a prompt, `{name}`, `${name}`, `{% if name %}`, which go out as they stand.
+
+Braces are in prompts for many reasons: examples of JSON, LaTeX, code. So only a name that the spec knows counts, and
+only where it stands alone between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from tripos_compiler.constructs.signature import Labels, Statement
+from tripos_compiler.diagnostics.diagnostic import Diagnostics
+from tripos_compiler.language.references import names_in
+from tripos_compiler.library.types import MEDIA, element_type, holds_media, type_notation, without_optional
+from tripos_compiler.plan import Hole, MetricsType, Passage, Ref, Template, Texts
+from tripos_compiler.replies.text import late_pattern
+from tripos_compiler.resolve.program import Program, Scope, Typed
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.text import Span
+from tripos_compiler.source.tree import BinaryExpr, CallExpr, Group, IndexExpr, Member, Name, Syntax, Text, UnaryExpr
+from tripos_compiler.syntax.parser import parse_hole
+from tripos_compiler.typecheck.expressions import HOLE, Elaborator
+
+PATH = r"(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)"
+FORMAT = r"(?:![rsa])?(?::[<>=^]?[-+ ]?#?0?\d*[,_]?(?:\.\d+)?[bcdeEfFgGnosxX%])?|\[\w+\]|\s*\|[^{}\n]*"
+"""How Python formats a value, and what filters of other languages look like."""
+BRACES = late_pattern(rf"(?<![{{｛\\])[{{｛]\s*\$?{PATH}(?:{FORMAT})\s*[}}｝](?![}}｝])")
+BLOCK = late_pattern(r"\{%(?P<inside>[^\n]*?)%\}")
+NAMES = late_pattern(rf"(?<![\w.\"']){PATH}")
+LATEX = late_pattern(r"(?:\\[A-Za-z]+\*?\s?(?:\[[^\]]*\])?(?:\{[^{}]*\})*|[\^_])\Z")
+"""Stands before braces that hold an argument of LaTeX."""
+SEEN_BEFORE = 80
+"""Characters before a brace that tell whether it is one of LaTeX."""
+
+
+def warn_of_foreign_holes(program: Program, scope: Scope, text: Text) -> None:
+    """Warn of each name in a text that is written as a hole of another language."""
+    warned: set[str] = set()
+    for start, end, meant in foreign_holes(text.value, scope):
+        written = text.value[start:end]
+        if written in warned:
+            continue
+        warned.add(written)
+        span = Span(text.span.source, text.offsets[start], text.offsets[end - 1] + 1)
+        help_ = f"write it as `{{{{ {meant} }}}}`"
+        if written.startswith("{%"):
+            help_ = f'let a text have a condition: `prompt "…" when {meant} …`; a value stands as `{{{{ {meant} }}}}`'
+        message = f"`{written}` is no hole: the model is sent it as it stands"
+        program.diagnostics.warning("W0405", message, span, help=help_)
+
+
+def foreign_holes(text: str, scope: Scope) -> Iterator[tuple[int, int, str]]:
+    """Yield where a name in scope, or a field of one, stands as a hole of another language, and how it is written here.
+
+    >>> from tripos_compiler.resolve import Binding
+    >>> scope = {"item": Binding(("item",), fields={"hint": Binding(("item", "hint"))})}
+    >>> list(foreign_holes('{"hint": 1} {item.hint} ${hint} {other}', scope))
+    [(12, 23, 'item.hint'), (24, 31, 'item.hint')]
+    """
+    fields = {field: f"{name}.{field}" for name, binding in scope.items() for field in binding.fields}
+    known = {**fields, **{name: name for name in scope}}
+    own = [found.span() for found in HOLE.finditer(text)]
+    for start, end, path in _foreign(text):
+        first, _, rest = path.partition(".")
+        if first in known and not any(begin < end and start < after for begin, after in own):
+            yield start, end, ".".join(filter(None, (known[first], rest)))
+
+
+def _foreign(text: str) -> Iterator[tuple[int, int, str]]:
+    for found in BLOCK.finditer(text):
+        for name in NAMES.finditer(found["inside"]):
+            yield found.start(), found.end(), name["path"]
+    for found in BRACES.finditer(text):
+        if LATEX.search(text, max(0, found.start() - SEEN_BEFORE), found.start()) is None:
+            start = found.start() - text.endswith("$", 0, found.start())
+            yield start, found.end(), found["path"]
+
+
+def free_variables(syntax: Syntax | None) -> Iterator[Name]:
+    """Yield the names that an expression looks up; not what stands behind a dot, and not what is called."""
+    match syntax:
+        case Name():
+            yield syntax
+        case Member(of=of):
+            yield from free_variables(of)
+        case UnaryExpr(value=value):
+            yield from free_variables(value)
+        case BinaryExpr(left=left, right=right):
+            yield from free_variables(left)
+            yield from free_variables(right)
+        case CallExpr(arguments=arguments) | Group(arguments=arguments) | IndexExpr(arguments=arguments):
+            for argument in arguments:
+                for element in argument.elements:
+                    yield from free_variables(element)
+
+
+def free_variables_of(statement: Statement) -> Iterator[Name]:
+    """Yield the names in the conditions, values and texts of one statement, and not of its block."""
+    for key in ("cond", "value", "filter", "others", "start"):
+        yield from free_variables(statement.find(key))
+    for _, text in statement.labels():
+        yield from _in_holes(text)
+
+
+def _in_holes(text: Text) -> Iterator[Name]:
+    for hole in HOLE.finditer(text.value):
+        elements = parse_hole(text.span.source, text, hole.start(1), hole.end(1), Diagnostics())
+        for element in elements or ():
+            yield from free_variables(element)
+
+
+@dataclass(frozen=True)
+class FilledHole:
+    """A hole of a lowered template, and where it stands; or the condition of a passage, which is told by its text."""
+
+    typed: Typed
+    span: Span
+    condition: bool = False
+
+
+@dataclass(frozen=True)
+class Localised:
+    """A template in every language, with its holes, and the conditions of its passages, by language."""
+
+    texts: Texts
+    holes: dict[str, tuple[FilledHole, ...]]
+
+    def told(self) -> list[FilledHole]:
+        """Return every hole and condition, each once."""
+        return list({hole.span: hole for holes in self.holes.values() for hole in holes}.values())
+
+
+@dataclass
+class TextVariants:
+    """Statements of one condition, which are one text in several languages."""
+
+    condition: Syntax | None
+    statements: list[Statement]
+
+
+def lower_texts(
+    program: Program,
+    scope: Scope,
+    statements: list[Statement],
+    what: str,
+) -> Localised | None:
+    """Return the template of `prompt` or `system` statements: one a language, and one a condition. None where any is
+    wrong."""
+    groups = list(_groups(statements))
+    lowered = [_group(program, scope, group, what) for group in groups]
+    passages = [each for each in lowered if each is not None]
+    if len(passages) < len(lowered):
+        return None
+    if len(groups) == 1 and groups[0].condition is None:
+        return passages[0]
+    merged: Texts = {}
+    holes: dict[str, tuple[FilledHole, ...]] = {}
+    for language in program.languages:
+        parts: list[Passage] = []
+        for passage in passages:
+            template = passage.texts[language]
+            parts += [part for part in template.parts if isinstance(part, Passage)]
+            plain = tuple(part for part in template.parts if not isinstance(part, Passage))
+            parts += [Passage(parts=plain)] if plain else []
+        merged[language] = Template(parts=tuple(parts))
+        holes[language] = tuple(hole for passage in passages for hole in passage.holes[language])
+    return Localised(merged, holes)
+
+
+def _groups(statements: list[Statement]) -> Iterable[TextVariants]:
+    groups: dict[str, TextVariants] = {}
+    for statement in statements:
+        condition = statement.find("cond")
+        key = condition.span.source.text[condition.span.start : condition.span.end] if condition else ""
+        groups.setdefault(key, TextVariants(condition, [])).statements.append(statement)
+    return groups.values()
+
+
+def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> Localised | None:
+    labels: Labels = [label for statement in group.statements for label in statement.labels()]
+    texts = program.localised(labels, group.statements[0].head, what)
+    lowered = {id(text): lower_template(program, scope, text) for _, text in labels}
+    when: Typed | None = None
+    if group.condition is not None:
+        when = Elaborator(program, scope).condition(group.condition)
+        if when is None:
+            return None
+    if texts is None or any(template is None for template in lowered.values()):
+        return None
+    found: dict[str, tuple[Template, tuple[FilledHole, ...]]] = {}
+    for language, text in texts.items():
+        pair = lowered[id(text)]
+        assert pair is not None
+        template, holes = pair
+        if when is not None and group.condition is not None:
+            plain = tuple(part for part in template.parts if not isinstance(part, Passage))
+            template = Template(parts=(Passage(when=when.expr, parts=plain),))
+            program.index.place(template.parts[0], group.condition.span)
+            holes = tuple(replace(hole, typed=replace(hole.typed, may=hole.typed.under(when.expr))) for hole in holes)
+            holes = (*holes, FilledHole(when, group.condition.span, condition=True))
+        found[language] = (template, holes)
+    return Localised(
+        {language: pair[0] for language, pair in found.items()},
+        {language: pair[1] for language, pair in found.items()},
+    )
+
+
+def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template, tuple[FilledHole, ...]] | None:
+    """Return the template of a string, and its holes. None, reported, where a hole is wrong."""
+    parts: list[str | Hole] = []
+    holes: list[FilledHole] = []
+    end = 0
+    good = True
+    source = text.span.source
+    program.index.scopes.append((text.span, scope))
+    elaborator = Elaborator(program, scope)
+    for found in HOLE.finditer(text.value):
+        if found.start() > end:
+            parts.append(text.value[end : found.start()])
+        end = found.end()
+        elements = parse_hole(source, text, found.start(1), found.end(1), program.diagnostics)
+        span = Span(source, text.offsets[found.start()], text.offsets[found.end() - 1] + 1)
+        if elements is None:
+            good = False
+            continue
+        if len(elements) != 1:
+            help_ = "a hole holds one expression: `{{ item.question }}`"
+            program.diagnostics.error("E0403", "this hole holds more than one expression", span, help=help_)
+            good = False
+            continue
+        typed = elaborator.expression(elements[0])
+        if typed is None or not _printable(program, scope, typed, span):
+            good = False
+            continue
+        parts.append(Hole(expr=typed.expr, type=typed.type))
+        program.index.place(parts[-1], span)
+        holes.append(FilledHole(typed, span))
+    if good:
+        warn_of_foreign_holes(program, scope, text)
+    rest = text.value[end:]
+    if "{{" in rest:
+        start = end + rest.index("{{")
+        span = Span(source, text.offsets[start], text.offsets[start] + 2)
+        program.diagnostics.error("E0403", "this hole is never closed", span, help="close it with `}}`")
+        good = False
+    if rest:
+        parts.append(rest)
+    return (Template(parts=tuple(parts)), tuple(holes)) if good else None
+
+
+def _printable(program: Program, scope: Scope, typed: Typed, span: Span) -> bool:
+    """Return true if a value can be printed; reports what cannot."""
+    counted = "metrics" in names_in(typed.expr) and scope["metrics"].type == MetricsType()
+    if counted and not isinstance(typed.expr, Ref):
+        help_ = "write `{{ metrics }}`"
+        program.diagnostics.error("E0301", "the metrics can only be printed", span, help=help_)
+        return False
+    if typed.type.kind == "tree":
+        help_ = f"print its leaves: `{{{{ bullets(leaves({typed.type.tree})) }}}}`"
+        program.diagnostics.error("E0301", "a whole tree cannot be printed", span, help=help_)
+        return False
+    bare = without_optional(typed.type)
+    of = element_type(bare) or bare
+    if of.kind in MEDIA:
+        return True
+    if holds_media(of):
+        help_ = "print the image by itself: `{{ item.picture }}`"
+        message = f"an image inside `{type_notation(typed.type)}` cannot be printed"
+        program.diagnostics.error("E0301", message, span, help=help_)
+        return False
+    if typed.type.kind == "optional":
+        help_ = 'give a text to print: `{{ default(…, "none") }}`'
+        program.diagnostics.error("E0306", "this may be missing, and would print nothing", span, help=help_)
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""The runner of Python code that models write: code and tests apart, each in a sandbox of its own."""

@@ -1,0 +1,100 @@
+"""The functions that models call: each call goes to a process, and comes back as a state and a text.
+
+A function is called twice on copies of the same state. Where the two differ, nothing that hangs on it could be told
+again, so the turn has no result and the run says why.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+from tripos_compiler.plan import Plugin
+from tripos_runtime.asking.functions.external import ExternalScorer, ScorerPool
+from tripos_runtime.asking.functions.process import ScorerProcess
+from tripos_runtime.asking.functions.protocol import Failed, Outcome, ScorerRequest, plain
+from tripos_runtime.asking.functions.settings import AllowedPrograms, ProgramLimits, program_name
+
+IMPURE, NO_DATA = "R0310", "R0311"
+LIMITS = ProgramLimits(timeout_s=30, memory_mb=1024, batch=1)
+"""The limits of a file of functions where `tripos.toml` says nothing of it."""
+MOST_PROCESSES = 8
+
+
+@dataclass(frozen=True)
+class Done:
+    """What comes of a call: the state after it, and the text that the model is told."""
+
+    state: Any
+    text: str
+    failed: bool
+
+
+@dataclass
+class ToolFunction(ExternalScorer):
+    """The function of a tool. It is called with a state and the arguments of a call, and gives what comes of it. Raises
+    `Unavailable` with the status `function_error` where nothing does."""
+
+    def __call__(self, *args: Any, **named: Any) -> Done:
+        state, arguments = args
+        given = {"state": state, "arguments": plain(arguments)}
+        found: Done = self.told(ScorerRequest(self.plugin.function, given))
+        return found
+
+    def _meant(self, outcome: Outcome) -> Any:
+        if isinstance(outcome, Failed):
+            return self._failed(outcome.shown)
+        match outcome.value:
+            case {"state": state, "text": str(text), "failed": bool(failed)}:
+                return Done(state, text, failed)
+            case {"wrong": str(reason)}:
+                return self._failed(Failed(NO_DATA, reason).shown)
+        reason = "two calls with the same state and arguments came to something else"
+        return self._failed(Failed(IMPURE, reason).shown)
+
+
+def open_tools(
+    plugins: Sequence[Plugin], read: Callable[[Plugin], str], allowed: AllowedPrograms | None
+) -> Mapping[str, ToolFunction]:
+    """Return the functions of tools by name; those of one file share a pool, whose first process is started with the
+    first call. `read` gives the text of a file, as it was checked."""
+    pools: dict[tuple[str | None, str], ScorerPool] = {}
+    found: dict[str, ToolFunction] = {}
+    for plugin in plugins:
+        key = plugin.release, plugin.version
+        if key not in pools:
+            limits = (allowed.of(plugin) if allowed is not None else None) or LIMITS
+            processes = limits.processes or min(MOST_PROCESSES, os.cpu_count() or 1)
+            text = _started(read(plugin), program_name(plugin))
+            opened = partial(ScorerProcess, program_name(plugin), text, [plugin], limits)
+            pools[key] = ScorerPool(opened, processes, 1)
+        found[plugin.name] = ToolFunction(plugin, _uncalled, pool=pools[key])
+    return found
+
+
+def stand_in(plugin: Plugin, world: str, state: Any, arguments: Mapping[str, Any]) -> Done:
+    """Return what a function in the place of a tool's comes to: it follows from what it is given, and of one that is
+    not pure from the world too."""
+    told = json.dumps([plugin.name, world, state, plain(arguments)], sort_keys=True, default=str)
+    digest = hashlib.sha256(told.encode()).hexdigest()[:12]
+    return Done({"before": state, "call": digest}, digest, False)
+
+
+@cache
+def _host() -> str:
+    return (Path(__file__).parent / "inside" / "tool_host.py").read_text("utf-8")
+
+
+def _started(text: str, name: str) -> str:
+    source = text.removeprefix("\ufeff")
+    return f"{_host()}\n\nserve({source!r}, {name!r})\n"
+
+
+def _uncalled(*_: Any, **__: Any) -> Any:
+    raise NotImplementedError("a function of a tool is called in a process of its own")

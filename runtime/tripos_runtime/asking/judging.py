@@ -1,0 +1,213 @@
+"""Judges' replies to scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from tripos_compiler.library.signature import PAST, in_bounds
+from tripos_compiler.plan import (
+    ChoiceType,
+    Grade,
+    Metric,
+    NoTokenProbabilities,
+    Scorer,
+    TokenProbability,
+    told_probabilities,
+    told_share,
+    weighed_fields,
+)
+from tripos_compiler.plan.outcomes import PARSE_FAILURE, REFUSED, RETRIED_NEXT_RUN, SCORED
+from tripos_runtime.asking.questions import Answer, Reader, ReadOutcome, Weigher
+from tripos_runtime.reading.judgements import read_metrics
+from tripos_runtime.reading.schema import metrics_schema, schema_of
+from tripos_runtime.reading.typed import read
+
+VERDICT = "verdict"
+"""The name of a judge's one value in its reply; a step gives it a name of its own."""
+PROBABILITY = "probability"
+"""The name beside it of the probability that its token has among those of its type."""
+FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
+"""The worth of a comparison to the model whose reply was shown first."""
+Said = float | str
+"""A verdict: a number, or one of the names of a choice."""
+
+
+def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | None:
+    """Return the JSON Schema of a judge's reply; a model that gives a number writes none."""
+    if not scorer.writes:
+        return None
+    return metrics_schema(metrics) if scorer.gives is None else schema_of(scorer.gives)
+
+
+def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Reader:
+    """Read a judge's reply to `{metric: (value, status)}`, without the metrics that could not be read, whose status is
+    that of the reply; a scorer that gives one value gives it for `VERDICT`."""
+    gives = scorer.gives
+    if not scorer.writes:
+        return _read_number
+    if gives is not None:
+
+        def read_one(text: str) -> ReadOutcome:
+            found = read(gives, text, locale=locale)
+            if found.error is not None:
+                return ReadOutcome({}, {}, found.error, found.status)
+            if gives.kind == "choice":
+                return ReadOutcome({VERDICT: (found.value, SCORED)}, {VERDICT: {"choice": found.value}})
+            return ReadOutcome({VERDICT: (float(found.value), SCORED)}, {VERDICT: {"score": float(found.value)}})
+
+        return read_one
+
+    def read_all(text: str) -> ReadOutcome:
+        found = read_metrics(metrics, text, locale)
+        values = {metric: (one.value, one.status) for metric, one in found.items() if one.status != PARSE_FAILURE}
+        parsed = {m: {"score": one.value, "reason": one.reason} for m, one in found.items() if one.value is not None}
+        bad = [f"{metric}: {one.error}" for metric, one in found.items() if one.value is None]
+        if not bad:
+            return ReadOutcome(values, parsed)
+        refused = all(one.status == REFUSED for one in found.values())
+        status = REFUSED if refused else PARSE_FAILURE
+        return ReadOutcome(values, parsed, "; ".join(bad[:3]), status)
+
+    return read_all
+
+
+def grade_weigher(scorer: Scorer) -> Weigher | None:
+    """Add the probability of a verdict to what a judge's reply says, or make the mean of its scale of them; None where
+    no probabilities are asked for, or those of the verdict are not known."""
+    gives = scorer.gives
+    if scorer.settings.top_logprobs is None or gives is None or "probabilities" not in weighed_fields(gives):
+        return None
+
+    def weigh(outcome: ReadOutcome, tokens: Sequence[TokenProbability]) -> ReadOutcome:
+        said = outcome.value[VERDICT][0]
+        value: Any = said if isinstance(said, str) else bool(said) if gives.kind == "bool" else int(said)
+        told = told_probabilities(tokens, gives, value)
+        if scorer.weighted and "expected" not in told:
+            raise NoTokenProbabilities("no score of the scale is among the likeliest tokens where the score stands")
+        sure = told_share(gives, told, value)
+        parsed = {VERDICT: {**outcome.parsed[VERDICT], "probability": sure}}
+        if not scorer.weighted:
+            return ReadOutcome({**outcome.value, PROBABILITY: (sure, SCORED)}, parsed)
+        parsed[VERDICT] |= {"score": told["expected"], "said": said}
+        return ReadOutcome({VERDICT: (told["expected"], SCORED), PROBABILITY: (sure, SCORED)}, parsed)
+
+    return weigh
+
+
+def verdict_reader(scorer: Scorer) -> Reader:
+    """Read the reply of a judge that gives a choice of which of two is better, to the name that it chose and a
+    status."""
+    gives = scorer.gives
+    assert gives is not None and gives.kind == "choice"
+
+    def read_one(text: str) -> ReadOutcome:
+        found = read(gives, text)
+        if found.error is not None:
+            return ReadOutcome(None, {}, found.error, found.status)
+        told = {} if gives.worth else {"score": compared_worth(scorer, found.value)}  # what names stand for may change
+        return ReadOutcome((found.value, SCORED), {VERDICT: told | {"choice": found.value}})
+
+    return read_one
+
+
+def _side(by_how_much: float) -> float:
+    return FIRST if by_how_much > 0 else SECOND if by_how_much < 0 else NEITHER
+
+
+def worth_of(gives: ChoiceType, name: str) -> float | None:
+    """Return the number that a name of a choice stands for; None where it stands for none.
+
+    >>> worth_of(ChoiceType(values=("whole", "half"), worth=(1.0, 0.5)), "half")
+    0.5
+    """
+    return dict(zip(gives.values, gives.worth, strict=False)).get(name)
+
+
+def compared_worth(scorer: Scorer, name: Said | None) -> float | None:
+    """Return what a verdict on two replies is worth to the one that was shown first."""
+    gives = scorer.gives
+    if not isinstance(gives, ChoiceType) or not isinstance(name, str):
+        return None
+    sides = map(_side, gives.worth) if gives.worth else (FIRST, SECOND, NEITHER)
+    return dict(zip(gives.values, sides, strict=False))[name]
+
+
+def number_and_name(scorer: Scorer, said: Said | None) -> tuple[float | None, str | None]:
+    """Return a verdict as the number that it is or stands for, and as JSON text where it is a name."""
+    if not isinstance(said, str):
+        return said, None
+    number = worth_of(scorer.gives, said) if isinstance(scorer.gives, ChoiceType) else None
+    return number, orjson.dumps(said).decode()
+
+
+def _read_number(text: str) -> ReadOutcome:
+    """Return what a reward or an embedding model gave, which comes as the shortest text that says the number."""
+    try:
+        value = float(text)
+    except ValueError:
+        return ReadOutcome({}, {}, "the reply is no number", PARSE_FAILURE)
+    if not in_bounds(value):
+        return ReadOutcome({}, {}, f"the number has no value: {PAST}", PARSE_FAILURE)
+    return ReadOutcome({VERDICT: (value, SCORED)}, {VERDICT: {"score": value}})
+
+
+def score_rows(step: Grade, scorer: Scorer, answers: Sequence[Answer]) -> dict[str, tuple[Said | None, str]]:
+    """Return the value and status of every score that one judge's replies are, calls that failed included."""
+    titles = {metric: metric for metric in step.metrics} or {step.name: VERDICT}
+    told = [((answer.value or {}), answer.status) for answer in answers]
+    return {
+        title: repeated(scorer, [found.get(key, (None, status)) for found, status in told])
+        for title, key in titles.items()
+    }
+
+
+def confidence(step: Grade, answers: Sequence[Answer]) -> float | None:
+    """Return how sure judges are: the share of their verdicts on a reply that are what most of them are, of several
+    metrics the least; of one verdict with the probabilities of its tokens its own. A reply that could not be read
+    agrees with none; None where one is to be asked for again.
+
+    >>> grade = Grade.model_construct(name="kind", metrics=())
+    >>> said = [Answer("ok", "", {VERDICT: (value, SCORED)}, "", {}) for value in (1.0, 1.0, 0.0)]
+    >>> round(confidence(grade, said), 3)
+    0.667
+    """
+    if any(answer.status in RETRIED_NEXT_RUN for answer in answers):
+        return None
+    if len(answers) == 1 and PROBABILITY in (told := answers[0].value or {}):
+        return float(told[PROBABILITY][0])
+    shares = []
+    for key in step.metrics or (VERDICT,):
+        told = [(answer.value or {}).get(key, (None, answer.status))[0] for answer in answers]
+        values = [value for value in told if value is not None]
+        shares.append(max((values.count(value) for value in values), default=0) / len(answers))
+    return min(shares)
+
+
+def repeated(scorer: Scorer, told: Sequence[tuple[Said | None, str]]) -> tuple[Said | None, str]:
+    """Return the value and status of what a judge said several times of the same: of numbers the mean; of a bool or a
+    choice what was said most often, and of several the one that was said first. More than half of the replies must have
+    a value; and where one is to be asked for again, there is none until then.
+
+    >>> from tripos_compiler.plan import BoolType, IntegerType
+    >>> judge = Scorer(name="j", role="judge", params={}, prompt={}, gives=IntegerType())
+    >>> repeated(judge, [(4.0, SCORED), (5.0, SCORED), (None, PARSE_FAILURE)])
+    (4.5, 'scored')
+    >>> repeated(judge, [(4.0, SCORED), (None, PARSE_FAILURE)])
+    (None, 'parse_failure')
+    >>> repeated(judge.model_copy(update={"gives": BoolType()}), [(0.0, SCORED), (1.0, SCORED), (1.0, SCORED)])
+    (1.0, 'scored')
+    """
+    if len(told) == 1:
+        return told[0]
+    values = [value for value, status in told if value is not None and status == SCORED]
+    lost = [status for value, status in told if value is None or status != SCORED]
+    again = next((status for status in lost if status in RETRIED_NEXT_RUN), None)
+    if again is not None or 2 * len(values) <= len(told):
+        return None, again or lost[0]
+    if scorer.gives is not None and scorer.gives.kind in ("bool", "choice"):
+        return max(values, key=values.count), SCORED
+    numbers = [float(value) for value in values]
+    return sum(numbers) / len(numbers), SCORED

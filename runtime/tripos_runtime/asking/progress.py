@@ -1,0 +1,249 @@
+"""The progress of a run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from tripos_compiler.plan.outcomes import PROVIDER_ERROR
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.ledger import TakenCounts
+from tripos_runtime.asking.questions import Adopted, Answer, Lane
+from tripos_runtime.datasets.generated_rows import WORDS
+
+
+@dataclass
+class DatasetTally:
+    """One data set: rows that were made, slots that were given up, and rejected attempts by reason."""
+
+    made: int = 0
+    given_up: int = 0
+    asks: bool = True
+    """True if any role is asked."""
+    rejected: Counter[str] = field(default_factory=Counter)
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON.
+
+        >>> DatasetTally(2, rejected=Counter(verify=1)).to_json()
+        {'made': 2, 'given_up': 0, 'asks': True, 'rejected': {'verify': 1}}
+        """
+        rejected = dict(sorted(self.rejected.items()))
+        return {"made": self.made, "given_up": self.given_up, "asks": self.asks, "rejected": rejected}
+
+    def add(self, told: Mapping[str, Any]) -> None:
+        """Add what `to_json` gave."""
+        self.made += told["made"]
+        self.given_up += told["given_up"]
+        self.asks = told["asks"]
+        self.rejected.update(told["rejected"])
+
+    @property
+    def is_news(self) -> bool:
+        """True if there is anything to tell: of rows that are only taken over there is not."""
+        return self.asks or self.rejected.total() > 0
+
+    def told(self) -> str:
+        """In words.
+
+        >>> DatasetTally(1996, 4, rejected=Counter(verify=9, near_duplicate=12, duplicate=1)).told()
+        '1,996 made, 22 rejected (12 near-duplicates, 9 not verified, 1 duplicate), 4 given up'
+        """
+        parts = [f"{self.made:,} made"]
+        if rejected := self.rejected.total():
+            most = sorted(self.rejected.items(), key=lambda each: (-each[1], each[0]))
+            why = ", ".join(f"{count:,} {_word(reason, count)}" for reason, count in most)
+            parts.append(f"{rejected:,} rejected ({why})")
+        if self.given_up:
+            parts.append(f"{self.given_up:,} given up")
+        return ", ".join(parts)
+
+
+def _word(reason: str, count: int) -> str:
+    word = next((words for name, words in WORDS.items() if name == reason), reason)
+    return word.removesuffix("s") if count == 1 and word.endswith("duplicates") else word
+
+
+KINDS = ("samples", "judgements", "scores", "comparisons")
+"""The results that are counted by status."""
+SUMMED = ("reused", "skipped", "failed", *KINDS, "unasked", "errors")
+"""The counts of a run that are the sums of those of the processes that share it."""
+
+
+@dataclass
+class CallCounters:
+    """Counts of model calls, by role and scenario, and of what became of them.
+
+    `planned` counts what was planned, `asked` the calls that were answered in this run, `reused` those answered by an
+    earlier one, `skipped` those that a `when` or a failure before them made needless, `failed` those without an answer.
+    """
+
+    planned: Counter[Lane] = field(default_factory=Counter)
+    asked: Counter[Lane] = field(default_factory=Counter)
+    reused: Counter[Lane] = field(default_factory=Counter)
+    skipped: Counter[Lane] = field(default_factory=Counter)
+    failed: Counter[Lane] = field(default_factory=Counter)
+    samples: Counter[str] = field(default_factory=Counter)
+    """Replies to asks by status."""
+    judgements: Counter[str] = field(default_factory=Counter)
+    """Replies of judges by status."""
+    scores: Counter[str] = field(default_factory=Counter)
+    """Scores by status."""
+    comparisons: Counter[str] = field(default_factory=Counter)
+    """Comparisons of two replies by status."""
+    unasked: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Calls that were not made since what they were to ask has no value, by role and reason."""
+    errors: Counter[str] = field(default_factory=Counter)
+    """Failed calls by the code of their error."""
+    taken: TakenCounts = field(default_factory=TakenCounts)
+    """Of the reused calls those whose reply was found in another store."""
+    repaired: int = 0
+    """Replies that could not be read and were asked for once more."""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    cost_usd: float = 0.0
+    cost_unknown: int = 0
+    """Answered calls whose price is not known."""
+    unpriced: set[str] = field(default_factory=set)
+    """The models of those calls."""
+    waiting: int = 0
+    """Items that another process works on."""
+    makings: dict[str, DatasetTally] = field(default_factory=dict)
+    """How the data sets that are made are coming along, by name."""
+    notes: list[str] = field(default_factory=list)
+    """News for the person who watches, in the order in which it came up."""
+
+    @property
+    def done(self) -> int:
+        """Planned calls that are behind us."""
+        return sum(sum(part.values()) for part in (self.asked, self.reused, self.skipped, self.failed))
+
+    @property
+    def total(self) -> int:
+        """All planned calls; where more came of a role in a scenario than were planned, as where a `when` rules out
+        calls that the plan did not count on, those: no run is done more than whole.
+
+        >>> lane = "judge", "sums"
+        >>> CallCounters(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 6})).total
+        12
+        """
+        done = self.asked + self.reused + self.skipped + self.failed
+        return sum(max(self.planned[lane], done[lane]) for lane in self.planned.keys() | done.keys())
+
+    def calls(self, lane: Lane | None = None) -> dict[str, int]:
+        """Return the counts of all calls, or of those of a lane. `left` are the calls that a run ended before: so
+        `planned` is the sum of the others, and `left` is 0 where a run is finished.
+
+        >>> lane = "judge", "sums"
+        >>> CallCounters(planned=Counter({lane: 10}), asked=Counter({lane: 6}), skipped=Counter({lane: 1})).calls()
+        {'planned': 10, 'asked': 6, 'reused': 0, 'skipped': 1, 'failed': 0, 'left': 3}
+        """
+        parts = {"asked": self.asked, "reused": self.reused, "skipped": self.skipped, "failed": self.failed}
+        came = {name: part.total() if lane is None else part[lane] for name, part in parts.items()}
+        done = sum(came.values())
+        planned = self.total if lane is None else max(self.planned[lane], done)
+        return {"planned": planned, **came, "left": planned - done}
+
+    def end_early(self) -> None:
+        """Plan no more calls than there were: the run is settled, and needs no others."""
+        for lane in self.planned:
+            self.planned[lane] = self.asked[lane] + self.reused[lane] + self.skipped[lane] + self.failed[lane]
+
+    def making(self, dataset: str) -> DatasetTally:
+        """Return how a data set is coming along."""
+        return self.makings.setdefault(dataset, DatasetTally())
+
+    def summed(self) -> dict[str, Any]:
+        """Return what a finished run came to, as JSON, for a later one that has nothing to add."""
+        lanes = sorted(self.planned.keys() | self.skipped.keys() | self.asked.keys() | self.reused.keys())
+        calls = [
+            [*lane, self.planned[lane], self.skipped[lane], self.asked[lane] + self.reused[lane]] for lane in lanes
+        ]
+        statuses = {name: dict(getattr(self, name)) for name in KINDS}
+        makings = {name: each.to_json() for name, each in self.makings.items()}
+        unasked = [[*key, count] for key, count in sorted(self.unasked.items())]
+        return {"calls": calls, **statuses, "makings": makings, "unasked": unasked}
+
+    def reuse(self, summed: Mapping[str, Any]) -> None:
+        """Count everything of a finished run as reused."""
+        for role, scenario, planned, skipped, answered in summed["calls"]:
+            lane = (role, scenario)
+            self.planned[lane], self.skipped[lane], self.reused[lane] = planned, skipped, answered
+        for name in KINDS:
+            getattr(self, name).update(summed.get(name, {}))
+        for role, reason, count in summed.get("unasked", ()):
+            self.unasked[role, reason] += count
+        for name, told in summed.get("makings", {}).items():
+            self.making(name).add(told)
+
+    def count(self, lane: Lane, model: str, answer: Answer) -> None:
+        """Count what came of a call that this run made."""
+        columns = answer.columns
+        if answer.status == PROVIDER_ERROR:
+            self.failed[lane] += 1
+            self.errors[str(columns["error"]).split(" ", 1)[0]] += 1
+            if columns["tokens_in"] is not None or columns["cost_usd"] is not None:
+                self._spend(model, columns)
+            return
+        self.asked[lane] += 1
+        self._spend(model, columns)
+
+    def adopt(self, lane: Lane, model: str, answer: Answer, adopted: Adopted) -> None:
+        """Count a reply that an earlier run asked for under another name. What it took then is not taken again; what
+        is, is what it took to ask for it once more."""
+        self.reused[lane] += 1
+        before = adopted.row if adopted.draft is None else adopted.draft
+        more = (answer.columns["attempts"] or 0) - (before["attempts"] or 0)
+        if more > 0 and answer.columns["attempts"] != adopted.row["attempts"]:
+            told = ("tokens_in", "tokens_out", "cost_usd")
+            known = {key: None not in (answer.columns[key], before[key]) for key in told}
+            self._spend(model, {key: answer.columns[key] - before[key] if known[key] else None for key in told})
+
+    def take_spending(self, other: CallCounters) -> None:
+        """Add what the calls of another tally took, and nothing of what became of the cases."""
+        self.asked.update(other.asked)
+        self.repaired += other.repaired
+        self.tokens_in += other.tokens_in
+        self.tokens_out += other.tokens_out
+        self.cost_usd += other.cost_usd
+        self.cost_unknown += other.cost_unknown
+        self.unpriced |= other.unpriced
+
+    def gather(self, living: Sequence[CallCounters], gone: Sequence[CallCounters]) -> None:
+        """Become the tally of a run that several processes share. Of those that are `gone` the calls count that they
+        made; what became of their cases is counted by whoever took these over, to whom those calls are not reused.
+
+        >>> lane = "judge", "sums"
+        >>> whole = CallCounters()
+        >>> first = CallCounters(asked=Counter({lane: 6}), reused=Counter({lane: 2}))
+        >>> parts = [first, CallCounters(asked=Counter({lane: 4}))]
+        >>> whole.gather(parts, [CallCounters(asked=Counter({lane: 2}))])
+        >>> whole.asked[lane], whole.reused[lane]
+        (12, 0)
+        """
+        fresh = CallCounters(notes=self.notes)
+        for part in living:
+            fresh.planned |= part.planned
+            for name in SUMMED:
+                getattr(fresh, name).update(getattr(part, name))
+            fresh.take_spending(part)
+            fresh.taken.update(part.taken)
+            fresh.waiting += part.waiting
+            for name, making in part.makings.items():
+                fresh.makings.setdefault(name, making)
+        for part in gone:
+            fresh.take_spending(part)
+            fresh.taken.update(part.taken)
+            fresh.reused -= part.asked & fresh.reused
+        self.__dict__.update(fresh.__dict__)
+
+    def _spend(self, model: str, columns: Mapping[str, Any]) -> None:
+        self.tokens_in += columns["tokens_in"] or 0
+        self.tokens_out += columns["tokens_out"] or 0
+        if columns["cost_usd"] is None:
+            self.cost_unknown += 1
+            self.unpriced.add(model)
+        else:
+            self.cost_usd += columns["cost_usd"]

@@ -1,0 +1,449 @@
+"""The messages of a question: the system message, worked examples, a dialogue, the prompt, in that order.
+
+Messages can be made while replies that they take in are pending: `PromptPlaceholders` then stand for what is not there.
+A run and a forecast so have one renderer.
+
+Worked examples before a question: which rows are shown, and what is said of each.
+
+They are the first rows of their data set for which the condition holds, in the order of its files or in one that a text
+draws, so every case that has no condition and no draw of its own sees the same ones. Where fewer hold, fewer are shown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from itertools import chain, islice
+from typing import Any, Protocol
+
+from tripos_compiler.language.evaluation import REPLIES, NoValue, Unavailable, evaluate
+from tripos_compiler.language.references import names_in
+from tripos_compiler.language.rendering import SILENT, Placeholders, count_left_out, opening_text, render, seen_by
+from tripos_compiler.library.functions.tools import json_schema
+from tripos_compiler.library.media import unmarked
+from tripos_compiler.library.types import Turn
+from tripos_compiler.plan import Ask, Axis, Converse, Expr, Hole, Judging, Metric, Plain, Ref, Shots, Texts, TextType
+from tripos_compiler.plan.outcomes import NOT_APPLICABLE
+from tripos_runtime.asking.questions import PreparedQuestion
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.datasets.sources import SourceRow, Sources, SplitCondition, holds
+from tripos_runtime.models.base import CALLED, OPTION, PLAIN, RESULT, TOOL, DialogueTurn, Message
+from tripos_runtime.reading.schema import described_tool
+
+NONE = object()
+"""The key of a row that has none: it is nobody else's."""
+
+
+def shot_messages(shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources) -> Iterator[Message]:
+    """Yield a user's message and a reply for each shot, in the case's language. `names` is what the asking step sees.
+
+    Raises `Unavailable` where the condition or the texts need what an earlier step did not yield.
+    """
+    parted = sources.examples.of(shots)
+    for row in islice(chosen_rows(shots, case, names, sources), shots.count):
+        place = (case.language, row.origin)
+        texts = parted.texts.get(place)
+        if texts is None:
+            texts = _texts(shots, row, case.language, names, sources)
+            if parted.alone:
+                parted.texts[place] = texts
+        yield Message("user", texts[0])
+        yield Message("assistant", texts[1])
+
+
+def _texts(shots: Shots, row: SourceRow, language: str, names: Mapping[str, Any], sources: Sources) -> tuple[str, str]:
+    """Return what a shot asks and what it replies."""
+    seen = {**names, shots.alias: row.values}
+    asked, replied = (render(each[language], seen, language, sources.axes) for each in (shots.prompt, shots.reply))
+    return asked, replied
+
+
+def chosen_rows(
+    shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources, begin: int = 0
+) -> Iterator[SourceRow]:
+    """Yield the rows that may be shown before this case: not the case's own, nor one that shares its key, and such that
+    the condition holds. In the order of the files, or in the one that is drawn, from place `begin` on among those for
+    which its equalities hold."""
+    own = _key(case.dataset, case.fields, sources)
+    seen = dict(names)
+    where = sources.examples.of(shots).where
+    known: dict[int, bool] = {}
+    rows = _in_order(shots, _candidates(shots, where, names, sources), names, sources)
+    turn = begin % len(rows) if rows else 0
+    for row in chain(islice(rows, turn, None), islice(rows, turn)):
+        seen[shots.alias] = row.values
+        if not all(_holds(where, place, seen, known) for place in range(len(where.rest))):
+            continue
+        if row.origin == case.origin or row.item_id == case.item_id:
+            continue
+        if own is NONE or _key(shots.dataset, row.values, sources) != own:
+            yield row
+
+
+def _holds(where: SplitCondition, place: int, seen: Mapping[str, Any], known: dict[int, bool]) -> bool:
+    """Return true if a part of the condition holds; what says nothing of the row is evaluated once, and then
+    `known`."""
+    if place not in where.fixed:
+        return holds(where.rest[place], seen)
+    if place not in known:
+        known[place] = holds(where.rest[place], seen)
+    return known[place]
+
+
+def _in_order(shots: Shots, places: Sequence[int], names: Mapping[str, Any], sources: Sources) -> Sequence[SourceRow]:
+    """Return the rows at these places in the order in which they are taken. A draw goes by the places of rows, since
+    what a row says may be a secret: then its digest would tell of it."""
+    rows = sources.rows[shots.dataset]
+    if shots.drawn is None:
+        return rows if len(places) == len(rows) else [rows[place] for place in places]
+    drawn = str(evaluate(shots.drawn, names)).encode("utf-8", "surrogatepass")
+    orders, whole = sources.examples.of(shots).orders, len(places) == len(rows)
+    if not whole or drawn not in orders:
+        order = sorted(places, key=lambda place: blake2b(b"%d %b" % (place, drawn), digest_size=16).digest())
+        if not whole:
+            return [rows[place] for place in order]
+        orders.clear()  # a draw for each item is not kept
+        orders[drawn] = order
+    return [rows[place] for place in orders[drawn]]
+
+
+def _candidates(shots: Shots, where: SplitCondition, names: Mapping[str, Any], sources: Sources) -> Sequence[int]:
+    """Return the places of the rows for which the condition's equalities hold, in order: looked up, since many rows are
+    none."""
+    rows = sources.rows[shots.dataset]
+    kept: list[int] | None = None
+    for same in where.same:
+        try:
+            value = evaluate(same.other, names)
+        except NoValue:
+            return ()
+        places = sources.places(shots.dataset, shots.alias, same, value)
+        kept = places if kept is None else sorted(set(kept).intersection(places))
+    return range(len(rows)) if kept is None else kept
+
+
+def _key(dataset: str | None, values: Mapping[str, Any], sources: Sources) -> Any:
+    """Return what the row of a data set has in common with those it belongs to; `NONE` where the data set has no
+    key."""
+    key = None if dataset is None else sources.key_of(dataset)
+    if key is None:
+        return NONE
+    try:
+        return evaluate(key, values)
+    except Unavailable:
+        return NONE
+
+
+ASSISTANTS = frozenset(("assistant", "gpt", "model"))
+"""The names by which data sets of chats call the side that is asked."""
+
+
+class PromptPlaceholders(Placeholders, Protocol):
+    """Fills in for parts of a prompt that are pending. Each method raises `reason` where they will never be there."""
+
+    def argument(self, expr: Expr, reason: Unavailable) -> Any:
+        """Return what stands for an argument of a judge, which may be printed or not."""
+        ...
+
+    def inside(self, args: Mapping[str, Expr], names: Mapping[str, Any]) -> PromptPlaceholders:
+        """Return what fills in for the prompt of a judge, who sees `names`; `args` are the expressions of some."""
+        ...
+
+    def dialogue(self, turns: Expr, reason: Unavailable) -> list[DialogueTurn]:
+        """Return what stands for a dialogue."""
+        ...
+
+    def examples(self, shots: Shots, reason: Unavailable) -> list[Message]:
+        """Return what stands for worked examples."""
+        ...
+
+    def turn(self, step: Converse, number: int) -> str:
+        """Return what stands for a turn of a conversation that is being held."""
+        ...
+
+    def aside(self) -> PromptPlaceholders:
+        """Return what fills in for a text that is not sent, but has to be there before anything is."""
+        ...
+
+
+def chat_messages(turns: Sequence[Mapping[str, str]], role: str) -> list[Message]:
+    """The turns in order: the role's own as replies, all others as messages of the user. Turns of one side that follow
+    each other are one message, since many models take only sides that alternate. Where several others speak, each of
+    their turns begins with the speaker's name.
+
+    >>> talk = [{"speaker": "Ann", "text": "It is 18."}, {"speaker": "Teacher", "text": "Why?"}]
+    >>> [(each.role, each.content) for each in chat_messages(talk, "teacher")]
+    [('user', 'It is 18.'), ('assistant', 'Why?')]
+    >>> [(each.role, each.content) for each in chat_messages([*talk, {"speaker": "Bob", "text": "I know!"}], "teacher")]
+    [('user', 'Ann: It is 18.'), ('assistant', 'Why?'), ('user', 'Bob: I know!')]
+    """
+    own = own_speaker(turns, role)
+    others = {turn["speaker"] for turn in turns} - {own}
+    said = []
+    for turn in turns:
+        if turn["speaker"] == own:
+            said.append(Message("assistant", unmarked(turn["text"])))
+        else:
+            text = f"{turn['speaker']}: {turn['text']}" if len(others) > 1 else turn["text"]
+            said.append(Message("user", unmarked(text)))
+    return joined(said)
+
+
+def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[DialogueTurn]:
+    """The turns of a dialogue whose last one is judged: those of whoever spoke last as replies, all others as messages
+    of the user, each on its own and with the name of its speaker.
+
+    >>> talk = [{"speaker": "Ann", "text": "It is 18."}, {"speaker": "Teacher", "text": "Why?"}]
+    >>> [(each.role, each.content, each.speaker) for each in judged_messages(talk)]
+    [('user', 'It is 18.', 'Ann'), ('assistant', 'Why?', 'Teacher')]
+    """
+    last = turns[-1]["speaker"] if turns else None
+    roles = ["assistant" if each["speaker"] == last else "user" for each in turns]
+    return [
+        DialogueTurn(role, unmarked(each["text"]), each["speaker"]) for role, each in zip(roles, turns, strict=True)
+    ]
+
+
+def own_speaker(turns: Sequence[Mapping[str, str]], role: str) -> str | None:
+    """Return which speaker the role is: the one of its name; or one that data sets call the assistant; or else whoever
+    spoke last before the one who spoke last of all, since the reply answers the last turn. None where nobody can be
+    meant.
+
+    >>> own_speaker([{"speaker": "老师", "text": "为什么？"}, {"speaker": "学生", "text": "我不知道。"}], "candidate")
+    '老师'
+    """
+    speakers = list(dict.fromkeys(turn["speaker"] for turn in reversed(turns)))  # who spoke last comes first
+    for names in ({role.casefold()}, ASSISTANTS):
+        for speaker in speakers:
+            if speaker.strip().casefold() in names:
+                return speaker
+    return speakers[1] if len(speakers) > 1 else None
+
+
+def joined(messages: Sequence[Message]) -> list[Message]:
+    """Messages of one side that follow each other put together, with an empty line between them.
+
+    >>> [each.content for each in joined([Message("user", "a"), Message("user", "b"), Message("assistant", "c")])]
+    ['a\\n\\nb', 'c']
+    """
+    found: list[Message] = []
+    for message in messages:
+        if found and found[-1].role == message.role and message.role not in (CALLED, RESULT):
+            found[-1] = Message(message.role, f"{found[-1].content}\n\n{message.content}")
+        else:
+            found.append(message)
+    return found
+
+
+def ask_messages(
+    step: Ask,
+    question: PreparedQuestion,
+    case: Case,
+    names: Mapping[str, Any],
+    sources: Sources,
+    left_out: int = 0,
+    placeholders: PromptPlaceholders | None = None,
+    earlier: Sequence[Message] | None = None,
+) -> tuple[Message, ...]:
+    """Return the messages of a step; of a conversation that it continues `left_out` turns are not among them. `earlier`
+    is what was sent to the ask that it continues. Raises `Unavailable` where they need what an earlier step did not
+    yield, and where there is nothing to ask."""
+    shots = [message for each in step.shots for message in _examples(each, case, names, sources, placeholders)]
+    chat: Sequence[Message] = []
+    if step.chat is not None:
+        begun = [Message("user", opening_text(case.language))] if step.opened else []
+        chat = [*begun, *_dialogue(step.chat, names, lambda turns: chat_messages(turns, step.role), placeholders)]
+    if step.takes_results and _has_called(step, names):
+        question = replace(question, prompt=None)
+    if step.continues is not None and earlier is not None:
+        chat = (*(each for each in earlier if each.role != TOOL), *_replied(step, names, placeholders))
+    elif step.continues is not None:
+        chat = _dialogue(
+            Ref(path=(step.continues, "turns")),
+            names,
+            lambda turns: continued(turns, step.role, case.language, left_out),
+            placeholders,
+        )
+    sent = messages(question, names, case.language, sources.axes, before=(shots, chat), placeholders=placeholders)
+    if step.plain is not None:
+        sent = (plain_text(sent, step.plain, choosing=step.options is not None),)
+    if not sent:
+        raise Unavailable(step.name, NOT_APPLICABLE, f"`{step.name}` has nothing to ask")
+    if step.calls_tools:
+        return (*sent, *tool_messages(step, case.language, names))
+    return sent if step.options is None else (*sent, *_options(step.name, step.options, names, placeholders))
+
+
+def plain_text(sent: Sequence[Message], plain: Plain, *, choosing: bool = False) -> Message:
+    """Return messages as one text: the system message, every worked example and the prompt, with a separator between
+    them. Before an answer stands the link; where the model is `choosing` an answer, at the end too.
+
+    >>> sent = (Message("user", "2 + 2 ="), Message("assistant", "4"), Message("user", "3 + 3 ="))
+    >>> plain_text(sent, Plain(parted="; ")).content
+    '2 + 2 = 4; 3 + 3 ='
+    """
+    parts: list[str] = []
+    for before, each in zip((None, *sent), sent, strict=False):
+        if each.role == "assistant" and before is not None and before.role == "user":
+            parts[-1] += f"{plain.link}{each.content}"
+        else:
+            parts.append(each.content)
+    return Message(PLAIN, plain.parted.join(parts) + (plain.link if choosing else ""))
+
+
+def tool_messages(step: Ask, language: str, names: Mapping[str, Any]) -> list[Message]:
+    """Return a message for each tool that a model may call: those that are declared, in a language, or those of the
+    row. Raises `Unavailable` where the row has none."""
+    told = [described_tool(each, language) for each in step.tools]
+    if step.offered is not None:
+        told = [{**each, "parameters": json_schema(each["parameters"])} for each in evaluate(step.offered, names)]
+    return [Message(TOOL, unmarked(json.dumps(each, ensure_ascii=False))) for each in told]
+
+
+def _options(
+    step: str, options: Expr, names: Mapping[str, Any], placeholders: PromptPlaceholders | None
+) -> Sequence[Message]:
+    """Return the texts that are chosen from. Raises `Unavailable` where there is none, or one is empty."""
+    try:
+        found = [unmarked(str(each)) for each in evaluate(options, names)]
+    except Unavailable as reason:
+        if placeholders is None:
+            raise
+        return [Message(OPTION, each.content) for each in placeholders.dialogue(options, reason)]
+    if not found or not all(found):
+        raise Unavailable(step, NOT_APPLICABLE, f"`{step}` has no options, or an empty one")
+    return [Message(OPTION, each) for each in found]
+
+
+def _examples(
+    shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources, placeholders: PromptPlaceholders | None
+) -> Sequence[Message]:
+    try:
+        return list(shot_messages(shots, case, names, sources))
+    except Unavailable as reason:
+        if placeholders is None:
+            raise
+        return placeholders.examples(shots, reason)
+
+
+def _dialogue(
+    turns: Expr,
+    names: Mapping[str, Any],
+    seen: Callable[[Any], Sequence[Message]],
+    placeholders: PromptPlaceholders | None,
+) -> Sequence[Message]:
+    """Return a dialogue as somebody has `seen` it."""
+    try:
+        return seen(evaluate(turns, names))
+    except Unavailable as reason:
+        if placeholders is None:
+            raise
+        return placeholders.dialogue(turns, reason)
+
+
+def continued(turns: Sequence[Turn], role: str, language: str, left_out: int = 0) -> list[Message]:
+    """Return a conversation as messages, seen from the side of a role that took part in it."""
+    begun = opening_text(language) if turns and turns[0]["speaker"] == role else None
+    return [Message(*each) for each in seen_by(role, turns, begun, left_out)]
+
+
+def _replied(step: Ask, names: Mapping[str, Any], placeholders: PromptPlaceholders | None) -> Sequence[Message]:
+    """Return the reply to the step that is continued as an earlier turn, with what came of its calls. An empty one is
+    shown as a turn of a conversation is."""
+    assert step.continues is not None
+    if step.takes_results and _has_called(step, names, pending=step.prompt is None):
+        came = Ref(path=(step.continues, "came"))
+        try:
+            calls, results = evaluate(came, names)
+        except Unavailable as reason:
+            if placeholders is None:
+                raise
+            return placeholders.dialogue(came, reason)
+        return [Message(CALLED, unmarked(calls)), *(Message(RESULT, unmarked(each)) for each in results)]
+    said = Ref(path=(step.continues, "text"))
+    try:
+        text = unmarked(str(evaluate(said, names)))
+    except Unavailable as reason:
+        if placeholders is None:
+            raise
+        text = placeholders.hole(Hole(expr=said, type=TextType()), reason)
+    return [Message("assistant", text if text.strip() else SILENT)]
+
+
+def _has_called(step: Ask, names: Mapping[str, Any], *, pending: bool = False) -> bool:
+    """Return true if the turn before called a tool, or where that is not there yet, what is said."""
+    try:
+        return bool(evaluate(Ref(path=(str(step.continues), "calls")), names))
+    except Unavailable:
+        return pending
+
+
+def shorter(
+    step: Ask, question: PreparedQuestion, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int
+) -> tuple[int, tuple[Message, ...]] | None:
+    """Return what is sent for a step that continues a conversation where leaving out `left_out` of its turns was not
+    enough, and how many are left out then; None where nothing can be."""
+    turns = evaluate(Ref(path=(str(step.continues), "turns")), names)
+    less = count_left_out(len(turns), left_out)
+    return None if less is None else (less, ask_messages(step, question, case, names, sources, less))
+
+
+def grade_messages(
+    step: Judging,
+    question: PreparedQuestion,
+    case: Case,
+    names: Mapping[str, Any],
+    sources: Sources,
+    metrics: Sequence[Metric],
+    placeholders: PromptPlaceholders | None = None,
+) -> tuple[Message, ...]:
+    """Return the messages to a judge, who sees the arguments of the step, and data sets and trees. Raises `Unavailable`
+    as `ask_messages` does."""
+    args = {param: _argument(expr, names, placeholders) for param, expr in step.args.items()}
+    replies = names.get(REPLIES, frozenset())
+    told = {param for param, expr in step.args.items() if not replies.isdisjoint(names_in(expr))}
+    names = {**sources.names, **args, REPLIES: told}
+    inside = None if placeholders is None else placeholders.inside(step.args, names)
+    judged = [] if question.chat is None else _dialogue(question.chat, names, judged_messages, inside)
+    return messages(question, names, case.language, sources.axes, metrics, judged=judged, placeholders=inside)
+
+
+def _argument(expr: Expr, names: Mapping[str, Any], placeholders: PromptPlaceholders | None) -> Any:
+    try:
+        return evaluate(expr, names)
+    except Unavailable as reason:
+        if placeholders is None:
+            raise
+        return placeholders.argument(expr, reason)
+
+
+def messages(
+    question: PreparedQuestion,
+    names: Mapping[str, Any],
+    language: str,
+    axes: Mapping[str, Axis],
+    metrics: Sequence[Metric] = (),
+    before: tuple[Sequence[Message], Sequence[Message]] = ((), ()),
+    judged: Sequence[Message] = (),
+    placeholders: Placeholders | None = None,
+) -> tuple[Message, ...]:
+    """Return the messages of a question in a language, with the note on the reply's format at the end. `before` the
+    prompt stand shots and the turns of a chat, behind it those of a dialogue that is `judged`; where nothing but the
+    system message is there, it is sent as the user's, since somebody has to begin."""
+
+    def text(texts: Texts | None) -> str:
+        return "" if texts is None else render(texts[language], names, language, axes, metrics, placeholders)
+
+    question.settle(placeholders)
+    shots, chat = before
+    system, asked = text(question.system), text(question.prompt)
+    last = [asked] if question.prompt is not None and (asked.strip() or not judged) else []
+    if question.schema is not None:
+        last.append(question.note(language))
+    prompt = [Message("user", "\n\n".join(last))] if last else []
+    said = [*shots, *joined([*chat, *prompt]), *judged]
+    if not system:  # no condition of its texts may hold
+        return tuple(said)
+    return (Message("system", system), *said) if said else (Message("user", system),)

@@ -1,0 +1,343 @@
+"""Programs of a reply: the first try, a shorter one, the reading of what came, and one repair where that is no use.
+
+A program neither calls, waits nor keeps: it yields a request and is sent what came of it; or a draft, which is to be
+kept before anything else is asked; or the reading of a long reply, which takes its time. `run_reply` is the driver that
+calls a model; one that has nobody to call need not start a program.
+
+Rows of the ledger read back: the one way in which a result that is kept becomes again what it was when it arrived.
+
+Whoever builds on a kept reply, sees what a fresh run would see: the text, the value that the reader of its question
+makes of it, the status, and what was really sent for it, which may be less than the whole prompt.
+
+The statuses of `tripos_compiler.plan`, for this leg.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from tripos_compiler.language.rendering import SILENT
+from tripos_compiler.library.media import unmarked
+from tripos_compiler.library.types import Dialogue
+from tripos_compiler.plan import (
+    OK,
+    REFUSED,
+    TRUNCATED,
+)
+from tripos_compiler.plan.outcomes import PROVIDER_ERROR
+from tripos_compiler.replies.text import ReplyText
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.ledger import Row
+from tripos_runtime.asking.questions import (
+    NO_REPLY,
+    OF_CALL,
+    UNUSED,
+    Adopted,
+    Answer,
+    Draft,
+    Lane,
+    PreparedQuestion,
+    ReadOutcome,
+    answer_given,
+    answer_read,
+    as_one_text,
+    messages_text,
+    reply_parts,
+    reread,
+)
+from tripos_runtime.models.base import OPTION, PLAIN, TOOL, Contents, Message, Model, ModelError, Reply, Request
+from tripos_runtime.models.http import reply_share
+from tripos_runtime.reading.plain_text import LONG_REPLY
+from tripos_runtime.scheduling.calling import Called, Caller
+
+REPAIR = {
+    "en": "That reply could not be used: {error}. Reply again, with nothing but the JSON asked for.",
+    "zh": "上面的回复无法使用：{error}。请重新回复，只输出所要求的 JSON。",
+}
+_USAGE = ("tokens_in", "tokens_out", "tokens_reasoning", "cost_usd")
+CONTEXT_EXCEEDED = "R0107"
+"""The answer of a provider where a prompt passes the context of its model."""
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyReading:
+    """The reading of a long reply. What it gives is sent to the program."""
+
+    read: Callable[[], Any]
+
+
+ReplyProgram = Generator[Request | Draft | ReplyReading, Any, Result]
+Sent = tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """A request to a model, with `left_out` turns of a dialogue not shown. `shorter` says what is sent where that
+    passes the context of the model: given how many turns were left out so far, how many are then, and the rest; None
+    where no more can be."""
+
+    model: Model
+    question: PreparedQuestion
+    sent: Sent
+    language: str
+    left_out: int = 0
+    shorter: Callable[[int], tuple[int, Sent] | None] | None = None
+    name: str = ""
+    """The name of the result, or of the first of several."""
+    contents: Contents | None = None
+    """Gives the content of what the messages show."""
+
+    def request(self, sent: Sent, samples: int = 1, number: int = 0) -> Request:
+        """Return the request that sends these messages, for so many samples from `number` on."""
+        settings, model = self.question.settings, self.model
+        plain = any(each.role == PLAIN for each in sent)
+        tools = tuple(each.content for each in sent if each.role == TOOL)
+        chat = tuple(each for each in sent if each.role != TOOL) if tools else sent
+        return Request(
+            model=model.name,
+            messages=tuple(Message("user", each.content) for each in sent if each.role == PLAIN) if plain else chat,
+            plain=plain,
+            options=tuple(each.content for each in sent if each.role == OPTION),
+            tools=tools,
+            settings=settings.of_sample(number),
+            schema=self.question.schema if model.structured else None,
+            samples=samples,
+            number=number,
+            name=self.name,
+            contents=self.contents,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class First:
+    """A first reply, or why there is none; what was sent for it, and how many turns of a dialogue that leaves out."""
+
+    came: Called | ModelError
+    sent: Sent
+    left_out: int = 0
+
+
+def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> ReplyProgram[list[First]]:
+    """Return the first replies to a question for so many samples from `number` on, one request for all of them. They
+    are fewer than that, and one at least, if the server passes over `n` or broke some off: the others are asked for."""
+    sent, left_out, attempts = asked.sent, asked.left_out, 0
+    while True:
+        came = yield asked.request(sent, samples, number)
+        if isinstance(came, Called):
+            break
+        assert isinstance(came, ModelError)
+        came.attempts += attempts
+        attempts = came.attempts
+        less = asked.shorter(left_out) if asked.shorter is not None and came.code == CONTEXT_EXCEEDED else None
+        if less is None:
+            further = came.of_further_sample()
+            return [First(came, asked.sent, left_out), *[First(further, asked.sent, left_out)] * (samples - 1)]
+        left_out, sent = less
+    # The wait was the same for all of them; the requests are the first one's, as the tokens of the prompt are.
+    requests = [attempts + came.attempts, *[0] * (samples - 1)]
+    return [
+        First(Called(reply, count, came.latency_s, came.batch_id), sent, left_out)
+        for reply, count in zip(came.reply.samples(samples), requests, strict=False)
+    ]
+
+
+def settled(asked: SentRequest, first: First | Draft, number: int = 0) -> ReplyProgram[Answer]:
+    """Return the answer that the first reply to sample `number` gives, asked for once more where it cannot be used;
+    such a reply is a draft, which must not be asked for again."""
+    sent = first.sent if isinstance(first, First) else _sent(asked, first.columns["messages"])
+    prompt = as_one_text(sent)
+    columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY}
+    if isinstance(first, First) and isinstance(first.came, ModelError):
+        error = first.came
+        columns |= {**_taken(error), "error": f"{error.code} {error.message}", "status": error.status}
+        return Answer(error.status, None, None, prompt, columns)
+    columns |= first.columns if isinstance(first, Draft) else _columns(first.came)  # type: ignore[arg-type]
+    outcome = yield from _read(asked.question, columns)
+    if asked.question.repairs(outcome):
+        if isinstance(first, First):
+            yield Draft({**{key: columns[key] for key in ("messages", "reply", *OF_CALL)}, "error": outcome.error})
+        outcome = yield from _repaired(asked, sent, outcome, columns, number)
+    return answer_read(outcome, prompt, columns)
+
+
+def adopted(asked: SentRequest, found: Adopted, number: int = 0) -> ReplyProgram[Answer]:
+    """Return the answer that a reply gives which was sent for the same question under another name. It is read anew,
+    and asked for once more only where the one that was asked for once more then was asked otherwise."""
+    row = found.row
+    sent = _sent(asked, row["messages"]) if "messages" in row else asked.sent
+    columns: dict[str, Any] = {"messages": messages_text(sent), **NO_REPLY, **{key: row.get(key) for key in OF_CALL}}
+    columns["batch_id"] = row.get("batch_id")
+    columns["reply"] = row["reply"] if "reply" in row else row["text"]
+    prompt = as_one_text(sent)
+    if columns["reply"] is None:
+        return Answer(row["status"], None, None, prompt, {**columns, "status": row["status"]})
+    replied, outcome = yield from _at_leisure(columns["reply"], partial(reread, asked.question, columns, found.draft))
+    columns |= replied
+    if outcome is None:
+        outcome = yield from _read(asked.question, columns)
+        if found.draft is None:
+            told = {key: columns[key] for key in ("messages", "reply", *OF_CALL)}
+            yield Draft({**told, "error": outcome.error})
+        outcome = yield from _repaired(asked, sent, outcome, columns, number)
+    return answer_read(outcome, prompt, columns)
+
+
+def _repaired(
+    asked: SentRequest, sent: Sent, before: ReadOutcome, columns: dict[str, Any], number: int
+) -> ReplyProgram[ReadOutcome]:
+    """Return the better outcome of the one before and the one of a second reply; `columns` become those of both."""
+    note = REPAIR.get(asked.language, REPAIR["en"]).format(error=before.error)
+    said = Message("assistant", shown_again(columns["reply"])), Message("user", unmarked(note))
+    came = yield asked.request((*sent, *said), 1, number)
+    if not isinstance(came, Called):
+        assert isinstance(came, ModelError)
+        columns["attempts"] += came.attempts
+        taken = _taken(came)
+        for key in _USAGE if came.took is not None else ():
+            columns[key] = _sum(columns[key], taken[key])
+        return before  # what the first reply gave stands
+    second = _columns(replace(came, reply=came.reply.samples(1)[0]))
+    for key in UNUSED:
+        columns[key] = _sum(columns[key], second[key])
+    columns |= {"model_served": second["model_served"], "batch_id": second["batch_id"]}
+    after = yield from _read(asked.question, second)
+    if after.error is not None and _usable(after) <= _usable(before):
+        return before
+    columns |= {key: second[key] for key in ("reply", "thinking", "finish_reason", "logprobs")}
+    return after
+
+
+def shown_again(raw: str) -> str:
+    """Return what a model is shown of a reply of its own that is to be mended: the answer, without the thinking."""
+    answer = ReplyText.parse(raw).answer
+    return unmarked(answer) if answer.strip() else SILENT
+
+
+def _read(question: PreparedQuestion, columns: Mapping[str, Any]) -> ReplyProgram[ReadOutcome]:
+    """Return what a reply is read as."""
+    text = columns["reply"]
+    return (yield from _at_leisure(text, partial(question.read, dict(columns))))
+
+
+def _at_leisure(text: str, read: Callable[[], Result]) -> ReplyProgram[Result]:
+    """Return what a reading of a text gives; of a long text, what the driver sends for it."""
+    if len(text) <= LONG_REPLY:
+        return read()
+    result: Result = yield ReplyReading(read)
+    return result
+
+
+async def run_reply(program: ReplyProgram[Result], caller: Caller, lane: Lane, keep: Callable[[Draft], None]) -> Result:
+    """Return the result of a program whose requests are sent to a model, and whose drafts are kept. Long replies are
+    read in a thread, so that other calls go on; they count towards the memory of the run until they were read. Raises
+    what the caller raises where no other call could succeed, such as `Stopped`."""
+    came: Any = None
+    with reply_share():
+        try:
+            while True:
+                need = program.send(came)
+                if isinstance(need, ReplyReading):
+                    came = await asyncio.to_thread(need.read)
+                    continue
+                if isinstance(need, Draft):
+                    keep(need)
+                    came = None
+                    continue
+                try:
+                    came = await caller.call(need, lane)
+                except ModelError as error:
+                    came = error
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+
+
+def _sent(asked: SentRequest, text: str) -> Sent:
+    """Return what was sent, given how the store keeps it."""
+    if text == messages_text(asked.sent):
+        return asked.sent
+    return tuple(Message(**each) for each in orjson.loads(text))
+
+
+def _columns(called: Called) -> dict[str, Any]:
+    reply: Reply = called.reply
+    return {
+        "reply": reply.text,
+        "thinking": reply.thinking,
+        "finish_reason": reply.finish_reason,
+        "model_served": reply.model_served,
+        "logprobs": reply.logprobs,
+        "attempts": called.attempts,
+        **{key: getattr(reply, key) for key in _USAGE},
+        "latency_s": called.latency_s,
+        "batch_id": called.batch_id,
+    }
+
+
+def _taken(error: ModelError) -> dict[str, Any]:
+    """Return the columns of what a call without a reply took."""
+    usage = {} if error.took is None else {key: getattr(error.took, key) for key in _USAGE}
+    return {"attempts": error.attempts, **usage}
+
+
+def _usable(outcome: ReadOutcome) -> int:
+    """Return how much of a reply could be read."""
+    return len(outcome.parsed) if isinstance(outcome.parsed, Mapping) else int(outcome.parsed is not None)
+
+
+def _sum(before: float | None, more: float | None) -> float | None:
+    return None if before is None or more is None else before + more
+
+
+DRAFT: Final = (
+    "messages", "reply", "thinking", "error", "finish_reason", "model_served", "logprobs",
+    "attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s",
+)  # fmt: skip
+"""The columns of a draft that become those of the answer."""
+
+
+def answer_of(row: Row, question: PreparedQuestion) -> Answer:
+    """Return the answer that a row of `samples` or `judgements` is to its question."""
+    if row["reply"] is None:
+        return Answer(row["status"], None, None, as_one_text(messages_of(row)), {"error": row["error"]})
+    outcome = question.read(row)
+    # A reply that was refused elsewhere, as one of a log, may read like any other.
+    status = row["status"] if outcome.scored and row["status"] in (REFUSED, PROVIDER_ERROR) else outcome.status
+    return answer_given(outcome, row["reply"], status, as_one_text(messages_of(row)), {"error": row["error"]})
+
+
+def turn_of(row: Row) -> Answer:
+    """Return the answer that a row of `turns` is; its columns are all of the row."""
+    if row["text"] is None or row["status"] not in (OK, TRUNCATED):
+        return Answer(row["status"], None, None, "", row)
+    parts = reply_parts(row["text"], "turn", row.get("thinking"))
+    return Answer(row["status"], parts.answer, parts.answer, "", row, parts.thinking, row["text"])
+
+
+def talk_of(row: Row) -> Answer:
+    """Return the answer that a conversation is, given its row of `samples`: its value are the turns."""
+    return Answer(row["status"], row["reply"], dialogue_of(row), "", {"error": row["error"]})
+
+
+def draft_of(row: Row) -> Draft:
+    """Return the first reply that a row of `drafts` is, which could not be read."""
+    return Draft({name: row[name] for name in DRAFT})
+
+
+def messages_of(row: Row) -> tuple[Message, ...]:
+    """Return what was sent."""
+    return tuple(Message(each["role"], each["content"]) for each in orjson.loads(row["messages"]))
+
+
+def dialogue_of(row: Row) -> Dialogue:
+    """The turns of a conversation, given its row of `samples`."""
+    found: Dialogue = orjson.loads(row["parsed"])["turns"] if row["parsed"] else []
+    return found

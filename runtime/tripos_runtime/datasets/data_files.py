@@ -1,0 +1,583 @@
+"""Data files beside a spec, in the data folders and among what was fetched from the Hugging Face Hub.
+
+A spec may be somebody else's, and what it reads is printed, sent to models and released. So it reads regular files of
+its own folder, of the project around it and of the data folders that were given, and nothing else without leave.
+
+The files of a data set, found again at run time, and the rows of files that are joined by a column.
+"""
+
+from __future__ import annotations
+
+import errno
+import glob
+import hashlib
+import io
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.library.media import MediumKind, UnfitMedium
+from tripos_compiler.plan import DataFile, Dataset
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.inputs import DataError, DataReader, FoundFile, JoinedFiles, Origin
+from tripos_runtime.datasets.formats import check_size, document_in, placed_in, rows_in, unpacked_digest
+from tripos_runtime.datasets.media import KnownMedia, cell_of
+from tripos_runtime.datasets.trust import TRUSTED, ReadLimits, Trust
+
+Record = dict[str, Any]
+Read = Callable[[FoundFile], Iterator[Record]]
+Key = tuple[str | None, ...]
+"""What a row is found by: the value of its column, and what the names of files say."""
+
+
+def files_of(
+    reader: DataReader, source: str, spec_files: tuple[str, ...], wanted: Mapping[str, str]
+) -> Iterator[FoundFile]:
+    """Yield the files of a source again, at run time: those that were compiled, by path and SHA-256 (`wanted`).
+
+    Raises `DataError` where one has gone or changed since.
+    """
+    found: dict[tuple[str, str], FoundFile] = {}
+    for near in {Path(spec_file).parent: spec_file for spec_file in spec_files}.values():
+        if all(each in found for each in wanted.items()):
+            break
+        try:
+            found.update({(file.path, file.sha256): file for file in reader.find(source, near)})
+        except DataError:
+            continue
+    for path, sha256 in wanted.items():
+        if (path, sha256) not in found:
+            raise DataError(f"`{path}` changed while the run was starting", "run again")
+        yield found[path, sha256]
+
+
+def dataset_files(reader: DataReader, dataset: Dataset, spec_files: tuple[str, ...]) -> Iterator[FoundFile]:
+    """Yield the files of the rows of a data set again, with those that are joined to them. Raises `DataError`."""
+    joined = tuple(
+        JoinedFiles(
+            tuple(files_of(reader, join.source, spec_files, _digests(join.files))),
+            join.column,
+            join.other,
+            join.columns,
+        )
+        for join in dataset.joins
+    )
+    for file in files_of(reader, dataset.source, spec_files, _digests(dataset.files)):
+        yield replace(file, joined=joined)
+
+
+def _digests(files: tuple[DataFile, ...]) -> dict[str, str]:
+    return {file.path: file.sha256 for file in files}
+
+
+def joined_rows(file: FoundFile, read: Read) -> Iterator[Record]:
+    """Yield the records of a file with the columns of those that are joined to it; `read` gives the records of one file
+    alone. A record without a match has no more than its own. Raises `DataError`."""
+    records = read(file)
+    for joined in file.joined:
+        records = _joined(file, records, joined, read)
+    yield from records
+
+
+def _joined(file: FoundFile, records: Iterator[Record], joined: JoinedFiles, read: Read) -> Iterator[Record]:
+    there = [each for each in joined.files if _belongs(each, file)]
+    if not there:
+        message = f"none of the files that are joined is one for {file.path}"
+        raise DataError(message, "let the names of both agree in what stands in braces")
+    rows: dict[Key, tuple[str, Record]] | None = None
+    names: tuple[str, ...] = ()
+    found = number = 0
+    for number, record in enumerate(records, 1):
+        row = {**file.captures, **record}
+        if rows is None:
+            names = tuple(sorted(name for name in _captured(there) if name in row and name != joined.other))
+            rows = _by_key(there, joined, names, read)
+        key = key_text(row.get(joined.column))
+        if key is None:
+            message = f"row {number} of {file.path} has no single value in `{joined.column}`, by which files are joined"
+            raise DataError(message, "give every row a text or a number there")
+        path, other = rows.get((key, *(key_text(row.get(name)) for name in names)), ("", None))
+        found += other is not None
+        where = f"row {number} of {file.path}"
+        yield record if other is None else _with_columns(record, other, joined, where, path)
+    if number and not found:
+        first = there[0].path
+        message = f"no row of {first} has in `{joined.other}` what a row of {file.path} has in `{joined.column}`"
+        raise DataError(message, f'name the columns that agree: `on "{joined.column}" to "…"`')
+
+
+def _belongs(other: FoundFile, file: FoundFile) -> bool:
+    """Return true if the names of two files agree in what both say."""
+    return all(file.captures[name] == said for name, said in other.captures.items() if name in file.captures)
+
+
+def _captured(files: list[FoundFile]) -> set[str]:
+    """Return what the names of files say."""
+    return {name for file in files for name in file.captures}
+
+
+def _by_key(
+    files: list[FoundFile], joined: JoinedFiles, names: tuple[str, ...], read: Read
+) -> dict[Key, tuple[str, Record]]:
+    """Return the rows of files by their key, and what the names of the files say of `names`, each with the path of its
+    file. Raises `DataError` where two have one."""
+    found: dict[Key, tuple[str, Record]] = {}
+    wanted = {joined.other, *joined.columns}
+    for file in files:
+        for number, record in enumerate(read(file), 1):
+            row = {**file.captures, **record}
+            key = key_text(row.get(joined.other))
+            if key is None:
+                message = f"row {number} of {file.path} has no single value in `{joined.other}`"
+                raise DataError(message, "name the column by which its rows are found, and give every row a value")
+            place = (key, *(key_text(row[name]) for name in names))
+            if place in found:
+                before = found[place][0]
+                where = file.path if before == file.path else f"{before} and {file.path}"
+                message = f"two rows of {where} have `{key}` in `{joined.other}`"
+                raise DataError(message, "leave one, for a row gets the columns of one other row")
+            found[place] = (file.path, {name: value for name, value in row.items() if name in wanted})
+    return found
+
+
+def _with_columns(record: Record, other: Record, joined: JoinedFiles, where: str, path: str) -> Record:
+    """Return a record with the columns of its row in another file. Raises `DataError` where the two disagree."""
+    added = {}
+    for name in joined.columns:
+        own = record.get(name)
+        if name not in other:
+            continue
+        if own is None:
+            added[name] = other[name]
+        elif name != joined.other and own != other[name] and key_text(own) != key_text(other[name]):
+            message = f"{where} has another `{name}` than its row of {path}"
+            raise DataError(message, "rename the column in one of the files")
+    return {**record, **added}
+
+
+def key_text(value: Any) -> str | None:
+    """Return the text by which a row is found: the number 7 of one file is the text `7` of another. None of a value
+    that is missing, or that is none or several.
+
+    >>> key_text(7), key_text("7"), key_text(7.0), key_text(7.5), key_text(""), key_text([7]), key_text(True)
+    ('7', '7', '7', '7.5', None, None, None)
+    """
+    match value:
+        case bool() | None:
+            return None
+        case float() if value.is_integer():
+            return str(int(value))
+        case int() | float():
+            return str(value)
+        case str():
+            return value.strip() or None
+        case _:
+            return None
+
+
+PROJECT = ("tripos.toml", ".git")
+"""The files that make a folder that of a project."""
+PACKAGE = "__init__.py"
+"""The file that makes a folder a package of Python."""
+RELEASE = "manifest.sha256"
+"""The file that makes a folder that of a release, whose files are held against its manifest."""
+SPEC = ".tripos"
+HIGHEST = 2
+"""A spec file may lie so many folders above the main file's, where several benchmarks share declarations."""
+LEAVE = "allow it where you trust the spec: --allow-outside"
+
+
+class Outside(OSError):
+    """A file that a benchmark may not read."""
+
+
+@dataclass(frozen=True)
+class FileAccess:
+    """The folders in which a benchmark reads, without links in their paths, or leave to read `anything`. In `followed`
+    links count as what they lead to.
+
+    `outside` has the files that were read elsewhere. `trust` says how much is read, and what the benchmark may do.
+    """
+
+    main: Path
+    roots: tuple[Path, ...]
+    followed: tuple[Path, ...] = ()
+    anything: bool = False
+    trust: Trust = TRUSTED
+    shares: bool = True
+    """The files of a spec may lie above it, where benchmarks share declarations, and in releases."""
+    outside: set[str] = field(default_factory=set, compare=False)
+
+    def allows(self, path: Path) -> bool:
+        """Return true if a file may be read, or a folder be looked into."""
+        real = path.resolve()
+        if self._is_inside(real) or self._is_followed(path, real):
+            return True
+        if self.anything and not path.is_dir():
+            self.outside.add(str(real))
+        return self.anything
+
+    def _is_followed(self, path: Path, real: Path) -> bool:
+        """Return true if a path below a folder whose links are followed leads to a file. `..` is no way to one."""
+        if self.trust.untrusted or _holds_keys(real):
+            return False
+        written = Path.cwd() / path
+        below = (written.relative_to(folder) for folder in self.followed if written.is_relative_to(folder))
+        return any(".." not in each.parts for each in below)
+
+    def _is_inside(self, real: Path) -> bool:
+        for root in self.roots:
+            if real.is_relative_to(root):
+                return not _holds_keys(real.relative_to(root))
+        if not self.shares:
+            return False
+        above = self.main.resolve().parents[HIGHEST : HIGHEST + 1]
+        if real.suffix == SPEC and any(real.is_relative_to(folder) for folder in above):
+            return True
+        return any((folder / RELEASE).is_file() for folder in real.parents)
+
+    def check(self, path: Path) -> None:
+        """Note that a file is read. Raises `Outside`."""
+        if not self.allows(path):
+            raise Outside(errno.EPERM, f"it lies outside of the benchmark; {LEAVE}", str(path))
+
+    def read_text(self, name: str) -> str:
+        """Return the text of a file. Raises `OSError` and `UnicodeDecodeError`."""
+        path = Path(name)
+        mode = path.stat().st_mode
+        self.check(path)
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, os.strerror(errno.EISDIR) if stat.S_ISDIR(mode) else "it is no regular file")
+        most = self.trust.limits.text_bytes
+        with path.open("rb") as file:
+            raw = file.read(most + 1)
+        if len(raw) > most:
+            raise OSError(errno.EFBIG, f"it has more than {most:,} bytes")
+        return io.TextIOWrapper(io.BytesIO(raw), "utf-8").read()
+
+
+def _holds_keys(path: Path) -> bool:
+    return any(part == ".git" or part.startswith(".env") for part in path.parts)
+
+
+def access_of(
+    main: Path,
+    folders: tuple[Path, ...] = (),
+    *,
+    own: tuple[Path, ...] = (),
+    named: tuple[Path, ...] = (),
+    anything: bool = False,
+    trust: Trust = TRUSTED,
+) -> FileAccess:
+    """Return what the spec with this main file may read: its folder, the project around it, `own`, which is more of the
+    benchmark such as its release, and `folders`.
+
+    Links are followed in those of `folders` that the user `named` in the command, and in those outside of the
+    benchmark: the snapshots of the Hugging Face Hub consist of links. In the benchmark's own folders a link may be
+    somebody else's.
+    """
+    beside = main.resolve().parent
+    ours = (beside, _project_of(beside), *(each.resolve() for each in own))
+    followed = [each for each in folders if each in named or not any(map(each.resolve().is_relative_to, ours))]
+    roots = dict.fromkeys((*ours, *(each.resolve() for each in folders)))
+    return FileAccess(main, tuple(roots), tuple(Path.cwd() / each for each in followed), anything, trust)
+
+
+def _project_of(folder: Path) -> Path:
+    """Return the project around a folder, but never the home folder; the folder itself where it is in none."""
+    home = Path.home()
+    around = (each for each in (folder, *folder.parents) if each not in (home, each.parent))
+    return next((each for each in around if any((each / name).exists() for name in PROJECT)), folder)
+
+
+def _package_of(folder: Path) -> Path:
+    """Return the Python package that a folder lies in, as tasks do that are installed; the folder itself where it is in
+    none."""
+    inner = next((each for each in (folder, *folder.parents) if (each / PACKAGE).exists()), None)
+    while inner is not None and (inner.parent / PACKAGE).exists():
+        inner = inner.parent
+    return folder if inner in (None, Path.home(), Path(folder.anchor)) else inner
+
+
+def source_access(
+    place: Path, folders: Sequence[Path] = (), *, anything: bool = False, trust: Trust = TRUSTED
+) -> FileAccess:
+    """Return what an importer may read for a file or a folder that the user named: its folder, the project or Python
+    package around it, and `folders`. A link that the user named is followed if who wrote it is trusted."""
+    beside = (place if place.is_dir() else place.parent).resolve()
+    named = () if trust.untrusted else (place.resolve(),)
+    around = (beside, _project_of(beside), _package_of(beside))
+    roots = dict.fromkeys((*around, *(each.resolve() for each in folders), *named))
+    followed = tuple(Path.cwd() / each for each in folders)
+    return FileAccess(place, tuple(roots), followed, anything, trust, shares=False)
+
+
+WILD = re.compile(r"(\{\w+\}|\*)")
+MOST_NAMES = 1000
+"""The most names of a folder that are looked at for one like a name that is not there."""
+SHIPPED = "data"
+"""The folder beside a spec that has what comes with it."""
+RELEASED, RELEASED_SPEC = "manifest.sha256", "spec"
+"""The file that makes a folder that of a release, and the folder in it for the spec."""
+HUB, WEB = "hf://", ("https://", "http://")
+"""What a file elsewhere begins with: `hf://owner/name@revision/path` on the Hugging Face Hub, or an address."""
+PROGRAM = re.compile(r"(?P<path>.+)\.py:(?P<function>[^\W\d]\w*)")
+"""A function in Python that gives rows: `needles.py:rows`."""
+Bring = Callable[[str, Path, Path], None]
+"""Puts a source that lies elsewhere at the path where it is looked for, given the folder of its spec. Raises
+`DataError`."""
+
+
+@dataclass(frozen=True)
+class DataFolders:
+    """Look for a source first beside the spec that names it, then in each of `folders`, and last in the folder `data`
+    beside the spec, which has what comes with a benchmark. A spec that lies in a release is looked after by what was
+    released with it before anything else is."""
+
+    folders: tuple[Path, ...] = ()
+    access: FileAccess | None = None
+    """The access to files; without it all may be read, as of a release, whose files are held against its manifest."""
+    bring: Bring | None = field(default=None, compare=False)
+    """What fetches or makes a source that is not there; without it nothing does."""
+    media: KnownMedia = field(default_factory=KnownMedia, compare=False)
+    """The images and other files that cells hold or name."""
+
+    @property
+    def trust(self) -> Trust:
+        """Return what the benchmark may do, and how much of it is read."""
+        return TRUSTED if self.access is None else self.access.trust
+
+    def find(self, source: str, near: str) -> list[FoundFile]:
+        """Return the files that `source` means, sorted by path. `*` matches within a name, `{field}` also captures it,
+        and where it stands twice it matches the same text.
+
+        Nothing is fetched unless `bring` does: `hf://owner/name/path` is looked for as `hf/owner/name/path`,
+        `https://host/path` as `web/host/path`, and rows of a program under a name with the digest of the program.
+
+        Raises `DataError` where there is none.
+        """
+        name = self._kept(source, Path(near).parent)
+        path = Path(name)
+        _check_length(path)
+        folders = (_fixed(path),) if path.is_absolute() else self._around(Path(near).parent)
+        inside = path.relative_to(folders[0]) if path.is_absolute() else path
+        if self.access is not None and not all(self.access.allows(plain_part(each / inside)) for each in folders[:1]):
+            raise _outside(source)
+        for folder in folders:
+            found = _matching(folder, inside.as_posix())
+            closed = [path for path, _ in found if self.access is not None and not self.access.allows(path)]
+            if closed:
+                raise _outside(source, next((path for path in closed if path.is_relative_to(folder)), None))
+            if found:
+                origin = self._origin(folder, Path(near).parent)
+                return [_file(folder, path, captures, origin, self.trust.limits) for path, captures in found]
+        if self.bring is not None and name != source:
+            self.bring(source, folders[0], folders[0] / inside)
+            return replace(self, bring=None).find(source, near)
+        places = ", ".join(f"`{folder}`" for folder in folders)
+        close = next(filter(None, (_nearest(folder, inside) for folder in folders)), None)
+        if close is not None:
+            help_ = f"did you mean `{close}`?"
+        else:
+            help_ = "check the path" if path.is_absolute() else "give the folder that holds it with --data DIR"
+        if PROGRAM.fullmatch(source):
+            raise DataError(f"the rows of `{source}` are not made", f"make them: `tripos fetch {near}`")
+        if name != source and (close is None or close.endswith("/")):
+            help_ = f"fetch it: `tripos fetch {near}`"
+        raise DataError(f"no file `{inside.as_posix()}` in {places}", help_)
+
+    def _kept(self, source: str, beside: Path) -> str:
+        """Return the path under which a source is looked for."""
+        if source.startswith(HUB):
+            return _fetched(source)
+        if source.startswith(WEB):
+            return f"web/{quote(source.partition('://')[2])}".replace("..", "__")
+        program = PROGRAM.fullmatch(source)
+        if program is None:
+            return source
+        file = beside / f"{program['path']}.py"
+        if not file.is_file() and _released(beside) is not None:
+            return f"rows/{Path(program['path']).name}.{program['function']}-*.jsonl"  # a release has the rows alone
+        try:
+            if self.access is not None:
+                self.access.check(file)
+            digest = hashlib.sha256(file.read_bytes()).hexdigest()
+        except OSError as error:
+            raise DataError(f"cannot read `{program['path']}.py`: {error.strerror}", "check the path") from error
+        return f"rows/{Path(program['path']).name}.{program['function']}-{digest[:16]}.jsonl"
+
+    def _around(self, beside: Path) -> tuple[Path, ...]:
+        """Return the folders that are looked in, in order, for a spec that lies in `beside`."""
+        shipped = [each for each in (beside / SHIPPED,) if each.is_dir()]
+        released = _released(beside)
+        if released is not None:
+            return (beside, *released, *shipped, *(each for each in self.folders if each not in released))
+        return (beside, *self.folders, *shipped)
+
+    def _origin(self, folder: Path, beside: Path) -> Origin:
+        if folder in self.folders:
+            return "given"
+        return "shipped" if folder == beside / SHIPPED and _released(beside) is None else "spec"
+
+    def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+        """Return the raw records of a file, with the columns of those that are joined to it. Raises `DataError` with
+        the line where one cannot be read."""
+        return joined_rows(file, lambda each: rows_in(Path(each.location), each.path, self.trust.limits))
+
+    def medium(self, file: FoundFile, kind: MediumKind, value: Any) -> str:
+        """Return the mark of what a cell of a file holds, or of the file that it names, which is looked for beside the
+        data file, then where that was looked for. Raises `UnfitMedium`."""
+        cell = cell_of(value)
+        if isinstance(cell, bytes):
+            return self.media.cell(kind, cell, self.trust.limits.medium_bytes)
+        data = Path(file.location)
+        root = Path(str(data).removesuffix(file.path)) if str(data).endswith(file.path) else data.parent
+        fetched = cell.startswith((HUB, *WEB))
+        inside = Path(self._kept(cell, root) if fetched else cell)
+        _check_length(inside)
+        places = list(dict.fromkeys(folder / inside for folder in (data.parent, root, *self.folders)))
+        there = [each for each in places if each.is_file()]
+        known = next((each for each in there if self.access is None or self.access.allows(each)), None)
+        if known is not None:
+            return self.media.file(kind, known, cell, self.trust.limits.medium_bytes)
+        if there:
+            raise UnfitMedium(f"`{cell}` lies outside of the benchmark", f"put it beside the data file; {LEAVE}")
+        help_ = f"save it as `{inside.as_posix()}` beside the data file" if fetched else "check the path"
+        raise UnfitMedium(f"there is no file `{inside.as_posix()}`, which is looked for beside `{file.path}`", help_)
+
+    def document(self, file: FoundFile) -> Any:
+        """Return what a JSON or YAML file says. Raises `DataError`."""
+        return document_in(Path(file.location), file.path, self.trust.limits)
+
+    def placed(self, file: FoundFile) -> Any:
+        """Return what a JSON or YAML file says, with the lines of its texts. Raises `DataError`."""
+        return placed_in(Path(file.location), file.path, self.trust.limits)
+
+
+LONGEST_NAME = 255
+"""Bytes: the limit of the file systems of Linux, macOS and Windows."""
+LONGEST_PATH = 3_000
+SHOWN = 40
+
+
+def _outside(source: str, link: Path | None = None) -> DataError:
+    help_ = f"put it beside the spec, or name its folder with --data DIR; {LEAVE}"
+    if link is not None and link.resolve() != Path.cwd() / link:
+        message = f"`{source}` lies outside of the benchmark: `{link}` leads to `{link.resolve()}`"
+        return DataError(message, f"copy the file; or name the folder of the link with --data DIR; {LEAVE}")
+    return DataError(f"`{source}` lies outside of the benchmark", help_)
+
+
+def _check_length(path: Path) -> None:
+    """Raise `DataError` for a name that no file can have: the system refuses to look for it."""
+    for part in path.parts:
+        size = len(part.encode("utf-8", "surrogatepass"))
+        if size > LONGEST_NAME:
+            limit = f"it has {size:,} bytes, and at most {LONGEST_NAME} are allowed"
+            raise DataError(f"`{part[:SHOWN]}…` is the name of no file: {limit}", "shorten the name")
+    if len(path.as_posix()) > LONGEST_PATH:
+        message = f"`{path.as_posix()[:SHOWN]}…` is no path: it has more than {LONGEST_PATH:,} characters"
+        raise DataError(message, "move the file to a folder that is less deep")
+
+
+def plain_part(path: Path) -> Path:
+    """Return a path up to its first part that is no plain name."""
+    wild = next((place for place, part in enumerate(path.parts) if _is_wild(part)), len(path.parts))
+    return Path(*path.parts[:wild])
+
+
+def _released(beside: Path) -> tuple[Path, ...] | None:
+    """Return the folder with the data from elsewhere of the release that a folder lies in; None where it lies in
+    none."""
+    for folder in (beside, *beside.parents):
+        if folder.name == RELEASED_SPEC and (folder.parent / RELEASED).is_file():
+            return (folder.parent / SHIPPED,)
+    return None
+
+
+def _fetched(source: str) -> str:
+    """Return where a file of the Hub lies once it was fetched: `hf/owner/name/path`."""
+    inside = source.removeprefix(HUB).strip("/").removeprefix("datasets/")
+    if inside.count("/") < 2 or ".." in inside.split("/"):
+        raise DataError(f"`{source}` names no file of a data set", "write `hf://owner/name/path`")
+    return f"hf/{inside}"
+
+
+def _file(folder: Path, path: Path, captures: dict[str, str], origin: Origin, limits: ReadLimits) -> FoundFile:
+    try:
+        check_size(path, path.name, limits)
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}", "check its permissions") from error
+    unpacked = unpacked_digest(path, limits)
+    return FoundFile(path.relative_to(folder).as_posix(), str(path), sha256, captures, unpacked, origin)
+
+
+def _matching(folder: Path, source: str) -> list[tuple[Path, dict[str, str]]]:
+    """Return the files below a folder that a relative path means, and what it captures of their names."""
+    if not _is_wild(source):
+        return [(folder / source, {})] if (folder / source).is_file() else []
+    pattern = "".join("*" if _is_wild(part) else glob.escape(part) for part in WILD.split(source))
+    regex = re.compile(_regex(source))
+    found: list[tuple[Path, dict[str, str]]] = []
+    for name in sorted(glob.glob(str(Path(glob.escape(str(folder))) / pattern))):  # noqa: PTH207
+        match = regex.fullmatch(Path(name).relative_to(folder).as_posix())
+        if match and Path(name).is_file():
+            found.append((Path(name), match.groupdict()))
+    return found
+
+
+def _is_wild(source: str) -> bool:
+    return any(part == "*" or _data_folders_captured(part) for part in WILD.split(source))
+
+
+def _data_folders_captured(part: str) -> str | None:
+    """Return the field that a part of a name is captured as; `{1a}` cannot name one and stands for itself."""
+    name = part[1:-1]
+    return name if part == f"{{{name}}}" and name.isidentifier() else None
+
+
+def _regex(source: str) -> str:
+    regex = ""
+    for part in WILD.split(source):
+        name = _data_folders_captured(part)
+        if name is None:
+            regex += "[^/]*" if part == "*" else re.escape(part)
+        else:
+            group = f"(?P<{name}>"
+            regex += f"(?P={name})" if group in regex else f"{group}[^/]+?)"
+    return regex
+
+
+def _fixed(path: Path) -> Path:
+    """Return the folder of an absolute path up to its first part that is not a plain name, or that holds its file."""
+    return next((folder for folder in reversed(path.parents) if _is_wild(folder.name)), path).parent
+
+
+def _nearest(folder: Path, source: Path) -> str | None:
+    """Return a path like `source` that a folder does hold, or as much of one as it holds; None where nothing is like
+    it."""
+    kept = Path()
+    for place, part in enumerate(source.parts, 1):
+        name: str | None = part
+        if not _is_wild(part) and not (folder / kept / part).exists():
+            inner = place < len(source.parts)  # something lies below it, so it is a folder
+            try:
+                there = islice((folder / kept).iterdir(), MOST_NAMES)
+                name = nearest(part, (each.name for each in there if not inner or each.is_dir()))
+            except OSError:
+                name = None
+        if name is None:
+            break
+        kept /= name
+    if _matching(folder, kept.as_posix()):
+        return kept.as_posix()
+    return f"{kept.as_posix()}/" if kept.parts != source.parts[: len(kept.parts)] else None

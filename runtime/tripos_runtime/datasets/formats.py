@@ -1,0 +1,748 @@
+"""The formats of data files: JSON Lines, JSON, CSV, Parquet, Arrow and Excel to records; JSON and YAML to documents.
+
+The layout is told from the content where the name misleads: a `.json` file may hold JSON Lines. What ends in `.gz` or
+`.zst` is decompressed on the way.
+
+CSV and TSV to records, as spreadsheets of any country write them.
+
+The bytes of data files, decompressed, and no more of them than is allowed, nor nested more deeply.
+
+Values of tables and databases as JSON has them, which is what types are read from.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import re
+import sys
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import partial
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, cast
+from uuid import UUID
+from zipfile import ZipFile
+
+import orjson
+
+from tripos_compiler.diagnostics.text_format import encoding_of, to_utf8
+from tripos_compiler.language.exact_values import LONE, InexactJson, check_characters, exact_number, load_json
+from tripos_compiler.language.rows import DateCell
+from tripos_compiler.source.inputs import DataError, LocatedText
+from tripos_runtime.datasets.trust import ReadLimits
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet.worksheet import Worksheet
+
+
+PACKED = (".gz", ".zst")
+PIECE = 2**20
+
+
+def is_packed(path: Path) -> bool:
+    """Return true if a file is compressed, by its name."""
+    return path.suffix.casefold() in PACKED
+
+
+def check_size(path: Path, shown: str, limits: ReadLimits) -> None:
+    """Raise `DataError` for a file that has too many bytes as it lies there."""
+    if (size := path.stat().st_size) > limits.data_bytes:
+        raise too_large(shown, limits.data_bytes, f"{size:,} bytes")
+
+
+def opened(path: Path, shown: str, limits: ReadLimits, most: int | None = None) -> IO[bytes]:
+    """Return the bytes of a file, decompressed. Reading more than `most`, or else `data_bytes`, of a compressed file
+    raises `DataError`."""
+    inner: Any
+    match path.suffix.casefold():
+        case ".gz":
+            inner = gzip.GzipFile(path)
+        case ".zst":
+            import pyarrow
+
+            inner = pyarrow.input_stream(str(path), compression="zstd")
+        case _:
+            return path.open("rb")
+    return cast("IO[bytes]", io.BufferedReader(_CountedBytes(inner, shown, most or limits.data_bytes), PIECE))
+
+
+def whole(path: Path, shown: str, limits: ReadLimits) -> bytes:
+    """Return all bytes of a file, decompressed. Raises `DataError` where there are more than `whole_bytes`."""
+    most = min(limits.whole_bytes, limits.data_bytes)
+    if path.stat().st_size > most:
+        raise too_large(shown, most, f"{path.stat().st_size:,} bytes")
+    with opened(path, shown, limits, most) as file:
+        return file.read()
+
+
+def lines_of(file: IO[bytes], shown: str, limits: ReadLimits, *, cut: bool = False) -> Iterator[bytes]:
+    """Yield the lines of a file. Raises `DataError` for one that is too long, unless it may be `cut`."""
+    most = limits.whole_bytes
+    while line := file.readline(PIECE if cut else most + 1):
+        if len(line) > most:
+            raise too_large(f"a line of {shown}", most, f"more than {most:,} bytes")
+        yield line
+
+
+def too_large(shown: str, most: int, what: str) -> DataError:
+    """Return the error for what has more bytes than may be read."""
+    return DataError(f"{shown} is too large: it has {what}, and at most {most:,} are read", "split it, or cut it down")
+
+
+class _CountedBytes(io.RawIOBase):
+    """The bytes of a stream, up to so many."""
+
+    def __init__(self, inner: Any, shown: str, most: int) -> None:
+        self.inner = inner
+        self.shown = shown
+        self.most = most
+        self.size = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        piece = self.inner.read(len(buffer))
+        self.size += len(piece)
+        if self.size > self.most:
+            raise too_large(self.shown, self.most, f"more than {self.most:,} bytes once it is unpacked")
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.inner.close()
+        super().close()
+
+
+DEEPEST = 100
+
+
+def check_nesting(value: Any, what: str) -> None:
+    """Raise `DataError` where a value has lists or objects in each other, more than `DEEPEST` of them; `what` is what
+    the value is called.
+
+    >>> check_nesting({"a": [{"b": 1}]}, "record 1")
+    """
+    level = [value]
+    for _ in range(DEEPEST + 1):
+        level = [each for inner in level for each in _inside(inner) if isinstance(each, dict | list)]
+        if not level:
+            return
+    raise DataError(f"{what} is nested more than {DEEPEST} levels deep", "keep what is nested as text, or leave it out")
+
+
+def _inside(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+MOST_ROWS = 2**20
+"""Of a sheet, in every program."""
+SHOWN = "visible"
+LONGEST_REASON = 300
+"""Characters of what a library says of a damaged file, which may be the file itself."""
+RESAVE = "open it in a spreadsheet program, and save it as .xlsx once more"
+
+
+def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]:
+    """Yield the rows below the first row of a sheet, which has the names of the columns. Rows and columns with nothing
+    in them are left out; an empty cell is `None`, a date its text in ISO 8601, a formula what it came to. The parts of
+    the workbook may have `most` bytes in all.
+
+    `shown` is what the file is called in messages. Raises `DataError`.
+    """
+    try:
+        with ZipFile(path) as parts:  # no more of a part is unpacked than its size says
+            size = sum(each.file_size for each in parts.infolist())
+        if size > most:
+            raise too_large(shown, most, f"{size:,} bytes once it is unpacked")
+        # What openpyxl warns of, such as a missing style, is nothing that a row has.
+        with path.open("rb") as file, path.open("rb") as again, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = list(_found(file, again, shown))
+    except DataError:
+        raise
+    except Exception as error:
+        # Whatever openpyxl and the parsers below it make of a damaged file, it cannot be read.
+        told = " ".join(str(error).split())[:LONGEST_REASON]
+        raise DataError(f"cannot read {shown} ({told})", RESAVE) from error
+    yield from found
+
+
+def _found(file: IO[bytes], again: IO[bytes], shown: str) -> Iterator[dict[str, Any]]:
+    from openpyxl import load_workbook
+
+    # Row by row: whole columns may be formatted, a million cells each.
+    values = load_workbook(file, read_only=True, data_only=True)
+    formulas = load_workbook(again, read_only=True)
+    columns: list[str] | None = None
+    for sheet in values.worksheets:
+        lines = sheet.iter_rows(values_only=True)
+        names = _names(next(lines, ()), f"{shown}, sheet {sheet.title}") if sheet.sheet_state == SHOWN else []
+        if any(names) and columns in (None, names):
+            columns = names
+            yield from _rows(lines, formulas[sheet.title], names, shown)
+
+
+def _names(line: Sequence[Any], where: str) -> list[str]:
+    """Return the names of the columns, empty for those without one. Raises `DataError` where a name stands twice."""
+    names = ["" if value is None else str(_json_value(value)).strip() for value in line]
+    while names and not names[-1]:
+        names.pop()
+    _tell_apart(names, where)
+    return names
+
+
+def _tell_apart(names: Sequence[str], where: str) -> None:
+    """Raise `DataError` where two columns have one name: no field can say which of them it reads."""
+    twice = next((name for place, name in enumerate(names) if name and name in names[:place]), None)
+    if twice is not None:
+        raise DataError(f"two columns of {where} are called `{twice}`", "give each column a name of its own")
+
+
+def _rows(
+    lines: Iterator[Sequence[Any]], formulas: Worksheet, names: Sequence[str], shown: str
+) -> Iterator[dict[str, Any]]:
+    told = formulas.iter_rows(min_row=2, values_only=True)
+    for number, (line, written) in enumerate(zip(lines, told, strict=False), 2):
+        if number > MOST_ROWS:  # a row says its own number, and those before it are made up
+            raise DataError(f"{shown} has a row {number:,}, and a sheet has at most {MOST_ROWS:,}", RESAVE)
+        row: dict[str, Any] = {}
+        for place, name in enumerate(names):
+            value = line[place] if place < len(line) else None
+            if value is None and place < len(written) and written[place] is not None:
+                # A program that only wrote the formula did not say what it comes to; it is no empty cell.
+                message = f"row {number} of {shown} has a formula under `{name}` whose value was not saved"
+                raise DataError(message, RESAVE)
+            if name:
+                row[name] = _json_value(value)
+        if any(value is not None for value in row.values()):
+            yield row
+
+
+def _json_value(value: Any) -> Any:
+    """Return a value as JSON knows it. A text has the characters that a workbook can only escape."""
+    match value:
+        case datetime() | date() | time():
+            return DateCell(value.isoformat())
+        case str():
+            from openpyxl.utils.escape import unescape
+
+            return unescape(value) or None
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return str(value)
+
+
+LONGEST_CELL = 2**31 - 1
+"""The longest text that a cell may hold, in characters."""
+LONGEST_HEAD = 2**20
+"""The number of characters of the first line that are read to tell what parts its cells."""
+OTHERS = (";", "\t")
+"""The separators of cells in a `.csv` where commas are part of numbers, besides the comma."""
+TWICE = 'a quotation mark inside of a cell is written twice, and the cell stands in quotation marks: `"say ""A"""`'
+
+Opened = Callable[[], IO[bytes]]
+"""Opens the file, from its beginning."""
+
+
+def delimited_rows(
+    opened: Opened, shown: str, delimiter: str | None = None, most: int = LONGEST_CELL
+) -> Iterator[dict[str, Any]]:
+    """Yield the records of a file, named by its first line; without a `delimiter` it is told from that line.
+
+    An empty cell is None, as one that a short row lacks; a row of empty cells alone is left out. A row with more in it
+    than there are columns is refused, for what is too much may well be the end of a text with a comma in it. A line may
+    have `most` characters. Raises `DataError`, and what reading a damaged file raises.
+
+    >>> list(delimited_rows(lambda: io.BytesIO(b"name;marks\\nAnna;1,5\\n"), "a.csv"))
+    [{'name': 'Anna', 'marks': '1,5'}]
+    """
+    csv.field_size_limit(min(LONGEST_CELL, most))
+    mark = delimiter or _delimiter(opened)
+    with closing(_text(opened)) as file:
+        reader = csv.DictReader(_lines(file, shown, most), strict=True, delimiter=mark)
+        begin, first = 1, True
+        while True:
+            try:
+                begin = reader.line_num + 1 if reader.fieldnames else 1
+                row = next(reader, None)
+            except csv.Error as error:
+                raise _misquoted(shown, begin, error) from error
+            if first:
+                _tell_apart(reader.fieldnames or (), shown)
+                first = False
+            if row is None:
+                return
+            surplus: Any = row.pop(None, [])  # what is over stands under no name
+            if any(cell.strip() for cell in surplus):
+                raise _too_long(shown, begin, len(row), len(row) + len(surplus), mark)
+            if any(row.values()):
+                yield {name: cell or None for name, cell in row.items()}
+
+
+def _lines(file: IO[str], shown: str, most: int) -> Iterator[str]:
+    while line := file.readline(most):
+        if len(line) == most:
+            raise too_large(f"a line of {shown}", most, f"{most:,} characters or more")
+        yield line
+
+
+def _text(opened: Opened) -> IO[str]:
+    return io.TextIOWrapper(opened(), encoding="utf-8-sig", newline="")
+
+
+def _delimiter(opened: Opened) -> str:
+    """Return the comma, unless the first line is one cell by it and several by another."""
+    if _columns(opened, ",") > 1:
+        return ","
+    best = max(OTHERS, key=lambda mark: _columns(opened, mark))
+    return best if _columns(opened, best) > 1 else ","
+
+
+def _columns(opened: Opened, delimiter: str) -> int:
+    with closing(_text(opened)) as file:
+        try:
+            lines = iter(lambda: file.readline(LONGEST_HEAD), "")
+            return len(next(csv.reader(lines, strict=True, delimiter=delimiter), []))
+        except csv.Error:
+            return 0
+
+
+def _misquoted(shown: str, line: int, error: csv.Error) -> DataError:
+    if "end of data" in str(error):
+        return DataError(f"line {line} of {shown}: a quotation mark is never closed", f"close it; {TWICE}")
+    if "expected after" in str(error):
+        return DataError(f"line {line} of {shown}: there is text after a closing quotation mark", TWICE)
+    return DataError(f"line {line} of {shown} cannot be read: {error}", "mend that line")
+
+
+def _too_long(shown: str, line: int, columns: int, cells: int, mark: str) -> DataError:
+    named = "tab" if mark == "\t" else f"`{mark}`"
+    message = f"line {line} of {shown} has {cells} cells, its first line {columns}"
+    return DataError(message, f"put a text that has a {named} in it in quotation marks, or name the column")
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value as JSON has it: a decimal is a number, a date or a time its text in ISO 8601, a duration its
+    seconds, a mapping an object, NaN a value that is missing. What JSON has nothing for, such as bytes, stays, and so
+    does a decimal that no number holds.
+
+    >>> plain_value(Decimal("1.50")), plain_value([date(2024, 1, 2), Decimal(3)]), plain_value(timedelta(minutes=1))
+    (1.5, ['2024-01-02', 3], 60.0)
+    """
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return None if value != value else value  # noqa: PLR0124
+        case Decimal() if not value.is_finite():
+            return plain_value(float(value))
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else exact_number(value)
+        case datetime() | date() | time():
+            return value.isoformat()
+        case timedelta():
+            return value.total_seconds()
+        case UUID():
+            return str(value)
+        case list() | tuple():
+            return [plain_value(each) for each in value]
+        case Mapping():
+            return {str(name): plain_value(each) for name, each in value.items()}
+    return value
+
+
+def shortest_decimal(value: float | None, bits: int) -> float | None:
+    """Return a number that was kept in 32 or 16 bits as its shortest decimal; NaN is missing. Its nearest number in 64
+    bits has digits that nobody wrote.
+
+    >>> shortest_decimal(0.10000000149011612, 32), shortest_decimal(0.0999755859375, 16)
+    (0.1, 0.1)
+    """
+    import numpy as np
+
+    if value is None or value != value:  # noqa: PLR0124
+        return None
+    return float(str((np.float32 if bits == 32 else np.float16)(value)))
+
+
+ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
+DOCUMENTS = ".json or .yaml"
+BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
+"""Errors that reading a damaged file may raise."""
+STANDARD = ReadLimits()
+ENCODING_READ = 1 << 16
+"""Bytes of a file that tell its encoding."""
+BATCH = 4_096
+"""Rows of a Parquet file that are made at a time: a small file may say the same long text in each of them."""
+DAMAGED = (SystemError, MemoryError, OverflowError, ValueError, TypeError)
+"""Errors that Arrow raises besides, where the lengths in a damaged file are none."""
+
+
+def rows_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Iterator[dict[str, Any]]:
+    """Yield the records of a file, one at a time; `shown` is what the file is called in messages. Raises
+    `DataError`."""
+    for number, row in enumerate(_rows_in(path, shown, limits)):
+        if number >= limits.rows:
+            raise DataError(f"{shown} has more than {limits.rows:,} rows", "read fewer rows, or split the file")
+        yield row
+
+
+def _rows_in(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
+    try:
+        check_size(path, shown, limits)
+        match _format(path):
+            case ".jsonl" | ".json" | ".ndjson":
+                yield from _json(path, shown, limits)
+            case ".csv":
+                yield from delimited_rows(lambda: opened(path, shown, limits), shown, most=limits.whole_bytes)
+            case ".tsv":
+                yield from delimited_rows(lambda: opened(path, shown, limits), shown, "\t", most=limits.whole_bytes)
+            case ".parquet":
+                yield from _parquet(path, shown, limits)
+            case ".arrow" | ".feather" | ".ipc":
+                yield from _arrow(path, shown)
+            case ".xlsx":
+                yield from workbook_rows(path, shown, limits.whole_bytes)
+            case suffix:
+                raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {ROWS}")
+    except BROKEN as error:
+        raise _broken(path, shown, error) from error
+
+
+def document_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
+    """Return what a JSON or YAML file says. A mapping in which a name stands twice is a list of mappings of one name
+    each, so that neither is lost. Raises `DataError`."""
+    try:
+        match _format(path):
+            case ".json":
+                text = whole(path, shown, limits)
+                document = _json_document(text, shown)
+            case ".yaml" | ".yml":
+                text = whole(path, shown, limits)
+                document = _yaml_document(text.decode("utf-8-sig"), shown)
+            case suffix:
+                raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
+        check_nesting(document, shown)
+        if LONE.search(text):
+            check_characters(document)
+        return document
+    except InexactJson as error:
+        raise DataError(f"{shown} cannot be read exactly: {error}", error.help) from error
+    except BROKEN as error:
+        raise _broken(path, shown, error) from error
+
+
+def placed_in(path: Path, shown: str, limits: ReadLimits = STANDARD) -> Any:
+    """As `document_in`, and every text is `LocatedText`, where the lines can be told. Raises `DataError`.
+
+    The lines of JSON are told by reading it as YAML, of which it is a part but for tabs; where that does not come to
+    the same, texts have no lines.
+    """
+    plain = document_in(path, shown, limits)
+    try:
+        text = whole(path, shown, limits).decode("utf-8-sig")
+        placed = _yaml_document(text.replace("\t", " ") if _format(path) == ".json" else text, shown, placed=True)
+    except (DataError, UnicodeDecodeError):
+        return plain
+    return placed if placed == plain else plain
+
+
+def unpacked_digest(path: Path, limits: ReadLimits = STANDARD) -> str | None:
+    """Return the SHA-256 of what a compressed file holds; None of any other, and of one that is damaged. Raises
+    `DataError` for one that holds too much."""
+    if not is_packed(path):
+        return None
+    found = hashlib.sha256()
+    with suppress(*BROKEN), opened(path, path.name, limits) as file:
+        while piece := file.read(1 << 20):
+            found.update(piece)
+        return found.hexdigest()
+    return None
+
+
+def _broken(path: Path, shown: str, error: BaseException) -> DataError:
+    if isinstance(error, UnicodeDecodeError):
+        return _other_encoding(path, shown)
+    return DataError(f"cannot read {shown}: {error}", "check that the file is whole")
+
+
+def _other_encoding(path: Path, shown: str) -> DataError:
+    """Return what to say of a text that is not UTF-8: how spreadsheets and editors save it so."""
+    help_ = "save it as UTF-8; in a spreadsheet that is `CSV UTF-8`"
+    with opened(path, shown, STANDARD) as file:
+        likely = encoding_of(file.read(ENCODING_READ))
+    if likely is not None and not is_packed(path):
+        command = to_utf8(likely, shown)
+        help_ = f"save it as UTF-8; in a spreadsheet that is `CSV UTF-8`; or convert it: `{command}`"
+    if likely in ("UTF-16", "UTF-32"):
+        return DataError(f"{shown} is {likely}, not UTF-8", help_)
+    with opened(path, shown, STANDARD) as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                if likely is not None:
+                    return DataError(f"line {number} of {shown} is not UTF-8, but likely {likely}", help_)
+                byte = f"0x{line[error.start]:02x}"
+                return DataError(f"line {number} of {shown} is not UTF-8: no text has the byte {byte} there", help_)
+    return DataError(f"{shown} is not UTF-8", help_)
+
+
+def _format(path: Path) -> str:
+    """Return the suffix that tells the format: `.csv` of `a.csv.gz`."""
+    suffix = path.suffix.casefold()
+    return Path(path.stem).suffix.casefold() if suffix in PACKED else suffix
+
+
+# --- JSON ---
+
+
+def _json(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
+    with opened(path, shown, limits) as file:
+        first = next((line for line in lines_of(file, shown, limits, cut=True) if line.strip()), b"")
+    if first.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        yield from _array(path, shown, limits)
+        return
+    with opened(path, shown, limits) as file:
+        lines = lines_of(file, shown, limits)
+        for number, line in enumerate(lines, 1):
+            if not line.strip():
+                continue
+            try:
+                record = _record(_loads(line.strip(), shown, number), shown, number)
+            except _Inexact:
+                raise
+            except DataError as broken:
+                if number > 1:
+                    raise
+                following = next((each for each in lines if each.strip()), b"")
+                try:
+                    record = _record(
+                        _loads(whole(path, shown, limits), shown, 1), shown, 1
+                    )  # an object of several lines
+                except DataError:
+                    if _is_record(following):
+                        raise broken from None
+                    raise
+                yield record
+                return
+            yield record
+
+
+def _is_record(line: bytes) -> bool:
+    try:
+        return isinstance(orjson.loads(line), dict)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def _array(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
+    """Yield the records of an array, each let go of as it is handed on, for those who keep it keep it in their own
+    form."""
+    values = _loads(whole(path, shown, limits), shown, 1)
+    values.reverse()
+    for number in range(1, len(values) + 1):
+        yield _record(values.pop(), shown, number)
+
+
+def _loads(text: bytes, shown: str, number: int) -> Any:
+    text = text.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return load_json(text)
+    except orjson.JSONDecodeError as error:
+        text.decode()  # raises where it is not UTF-8, and that is what to mend
+        line = number + min(
+            error.lineno - 1, text.rstrip().count(b"\n")
+        )  # one that ends too soon ends in its last line
+        raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "mend that line") from error
+    except InexactJson as error:
+        where = shown if b"\n" in text.strip() else f"line {number} of {shown}"
+        raise _Inexact(f"{where} cannot be read exactly: {error}", error.help) from error
+
+
+class _Inexact(DataError):
+    """JSON that is whole but cannot be read without loss."""
+
+
+def _record(value: Any, shown: str, number: int) -> dict[str, Any]:
+    if isinstance(value, dict):
+        check_nesting(value, f"record {number} of {shown}")
+        return value
+    kind = {"list": "list", "str": "text"}.get(type(value).__name__, "bare value")
+    raise DataError(f"record {number} of {shown} is a {kind}, not an object", "every record needs named columns")
+
+
+# --- tables ---
+
+
+def _parquet(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        file = pyarrow.parquet.ParquetFile(path)
+        groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
+        if (size := sum(group.total_byte_size for group in groups)) > limits.data_bytes:
+            raise too_large(shown, limits.data_bytes, f"{size:,} bytes once it is unpacked")
+        for batch in file.iter_batches(BATCH):
+            yield from _rows_of(batch, shown)
+    except (pyarrow.ArrowException, *DAMAGED) as error:
+        raise DataError(f"cannot read {shown}: {error}", "check that it is a Parquet file") from error
+
+
+def _rows_of(batch: Any, shown: str) -> list[dict[str, Any]]:
+    """Return the rows of a batch of columns, which may hold dates and durations that Python has no value for, and
+    lengths and places that are not those of its bytes: Arrow would read on regardless."""
+    try:
+        batch.validate(full=True)
+        rows = cast("list[dict[str, Any]]", batch.to_pylist())
+    except (OverflowError, ValueError) as error:
+        help_ = "store it as text; check that the file is whole"
+        raise DataError(f"{shown} holds a value that cannot be read: {error}", help_) from error
+    odd = {field.name: told for field in batch.schema if (told := _reader(field.type)) is not None}
+    for row in rows if odd else ():
+        row.update({name: told(row[name]) for name, told in odd.items()})
+    return rows
+
+
+_ODD = re.compile(r"decimal|date|time|duration|interval|union|uuid", re.IGNORECASE)
+"""What stands in the names of types of Arrow whose values JSON has not."""
+
+
+def _reader(type_: Any) -> Callable[[Any], Any] | None:
+    """Return the function that makes a value of JSON of one of a type of Arrow; None if each is one already."""
+    from pyarrow import BaseExtensionType, types
+
+    if types.is_float32(type_) or types.is_float16(type_):
+        return partial(shortest_decimal, bits=type_.bit_width)
+    if types.is_dictionary(type_) or types.is_run_end_encoded(type_):
+        return _reader(type_.value_type)
+    if types.is_struct(type_):
+        return _reader_of_parts({each.name: _reader(each.type) for each in type_})
+    if types.is_map(type_):
+        key, item = _reader(type_.key_type), _reader(type_.item_type)
+        return lambda value: value and [[_read(key, one), _read(item, other)] for one, other in value]
+    if types.is_nested(type_) and hasattr(type_, "value_type"):
+        inner = _reader(type_.value_type)
+        return None if inner is None else lambda value: value and [inner(each) for each in value]
+    if isinstance(type_, BaseExtensionType) and not _ODD.search(str(type_)):
+        return _reader(type_.storage_type)
+    return plain_value if types.is_float64(type_) or _ODD.search(str(type_)) else None
+
+
+def _reader_of_parts(parts: Mapping[str, Callable[[Any], Any] | None]) -> Callable[[Any], Any] | None:
+    if not any(parts.values()):
+        return None
+    return lambda value: value and {name: _read(parts[name], each) for name, each in value.items()}
+
+
+def _read(reader: Callable[[Any], Any] | None, value: Any) -> Any:
+    return value if reader is None else reader(value)
+
+
+def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+    """Yield the rows of an Arrow IPC file or stream; Feather files are the former."""
+    import pyarrow
+    import pyarrow.ipc
+
+    try:
+        with pyarrow.OSFile(str(path)) as source:
+            if source.read(6) == b"ARROW1":
+                source.seek(0)
+                file = pyarrow.ipc.open_file(source)
+                for number in range(file.num_record_batches):
+                    yield from _rows_of(file.get_batch(number), shown)
+            else:
+                source.seek(0)
+                for batch in pyarrow.ipc.open_stream(source):
+                    yield from _rows_of(batch, shown)
+    except (pyarrow.ArrowException, *DAMAGED) as error:
+        raise DataError(f"cannot read {shown}: {error}", "check that it is an Arrow IPC or Feather file") from error
+
+
+# --- documents ---
+
+
+def _mapping(pairs: list[tuple[Any, Any]]) -> Any:
+    """Return a mapping of pairs; where a name stands twice, a list with a mapping for each."""
+    names = [name for name, _ in pairs]
+    return dict(pairs) if len(set(names)) == len(names) else [{name: value} for name, value in pairs]
+
+
+def _json_document(text: bytes, shown: str) -> Any:
+    try:
+        return json.loads(text.decode("utf-8-sig"), object_pairs_hook=_mapping)
+    except json.JSONDecodeError as error:
+        raise DataError(f"line {error.lineno} of {shown} is not JSON: {error.msg}", "mend that line") from error
+    except ValueError as error:  # Python reads no number of more digits than these
+        message = f"{shown} has a number of more than {sys.get_int_max_str_digits():,} digits"
+        raise DataError(message, "put it in quotation marks") from error
+    except RecursionError as error:
+        raise DataError(f"{shown} is nested too deeply to be read", "check the file") from error
+
+
+def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
+    """Return what a text in YAML says; with `placed`, its texts know their lines."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Plain values only. An alias would make one piece stand in several places, and a small file a huge one."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                event = self.peek_event()  # type: ignore[no-untyped-call]
+                message = "write the value of the alias"
+                raise yaml.constructor.ConstructorError(None, None, message, event.start_mark)
+            return super().compose_node(parent, index)
+
+        def construct_object(self, node: Any, deep: bool = False) -> Any:
+            """Return what is written like a date or a number and is none that Python has must be marked as a text."""
+            try:
+                value = super().construct_object(node, deep)
+                str(value if isinstance(value, int) else "")  # `1:59:59…` comes to a number that none can print
+            except ValueError as error:
+                message = f"{error}; in quotation marks it is a text"
+                raise yaml.constructor.ConstructorError(None, None, message, node.start_mark) from error
+            return value
+
+    def mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> Any:
+        return _mapping([(_key(loader, key), loader.construct_object(value, deep=True)) for key, value in node.value])
+
+    def with_line(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> LocatedText:
+        return LocatedText(loader.construct_scalar(node), node.start_mark.line + 1)
+
+    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    if placed:
+        Loader.add_constructor("tag:yaml.org,2002:str", with_line)
+    try:
+        return yaml.load(text, Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1} of {shown}" if mark is not None else shown
+        raise DataError(f"{where} is not YAML: {error.problem}", "mend that line") from error
+    except yaml.YAMLError as error:
+        raise DataError(f"{shown} is not YAML: {error}", "check the file") from error
+    except RecursionError as error:
+        raise DataError(f"{shown} is nested too deeply to be read", "check the file") from error
+
+
+LONGEST_KEY = 200
+"""Characters of a name of a mapping that is itself a list or mapping."""
+
+
+def _key(loader: Any, node: Any) -> Any:
+    """Return a name of a mapping; one that is itself a list or mapping is told as text, for nothing can be looked up by
+    it, and cut: a text in a text in a text is quoted again at every level."""
+    key = loader.construct_object(node, deep=True)
+    return key if isinstance(key, str | int | float | bool | None) else str(key)[:LONGEST_KEY]

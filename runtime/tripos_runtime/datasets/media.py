@@ -1,0 +1,300 @@
+"""The content of images and other files, by digest: where a data set has it, or in the store of a run.
+
+Formats of images, recordings and files, told by their first bytes, with the size that their header says.
+
+No picture is decoded: a header has a width and a height, and that is all that a request and an estimate need.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from base64 import b64decode
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import field
+from pathlib import Path
+from typing import Any, Final
+
+from tripos_compiler.library.media import Medium, MediumKind, UnfitMedium, media_in
+from tripos_compiler.source.data_classes import dataclass
+
+Shape = tuple[int, int] | None
+TAKEN: Final = {
+    "image": "a PNG, JPEG, GIF or WebP image",
+    "audio": "a WAV or MP3 recording",
+    "file": "a PDF",
+}
+MP3_RATES: Final = {3: (44100, 48000, 32000), 2: (22050, 24000, 16000), 0: (11025, 12000, 8000)}
+"""Samples a second by version (1, 2, 2.5) and index."""
+MP3_KBITS: Final = {
+    True: (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320),
+    False: (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160),
+}
+"""Thousand bits a second of layer III by index; true: of version 1."""
+
+
+def medium_of(kind: MediumKind, content: bytes, shown: str) -> Medium:
+    """Return what a content is. Raises `UnfitMedium` where it is of no format of that kind; `shown` names it.
+
+    >>> medium_of("file", b"%PDF-1.7", "a.pdf").mime
+    'application/pdf'
+    """
+    found = {"image": _image, "audio": _audio, "file": _file}[kind](content)
+    if found is None:
+        raise UnfitMedium(f"{shown} is not {TAKEN[kind]}", "give one of these formats, or mend the column's type")
+    mime, shape, seconds = found
+    width, height = shape or (None, None)
+    return Medium(mime, hashlib.sha256(content).hexdigest(), len(content), width, height, seconds)
+
+
+def type_of(content: bytes) -> str:
+    """Return the type of a content by its first bytes; `application/octet-stream` for any other format.
+
+    >>> type_of(b"%PDF-1.7"), type_of(b"<svg>")
+    ('application/pdf', 'application/octet-stream')
+    """
+    for read in (_image, _audio, _file):
+        if (found := read(content)) is not None:
+            return found[0]
+    return "application/octet-stream"
+
+
+Found = tuple[str, Shape, float | None] | None
+
+
+def _image(content: bytes) -> Found:
+    for mime, head, read in IMAGES:
+        if content.startswith(head):
+            try:
+                shape = read(content)
+            except (struct.error, IndexError):
+                return None
+            return (mime, shape, None) if shape is not None and min(shape) > 0 else None
+    return None
+
+
+def _png(content: bytes) -> Shape:
+    return struct.unpack(">II", content[16:24]) if content[12:16] == b"IHDR" else None
+
+
+def _gif(content: bytes) -> Shape:
+    return struct.unpack("<HH", content[6:10])
+
+
+def _jpeg(content: bytes) -> Shape:
+    """Return the size in the first frame: segments follow each other, each with its length."""
+    at = 2
+    while at + 9 <= len(content):
+        if content[at] != 0xFF:
+            return None
+        mark = content[at + 1]
+        if mark == 0xFF:  # padding
+            at += 1
+        elif mark in (0x01, *range(0xD0, 0xD9)):  # a mark without a segment
+            at += 2
+        elif 0xC0 <= mark <= 0xCF and mark not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack(">HH", content[at + 5 : at + 9])
+            return width, height
+        else:
+            at += 2 + struct.unpack(">H", content[at + 2 : at + 4])[0]
+    return None
+
+
+def _webp(content: bytes) -> Shape:
+    if content[8:12] != b"WEBP":
+        return None
+    match content[12:16]:
+        case b"VP8 ":
+            width, height = struct.unpack("<HH", content[26:30])
+            return width & 0x3FFF, height & 0x3FFF
+        case b"VP8L":
+            bits = struct.unpack("<I", content[21:25])[0]
+            return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
+        case b"VP8X":
+            return int.from_bytes(content[24:27], "little") + 1, int.from_bytes(content[27:30], "little") + 1
+    return None
+
+
+IMAGES: Final[tuple[tuple[str, bytes, Callable[[bytes], Shape]], ...]] = (
+    ("image/png", b"\x89PNG\r\n\x1a\n", _png),
+    ("image/jpeg", b"\xff\xd8\xff", _jpeg),
+    ("image/gif", b"GIF87a", _gif),
+    ("image/gif", b"GIF89a", _gif),
+    ("image/webp", b"RIFF", _webp),
+)
+
+
+def _audio(content: bytes) -> Found:
+    if content.startswith(b"RIFF") and content[8:12] == b"WAVE":
+        seconds = _wav_seconds(content)
+        return None if seconds is None else ("audio/wav", None, seconds)
+    seconds = _mp3_seconds(content)
+    return None if seconds is None else ("audio/mpeg", None, seconds)
+
+
+def _wav_seconds(content: bytes) -> float | None:
+    at, rate = 12, 0
+    while at + 8 <= len(content):
+        name, length = content[at : at + 4], int.from_bytes(content[at + 4 : at + 8], "little")
+        if name == b"fmt " and at + 20 <= len(content):
+            rate = int.from_bytes(content[at + 16 : at + 20], "little")
+        elif name == b"data":
+            return min(length, len(content) - at - 8) / rate if rate else None
+        at += 8 + length + length % 2
+    return None
+
+
+def _mp3_seconds(content: bytes) -> float | None:
+    """Return the length of the frames of layer III, one after another; None where the content does not begin with
+    any."""
+    at, seconds = _after_id3(content), 0.0
+    while at + 4 <= len(content):
+        head = int.from_bytes(content[at : at + 4], "big")
+        version, layer, kbits, rate = head >> 19 & 3, head >> 17 & 3, head >> 12 & 15, head >> 10 & 3
+        if head >> 21 != 0x7FF or version == 1 or layer != 1 or kbits in (0, 15) or rate == 3:
+            break
+        samples = 1152 if version == 3 else 576
+        hertz = MP3_RATES[version][rate]
+        at += samples // 8 * MP3_KBITS[version == 3][kbits] * 1000 // hertz + (head >> 9 & 1)
+        seconds += samples / hertz
+    return seconds or None
+
+
+def _after_id3(content: bytes) -> int:
+    if not content.startswith(b"ID3") or len(content) < 10:
+        return 0
+    size = 0
+    for byte in content[6:10]:
+        size = size << 7 | byte & 0x7F
+    return 10 + size
+
+
+def _file(content: bytes) -> Found:
+    return ("application/pdf", None, None) if content.startswith(b"%PDF-") else None
+
+
+MOST_HELD = 2**28
+"""Bytes of contents that are held in memory, for requests of other models that show the same."""
+
+
+DATA_URL = re.compile(r"data:[\w./+-]*;base64,")
+
+
+def cell_of(value: Any) -> bytes | str:
+    """Return the content that a cell holds, or else the path or address that it names: a text, bytes, or a record with
+    `bytes` or a `path`, as the library `datasets` writes. Raises `UnfitMedium`.
+
+    >>> cell_of("a/b.png"), cell_of("data:image/png;base64,YWJj"), cell_of({"bytes": b"abc", "path": "b.png"})
+    ('a/b.png', b'abc', b'abc')
+    """
+    match value:
+        case bytes():
+            return value
+        case {"bytes": bytes() as content}:
+            return content
+        case str() if (head := DATA_URL.match(value)) is not None:
+            try:
+                return b64decode(value[head.end() :], validate=True)
+            except ValueError as error:
+                raise UnfitMedium("a cell has base64 that cannot be read", "mend the row") from error
+        case str() if value.strip() and "\0" not in value:
+            return value
+        case {"path": str() as path} if path:
+            return path
+    raise UnfitMedium("a cell names no file, and holds none", "write a path beside the data file")
+
+
+@dataclass(frozen=True)
+class MediaStore:
+    """Keeps contents by digest: `keep` leaves one that is there as it is, `read` gives None for one that is not.
+    After `close` nobody waits for rows that name them."""
+
+    keep: Callable[[str, bytes], None]
+    read: Callable[[str], bytes | None]
+    close: Callable[[], None]
+
+
+@dataclass
+class KnownMedia:
+    """The contents that a command has met: of files where they lie, of cells the bytes themselves, which go to the
+    store of a run at once."""
+
+    store: MediaStore | None = None
+    _places: dict[str, Path] = field(default_factory=dict)
+    _marks: dict[Path, tuple[tuple[Any, ...], str]] = field(default_factory=dict)
+    _held: dict[str, bytes] = field(default_factory=dict)
+    _kept: set[str] = field(default_factory=set)
+    _size: int = 0
+
+    def file(self, kind: MediumKind, path: Path, shown: str, most: int) -> str:
+        """Return the mark of a file. One that stays as it is is read once. Raises `UnfitMedium`."""
+        try:
+            stat = path.stat()
+            stamp = (kind, stat.st_mtime_ns, stat.st_size)
+            if self._marks.get(path, ((), ""))[0] != stamp:
+                if stat.st_size > most:
+                    raise UnfitMedium(f"`{shown}` has more than {most:,} bytes", "give a smaller one")
+                medium = medium_of(kind, path.read_bytes(), f"`{shown}`")
+                self._places[medium.sha256] = path
+                self._marks[path] = (stamp, str(medium))
+        except OSError as error:
+            raise UnfitMedium(f"cannot read `{shown}`: {error.strerror}", "check its permissions") from error
+        return self._marks[path][1]
+
+    @property
+    def files(self) -> dict[Path, str]:
+        """Return the files that cells name, each with the SHA-256 of its content."""
+        return {path: medium.sha256 for path, (_, mark) in self._marks.items() if (medium := Medium.read(mark))}
+
+    def cell(self, kind: MediumKind, content: bytes, most: int) -> str:
+        """Return the mark of what a cell holds, which is in the store of a run from here on. Raises `UnfitMedium`."""
+        if len(content) > most:
+            raise UnfitMedium(f"a cell holds more than {most:,} bytes", "give a smaller one")
+        medium = medium_of(kind, content, "what the cell holds")
+        self._keep(medium.sha256, content)
+        return str(medium)
+
+    def content(self, medium: Medium) -> bytes:
+        """Return the content of a medium, which is in the store of the run from here on. Raises `OSError` where it is
+        not to be had any more, or has changed."""
+        held = self._held.get(medium.sha256)
+        if held is not None:
+            self._keep(medium.sha256, held)
+            return held
+        place = self._places.get(medium.sha256)
+        found = place.read_bytes() if place is not None and place.is_file() else None
+        if found is None or hashlib.sha256(found).hexdigest() != medium.sha256:
+            found = self.store.read(medium.sha256) if self.store is not None else None
+        if found is None or hashlib.sha256(found).hexdigest() != medium.sha256:
+            where = "" if place is None else f", which `{place.name}` was"
+            raise OSError(f"nobody has the {medium.kind} with SHA-256 {medium.sha256}{where}")
+        self._keep(medium.sha256, found)
+        if self._size + len(found) > MOST_HELD:
+            self._held.clear()
+            self._size = 0
+        self._held[medium.sha256] = found
+        self._size += len(found)
+        return found
+
+    def close(self) -> None:
+        """Let go of the store: the rows that name contents are there by now."""
+        if self.store is not None:
+            self.store.close()
+            self.store = None
+            self._kept.clear()
+
+    def keep_shown(self, text: str) -> None:
+        """Put in the store of the run, if there is one, what the marks in a text show. What is not to be had any more
+        is passed over: whoever sends it is told by `content`."""
+        if self.store is not None:
+            for medium in media_in(text):
+                if medium.sha256 not in self._kept:
+                    with suppress(OSError):
+                        self.content(medium)
+
+    def _keep(self, sha256: str, content: bytes) -> None:
+        if self.store is not None and sha256 not in self._kept:
+            self.store.keep(sha256, content)
+            self._kept.add(sha256)

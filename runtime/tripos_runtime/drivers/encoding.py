@@ -1,0 +1,327 @@
+"""Vectors of texts: those that the ledger has, and the others asked for, many texts in a request.
+
+A vector is named by the model and the text alone, so it is asked for once, whichever run, benchmark or step needs it,
+and it is in the ledger before anything is made of it.
+
+How near by their vectors the elements are that a step looks through: the vectors of a collection are asked for when
+the first row needs them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.plan import Retrieve, Settings, digest, written
+from tripos_compiler.plan.outcomes import OK, PROVIDER_ERROR, RETRIED_NEXT_RUN
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies, OtherStore
+from tripos_runtime.asking.questions import NO_REPLY, UNUSED, Answer, Lane
+from tripos_runtime.models.base import Message, ModelError, Reply, Request
+from tripos_runtime.models.embeddings import encoder_id
+from tripos_runtime.models.vectors import Vector, from_text
+from tripos_runtime.program.retrieval import Chooser, Collection, SimilarityCall, Values, VectorIndex, index_of
+from tripos_runtime.program.values import Names
+from tripos_runtime.scheduling.calling import Caller
+
+if TYPE_CHECKING:
+    from tripos_runtime.asking.ledger import Row
+    from tripos_runtime.asking.progress import CallCounters
+
+
+TABLE = "vectors"
+KEPT = 4096
+"""The number of vectors that are remembered: the steps of one row ask for the same."""
+LINGER_S = 0.004
+"""So long a text waits for others to go with it."""
+LOOKED_UP = 4096
+"""The number of texts that are looked up at once."""
+
+
+class VectorLedger(Protocol):
+    """The part of a ledger that embeddings need."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]: ...
+
+    def rows(self, table: str, ids: Sequence[str]) -> Mapping[str, Row]: ...
+
+    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None: ...
+
+
+class NoVector(Exception):
+    """A text has no vector, for the reason that its status says."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+def vector_id(model: str, text: str) -> str:
+    """Return the name of a vector: who embeds what, by its identity."""
+    return digest(["vector", encoder_id(model), text.encode("utf-8", "replace").decode("utf-8")])
+
+
+@dataclass
+class _Waiting:
+    """Texts of one model on their way, by the names of their vectors."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    lanes: dict[str, Lane] = field(default_factory=dict)
+    task: asyncio.Task[None] | None = None
+
+
+def vectors_of_others(others: OtherReplies, names: Sequence[str]) -> dict[str, tuple[Row, OtherStore, Vector]]:
+    """Return the vectors that other stores have of these names, without those that are none."""
+    found = {}
+    for name, (row, source) in (others.vectors(names) if names else {}).items():
+        with suppress(ValueError):
+            if row["status"] == OK:
+                found[name] = row, OtherStore(*source), from_text(row["vector"] or "")
+    return found
+
+
+@dataclass
+class Encoder:
+    """Embeds texts for one run."""
+
+    callers: Mapping[str, Caller]
+    ledger: VectorLedger
+    tally: CallCounters
+    run_id: str
+    now: Callable[[], datetime]
+    identities: Mapping[str, str] = field(default_factory=dict)
+    """The identity behind the name of a model, as a `RoleBinding` has it."""
+    others: OtherReplies = NO_OTHERS
+    """Other stores, whose vectors are taken over."""
+    _known: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
+    _futures: dict[str, asyncio.Future[Vector]] = field(default_factory=dict)
+    _waiting: dict[str, _Waiting] = field(default_factory=dict)
+    _lengths: dict[str, int] = field(default_factory=dict)
+    """How many numbers a model's vectors have."""
+
+    async def vectors(self, model: str, texts: Sequence[str], lane: Lane) -> list[Vector]:
+        """Return the vectors of texts, in their order. Raises `NoVector` where one could not be had, and what the
+        model's caller raises where nothing more can be had of it."""
+        found: dict[str, Vector] = {}
+        by = self.identities.get(model, model)
+        for start in range(0, len(texts), LOOKED_UP):
+            some = {vector_id(by, text): text for text in texts[start : start + LOOKED_UP]}
+            found |= await self._of(model, some, lane)
+        return [found[vector_id(by, text)] for text in texts]
+
+    async def _of(self, model: str, texts: Mapping[str, str], lane: Lane) -> dict[str, Vector]:
+        found = {name: self._known[name] for name in texts if name in self._known}
+        self.tally.reused[lane] += len(found)
+        open_ = [name for name in texts if name not in found and name not in self._futures]
+        for name, vector in self._kept(open_).items():
+            found[name] = vector
+            self._remember(name, vector)
+            self.tally.reused[lane] += 1
+        waited = [name for name in texts if name not in found]
+        self.tally.reused[lane] += sum(name in self._futures for name in waited)
+        futures = [self._ask(model, name, texts[name], lane) for name in waited]
+        outcomes = await asyncio.gather(*(asyncio.shield(each) for each in futures), return_exceptions=True)
+        for name, outcome in zip(waited, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+            found[name] = outcome
+        return found
+
+    def _kept(self, names: Sequence[str]) -> dict[str, Vector]:
+        """Return the vectors that the ledger has."""
+        there = [
+            name
+            for name, status in zip(names, self.ledger.statuses(TABLE, names), strict=True)
+            if status is not None and status not in RETRIED_NEXT_RUN
+        ]
+        rows = self.ledger.rows(TABLE, there) if there else {}
+        found: dict[str, Vector] = {}
+        for name, row in rows.items():
+            if row["status"] != OK:
+                raise NoVector(row["status"])
+            vector = from_text(row["vector"])
+            if self._differs(row["model"], vector) is not None:
+                raise NoVector(PROVIDER_ERROR)
+            found[name] = vector
+        return found | self._taken([name for name in names if name not in found])
+
+    def _taken(self, names: Sequence[str]) -> dict[str, Vector]:
+        """Return the vectors that other stores have, which the ledger has by then."""
+        found: dict[str, Vector] = {}
+        for name, (row, source, vector) in vectors_of_others(self.others, names).items():
+            if self._differs(row["model"], vector) is None:
+                found[name] = vector
+                own = {"run_id": self.run_id, "created_at": self.now(), "reused_from": str(source)}
+                self.ledger.keep({TABLE: [{**row, **own}]})
+                self.tally.taken.add(source.place, row)
+        return found
+
+    def _differs(self, model: str, vector: Vector) -> str | None:
+        """Return why a vector cannot be compared with others of its model; None where it can. The first of a run says
+        how long they are."""
+        length = self._lengths.setdefault(model, len(vector))
+        if len(vector) == length:
+            return None
+        return f"`{model}` gave a vector of {len(vector)} numbers, and others of {length}"
+
+    def _ask(self, model: str, name: str, text: str, lane: Lane) -> asyncio.Future[Vector]:
+        """Return the vector of a text that is asked for, with others of the same model."""
+        if name in self._futures:
+            return self._futures[name]
+        future = self._futures[name] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.setdefault(model, _Waiting())
+        waiting.texts[name], waiting.lanes[name] = text, lane
+        if waiting.task is None or waiting.task.done():
+            waiting.task = asyncio.create_task(self._send(model, waiting))
+        return future
+
+    async def _send(self, model: str, waiting: _Waiting) -> None:
+        """Send whatever waits, in requests of as many texts as one may have."""
+        await asyncio.sleep(LINGER_S)
+        texts, lanes = waiting.texts, waiting.lanes
+        waiting.texts, waiting.lanes, waiting.task = {}, {}, None
+        names, most = list(texts), max(1, self.callers[model].model.most_samples)
+        batches = [names[start : start + most] for start in range(0, len(names), most)]
+        await asyncio.gather(*(self._batch(model, {name: texts[name] for name in each}, lanes) for each in batches))
+
+    async def _batch(self, model: str, texts: Mapping[str, str], lanes: Mapping[str, Lane]) -> None:
+        try:
+            await self._ask_together(model, texts, lanes)
+        except BaseException as error:
+            for name in texts:
+                if name in self._futures:  # whatever went wrong, nobody waits for ever
+                    self._fail(name, error)
+            if not isinstance(error, Exception):
+                raise
+
+    async def _ask_together(self, model: str, texts: Mapping[str, str], lanes: Mapping[str, Lane]) -> None:
+        """Ask for the vectors of some texts in one request, and keep what came. Raises what the model's caller raises
+        where nothing more can be had of it, and what the ledger raises."""
+        messages = tuple(Message("user", text) for text in texts.values())
+        # Nothing is written, so that a budget knows what it may cost.
+        request = Request(model, messages, Settings(max_tokens=0))
+        lane = lanes[next(iter(texts))]
+        try:
+            called = await self.callers[model].call(request, lane)
+        except ModelError as error:
+            if (
+                len(texts) > 1 and not error.retryable
+            ):  # one text that is too long must not cost the others their vector
+                await asyncio.gather(*(self._batch(model, {name: text}, lanes) for name, text in texts.items()))
+                return
+            for place, (name, text) in enumerate(texts.items()):
+                self._settle(model, name, text, lanes[name], error, {"attempts": 0 if place else error.attempts})
+            return
+        replies = (called.reply, *called.reply.others)
+        for place, ((name, text), reply) in enumerate(zip(texts.items(), replies, strict=False)):
+            told = {"attempts": 0 if place else called.attempts, "latency_s": called.latency_s}
+            self._settle(model, name, text, lanes[name], reply, told)
+        for name in list(texts)[len(replies) :]:
+            self._fail(name, NoVector(PROVIDER_ERROR))
+
+    def _settle(
+        self, model: str, name: str, text: str, lane: Lane, outcome: Reply | ModelError, told: Mapping[str, Any]
+    ) -> None:
+        """Keep what came of a text, and then tell whoever waits for it."""
+        columns = {
+            key: value for key, value in NO_REPLY.items() if key not in ("reply", "thinking", "parsed", "logprobs")
+        }
+        columns |= {**UNUSED, **told}
+        vector: Vector | None = None
+        status, error = OK, None
+        if isinstance(outcome, ModelError):
+            status, error = outcome.status, f"{outcome.code} {outcome.message}"
+        else:
+            try:
+                vector = from_text(outcome.text)
+                differs = self._differs(model, vector)
+                if differs is not None:
+                    raise ValueError(differs)
+            except ValueError as reason:
+                vector, status, error = None, PROVIDER_ERROR, f"R0257 {reason}"
+            columns |= {
+                "model_served": outcome.model_served,
+                "finish_reason": outcome.finish_reason,
+                "tokens_in": outcome.tokens_in,
+                "tokens_out": outcome.tokens_out,
+                "cost_usd": outcome.cost_usd,
+            }
+        row = {
+            **columns,
+            "vector_id": name,
+            "run_id": self.run_id,
+            "role": lane[0],
+            "model": model,
+            "identity": self.identities.get(model),
+            "text": text,
+            "vector": None if vector is None or isinstance(outcome, ModelError) else outcome.text,
+            "status": status,
+            "error": error,
+            "created_at": self.now(),
+            "reused_from": None,
+        }
+        self.ledger.keep({TABLE: [row]})
+        self.tally.count(lane, model, Answer(status, None, None, "", row))
+        if vector is None:
+            self._fail(name, NoVector(status))
+            return
+        self._remember(name, vector)
+        future = self._futures.pop(name)
+        if not future.done():
+            future.set_result(vector)
+
+    def _fail(self, name: str, error: BaseException) -> None:
+        future = self._futures.pop(name)
+        if not future.done():
+            future.set_exception(error)
+            future.exception()  # seen: nobody else may be waiting
+
+    def _remember(self, name: str, vector: Vector) -> None:
+        self._known[name] = vector
+        if len(self._known) > KEPT:
+            self._known.popitem(last=False)
+
+
+@dataclass
+class Retriever:
+    """Asks for the vectors of one run."""
+
+    chooser: Chooser
+    encoder: Encoder
+    _making: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+    async def values(self, step: Retrieve, model: str, lane: Lane, names: Names) -> dict[int, Values] | Unavailable:
+        """Return how near the elements are, by the number of the measure; or why a value or a vector is not there."""
+        values: dict[int, Values] = {}
+        try:
+            collection = self.chooser.collection(step, names.values)
+            for number, measure in enumerate(self.chooser.parted(step).measures):
+                if measure.kind == "similarity":
+                    query = evaluate(measure.query, names.values)
+                    (asked,) = await self.encoder.vectors(model, [query], lane)
+                    index = await self._index(collection, measure, model, lane, names)
+                    values[number] = index.near(asked)
+        except Unavailable as reason:
+            return reason
+        except NoVector as reason:
+            return Unavailable(step.name, reason.status)
+        return values
+
+    async def _index(
+        self, collection: Collection, measure: SimilarityCall, model: str, lane: Lane, names: Names
+    ) -> VectorIndex:
+        """Return the vectors of the elements."""
+        key = f"{model} {written(measure.text).model_dump_json()}"
+        async with self._making.setdefault(key, asyncio.Lock()):
+            if key not in collection.vectors:
+                texts = collection.texts(measure.text, names.values)
+                told = list(dict.fromkeys(text for text in texts if text is not None))
+                by_text = dict(zip(told, await self.encoder.vectors(model, told, lane), strict=True))
+                collection.vectors[key] = index_of(texts, by_text)
+        return collection.vectors[key]

@@ -1,6 +1,0 @@
-from .human import (
-    Human as Human,
-)
-from .person import (
-    HumanModel as HumanModel,
-)

@@ -1,0 +1,221 @@
+"""Judges that would grade their own: the model that they are, or another of its family.
+
+Images, recordings and files that a plan shows to roles, and models that do not take them.
+
+Settings that a model is known not to take: what a request would go without, told before anything is asked.
+
+How long the replies to each step, scorer and speaker may be, as a plan says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from tripos_compiler.language.aggregates import families_in_name
+from tripos_compiler.language.rendering import media_printed
+from tripos_compiler.library.media import MediumKind
+from tripos_compiler.plan import (
+    Ask,
+    Compare,
+    Converse,
+    DeclaredSettings,
+    Grade,
+    Judging,
+    Plan,
+    Scenario,
+    Settings,
+    Texts,
+    Verdict,
+)
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.program.binding import BindingError, RoleBinding
+
+
+@dataclass(frozen=True)
+class Kinship:
+    """A judge that grades replies of its own family, or its own."""
+
+    role: str
+    judge: str
+    model: str
+    family: str
+
+    @property
+    def shown(self) -> str:
+        """In a line, for people."""
+        if self.judge == self.model:
+            return f"{self.role} {self.judge} grades its own replies"
+        return f"{self.role} {self.judge} grades {self.model}: both are of the {self.family} family"
+
+
+def kin(plan: Plan, binding: RoleBinding) -> list[Kinship]:
+    """Return every judge that would grade a compared model of its own family, in the order of the roles."""
+    found: list[Kinship] = []
+    for role in _judges(plan, several=len(binding.of(binding.compared)) > 1):
+        for judge in binding.models.get(role, ()):
+            found += _of(role, judge, binding.of(binding.compared))
+    return found
+
+
+def _judges(plan: Plan, *, several: bool) -> list[str]:
+    """Return the roles that judge replies; those that compare models only where there are several."""
+    scorers = {scorer.name: scorer for scorer in plan.scorers}
+    used = [
+        step.scorer
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Grade | Verdict) or (isinstance(step, Compare) and several)
+    ]
+    return list(dict.fromkeys(role for name in used for role in scorers[name].roles))
+
+
+def _of(role: str, judge: str, models: Sequence[str]) -> list[Kinship]:
+    own = families_in_name(judge)
+    return [
+        Kinship(role, judge, model, ", ".join(sorted(own & families_in_name(model))) or judge)
+        for model in models
+        if judge == model or own & families_in_name(model)
+    ]
+
+
+TakesMedium = Callable[[str, MediumKind], bool | None]
+"""Says of a model's name whether it takes a kind of medium; None where nobody knows."""
+CODE = "R0126"
+ARTICLES = {"image": "an image", "audio": "a recording", "file": "a file"}
+
+
+@dataclass(frozen=True)
+class UnknownSight:
+    """A model of which nobody knows that it takes a kind of medium, which `where` shows it."""
+
+    model: str
+    kind: MediumKind
+    where: str
+
+    @property
+    def shown(self) -> str:
+        """In a line, for people."""
+        return f"{self.model} is shown {ARTICLES[self.kind]} by `{self.where}`"
+
+
+def check_sight(plan: Plan, binding: RoleBinding, takes: TakesMedium) -> None:
+    """Raise `BindingError` R0126 for the first model that is shown what it is known not to take."""
+    for where, role, kind in _shown(plan):
+        for name in binding.models.get(role, ()):
+            if takes(name, kind) is False:
+                message = f"`{where}` shows {ARTICLES[kind]}, and `{name}` takes none"
+                hint = f'give another model, or declare `media = ["{kind}"]` of its endpoint in tripos.toml'
+                raise BindingError(CODE, message, hint)
+
+
+def unknown_sight(plan: Plan, binding: RoleBinding, takes: TakesMedium) -> list[UnknownSight]:
+    """List the models of which nobody knows whether they take what they are shown."""
+    found = {
+        (name, kind): UnknownSight(name, kind, where)
+        for where, role, kind in reversed(list(_shown(plan)))
+        for name in binding.models.get(role, ())
+        if takes(name, kind) is None
+    }
+    return [found[key] for key in sorted(found)]
+
+
+def _shown(plan: Plan) -> Iterator[tuple[str, str, MediumKind]]:
+    """Yield what shows a kind of medium, and to which role."""
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            if isinstance(step, Ask):
+                yield from ((step.name, step.role, kind) for kind in _shown_media_of(*_texts_of(step)))
+            elif isinstance(step, Converse):
+                for speaker in step.speakers:
+                    yield from ((step.name, speaker.role, kind) for kind in _shown_media_of(speaker.system))
+    for scorer in plan.scorers:
+        yield from (
+            (scorer.name, role, kind) for role in scorer.roles for kind in _shown_media_of(scorer.system, scorer.prompt)
+        )
+    for made in plan.made:
+        yield from ((made.name, ask.role, kind) for ask in made.asks for kind in _shown_media_of(*_texts_of(ask)))
+
+
+def _texts_of(step: Ask) -> tuple[Texts | None, ...]:
+    return (step.system, step.prompt, *(text for shots in step.shots for text in (shots.prompt, shots.reply)))
+
+
+def _shown_media_of(*texts: Texts | None) -> list[MediumKind]:
+    return sorted({kind for each in texts if each is not None for one in each.values() for kind in media_printed(one)})
+
+
+@dataclass(frozen=True)
+class Untaken:
+    """A model that takes none of these settings, which the steps or scorers `where` give."""
+
+    model: str
+    settings: tuple[str, ...]
+    where: tuple[str, ...]
+
+    @property
+    def shown(self) -> str:
+        """In a line, for people."""
+        named = [f"`{each}`" for each in self.settings]
+        return f"{self.model} is asked without {', '.join(named)} in {', '.join(f'`{each}`' for each in self.where)}"
+
+
+def untaken(plan: Plan, binding: RoleBinding, refused: Callable[[str, Settings], tuple[str, ...]]) -> list[Untaken]:
+    """Return what each model would be asked without, in the order of the steps; `refused` says what a model does not
+    take."""
+    found: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
+    for where, role, settings in _given(plan):
+        for name in binding.models.get(role, ()):
+            if settings.given and (left_out := refused(name, settings)):
+                found.setdefault((name, left_out), {})[where] = None
+    return [Untaken(model, settings, tuple(where)) for (model, settings), where in found.items()]
+
+
+def _given(plan: Plan) -> Iterator[tuple[str, str, Settings]]:
+    """Yield every step or scorer that gives settings, with the role that it gives them to."""
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            if isinstance(step, Ask):
+                yield from ((step.name, step.role, each) for each in _every(step.settings))
+            elif isinstance(step, Converse):
+                for speaker in step.speakers:
+                    yield from ((step.name, speaker.role, each) for each in _every(speaker.settings))
+    for scorer in plan.scorers:
+        yield from ((scorer.name, role, each) for role in scorer.roles for each in _every(scorer.settings))
+    for made in plan.made:
+        yield from ((made.name, ask.role, each) for ask in made.asks for each in _every(ask.settings))
+
+
+def _every(settings: DeclaredSettings) -> Iterator[Settings]:
+    """Yield what every request is sent, and then each value that only some of them have."""
+    yield settings.otherwise
+    for name in settings.varied:
+        yield from (settings.otherwise.model_copy(update={name: value}) for value in settings.values(name))
+
+
+class ReplyLength(NamedTuple):
+    """The most tokens of a reply of a role to a step or scorer; `None` if the plan sets no bound."""
+
+    where: str
+    role: str
+    max_tokens: int | None
+
+
+def reply_lengths(plan: Plan, scenarios: Sequence[Scenario], made: Collection[str] = ()) -> Iterator[ReplyLength]:
+    """Yield the bound of each step, speaker and scorer that writes replies in these scenarios, or for these data sets
+    that are to be made. Of settings that depend on the row the widest one counts."""
+    steps = [step for scenario in scenarios for step in scenario.steps]
+    for step in steps:
+        if isinstance(step, Ask) and step.options is None:
+            yield ReplyLength(step.name, step.role, step.settings.widest.max_tokens)
+        elif isinstance(step, Converse):
+            for speaker in step.speakers:
+                yield ReplyLength(step.name, speaker.role, speaker.settings.widest.max_tokens)
+    judging = {step.scorer for step in steps if isinstance(step, Judging)}
+    for scorer in plan.scorers:
+        if scorer.name in judging and scorer.source != "similarity":
+            for role in scorer.roles:
+                yield ReplyLength(scorer.name, role, scorer.settings.widest.max_tokens)
+    for each in plan.made:
+        for ask in each.asks if each.name in made else ():
+            yield ReplyLength(each.name, ask.role, ask.settings.widest.max_tokens)

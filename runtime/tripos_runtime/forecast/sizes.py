@@ -1,0 +1,440 @@
+"""The sizes of prompts: what is known of them, and what is waited for.
+
+Placeholders for what is pending, with the estimated size of each: a forecast renders prompts with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from functools import reduce
+from operator import add
+from typing import Any
+
+from tripos_compiler.language.evaluation import LAZY, Missing, Unavailable, evaluate
+from tripos_compiler.language.rendering import PLACEHOLDER
+from tripos_compiler.library.functions.texts import json
+from tripos_compiler.library.media import Medium, media_in, without_media
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.types import without_optional
+from tripos_compiler.plan import (
+    Binary,
+    Call,
+    Converse,
+    Expr,
+    Get,
+    Hole,
+    Items,
+    RecordValue,
+    Ref,
+    Scenario,
+    Shots,
+    Unary,
+)
+from tripos_compiler.plan.outcomes import PENDING
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.models.base import OPTION, DialogueTurn, Message, texts_read
+from tripos_runtime.program.needs import is_pending
+from tripos_runtime.program.units import Conversation, speaker_of
+
+WIDE = re.compile("[\u2e80-\uffff\U00020000-\U0003ffff]")
+"""Characters of which a token holds few: Chinese, Japanese, Korean."""
+FIELD = ":"
+"""Stands between a step and the field of its reply that is waited for."""
+Waiting = tuple[str, bool]
+"""A step that is waited for; true where only what is sent for it is, which is known to come if the step is asked."""
+Saying = tuple[str, str, str]
+"""The source of a reply that is waited for: the scenario and the step whose replies are like it, and the model."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """The length of a prompt: characters of alphabets and wide ones, in so many messages; the replies that go into it,
+    once for every time, that are not there yet; and those of which only some may come (`beyond`), characters that there
+    may be more (`most`), and what goes into it of which nobody knows how long it is. `waits` for what it builds on."""
+
+    narrow: int = 0
+    wide: int = 0
+    pending: tuple[str, ...] = ()
+    beyond: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    waits: frozenset[Waiting] = frozenset()
+    messages: int = 0
+    most: int = 0
+    media: tuple[Medium, ...] = ()
+    """The images and other files that it shows."""
+
+    @classmethod
+    def of(cls, text: str) -> Size:
+        """Return the size of a text.
+
+        >>> size = Size.of("E = 能量")
+        >>> size.narrow, size.wide, size.is_known
+        (4, 2, True)
+        """
+        if text.isascii():
+            return cls(len(text))
+        media = tuple(replace(each, sha256="", size=0) for each in media_in(text))
+        written = without_media(text) if media else text
+        wide = len(WIDE.findall(written))
+        return cls(len(written) - wide, wide, media=media)
+
+    @classmethod
+    def sent(cls, messages: Iterable[Message]) -> Size:
+        """Return the size of messages."""
+        texts = texts_read(messages)
+        total = cls.of("".join(texts))
+        return cls(total.narrow, total.wide, messages=len(texts), media=total.media)
+
+    @property
+    def is_known(self) -> bool:
+        """True if nothing is waited for."""
+        return not (self.pending or self.beyond or self.unknown or self.most)
+
+    def as_prompt(self, step: str) -> Size:
+        """Return the size of what is sent for a step, as part of what builds on it."""
+        waits = frozenset(((step, True),))
+        return Size(self.narrow, self.wide, self.pending, self.beyond, self.unknown, waits, 0, self.most, self.media)
+
+    def on_side(self, place: str) -> Size:
+        """Return the size as it is seen from a pair that has it on one side."""
+        pending, beyond = (tuple(f"{place}.{name}" for name in names) for names in (self.pending, self.beyond))
+        waits = frozenset((f"{place}.{name}", sent) for name, sent in self.waits)
+        return Size(self.narrow, self.wide, pending, beyond, self.unknown, waits, self.messages, self.most, self.media)
+
+    def __add__(self, other: Size) -> Size:
+        if other is NO_SIZE:
+            return self
+        if self is NO_SIZE:
+            return other
+        return Size(
+            self.narrow + other.narrow,
+            self.wide + other.wide,
+            self.pending + other.pending,
+            self.beyond + other.beyond,
+            self.unknown + other.unknown,
+            self.waits | other.waits,
+            self.messages + other.messages,
+            self.most + other.most,
+            self.media + other.media,
+        )
+
+
+NO_SIZE = Size()
+Known = Mapping[tuple[str, ...], Size]
+"""The sizes of what is not there but can be told, by the path under which expressions see it."""
+
+
+def sum_of(sizes: Iterable[Size]) -> Size:
+    """Return all of them together."""
+    return reduce(add, sizes, NO_SIZE)
+
+
+def is_waiting(step: str, unknown: str = "", field: str = "") -> Size:
+    """Return the size of what a step yields, or of one field of it, or of something that is `unknown`."""
+    waits = frozenset(((step, False),))
+    name = f"{step}{FIELD}{field}" if field else step
+    return Size(unknown=(unknown,), waits=waits) if unknown else Size(pending=(name,), waits=waits)
+
+
+def one_reply(pending: Iterable[str]) -> list[str]:
+    """Return replies that are waited for, with the fields of one reply together no longer than that reply.
+
+    >>> one_reply(["draft:sum", "draft:why", "draft:why", "hint"])
+    ['draft', 'draft', 'hint']
+    """
+    fields: dict[str, Counter[str]] = {}
+    found: list[str] = []
+    for name in pending:
+        step, _, field = name.partition(FIELD)
+        if field:
+            fields.setdefault(step, Counter())[field] += 1
+        else:
+            found.append(name)
+    return [step for step, counts in fields.items() for _ in range(max(counts.values()))] + found
+
+
+@dataclass
+class CountedPrompts:
+    """Prompts counted together: their characters and messages, and the replies that go into them by who gives each, the
+    further ones that there may be (`beyond`), and what else goes into them."""
+
+    calls: int = 0
+    narrow: int = 0
+    wide: int = 0
+    messages: int = 0
+    most: int = 0
+    pending: Counter[Saying] = field(default_factory=Counter)
+    beyond: Counter[Saying] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+    media: Counter[Medium] = field(default_factory=Counter)
+
+    def add(self, size: Size, said_by: Mapping[str, Saying], times: int) -> None:
+        """Take in a prompt that stands for so many."""
+        self.calls += times
+        self.narrow += size.narrow * times
+        self.wide += size.wide * times
+        self.messages += size.messages * times
+        self.most += size.most * times
+        for names, counted in ((size.pending, self.pending), (size.beyond, self.beyond)):
+            for name in names:
+                if name in said_by:
+                    counted[said_by[name]] += times
+                else:
+                    self.unknown[f"what `{name}` yields"] += times
+        for what in size.unknown:
+            self.unknown[what] += times
+        for medium in size.media:
+            self.media[medium] += times
+
+    @property
+    def waits(self) -> bool:
+        """True if anything is waited for."""
+        return bool(self.pending or self.beyond or self.unknown)
+
+
+SHORT = ("integer", "number", "bool", "choice")
+"""Types whose values are printed in a few characters, `SHORT_TEXT` at the most."""
+SHORT_TEXT = 24
+BOUNDED = frozenset((
+    "after", "boxed", "bullets", "choose", "default", "distinct", "drawn", "each_before", "first", "join", "json",
+    "json_part", "last", "lettered", "lines", "lower", "nth", "numbered", "picked", "readable", "simplified", "sorted",
+    "split", "speaker_turns", "transcript", "trim", "upper", "without_last", "min", "max", "leaf", "parent", "renamed",
+    "with_turn",
+))  # fmt: skip
+"""The functions whose results hold no more text than their arguments."""
+LONGER, DIGITS = 4, 72
+WHOLE = ("text", "value", "turns", "thinking", "raw")
+"""Fields that hold all of a reply."""
+
+
+class SizedPlaceholders:
+    """Stands for what is pending in one prompt, whose expressions see `names`, and notes how long each part will be.
+    `known` has the sizes of what is not there but can be told, such as the prompts of steps that are yet to be asked,
+    by their path."""
+
+    __slots__ = ("args", "known", "names", "outer", "parts", "waits")
+
+    def __init__(self, names: Mapping[str, Any], known: Known) -> None:
+        self.names, self.known = names, known
+        self.args: Mapping[str, Expr] = {}
+        """The expressions of names that a judge is given, which `outer` sees."""
+        self.outer: SizedPlaceholders | None = None
+        self.parts: list[Size] = []
+        """The sizes of the parts for which there is a placeholder."""
+        self.waits: set[Waiting] = set()
+        """What the prompt builds on, whether it takes it in or not."""
+
+    def size(self, messages: Iterable[Message]) -> Size:
+        """Return the size of messages that were made with these placeholders."""
+        told = list(messages)
+        size = Size.sent(told)
+        if not (self.parts or self.waits):
+            return size
+        read = 1 + sum(each.role == OPTION for each in told)  # a text is read again with each of its options
+        marks = Size(wide=-len(self.parts) * read, waits=frozenset(self.waits))
+        return sum_of((size, marks, *self.parts * read))
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing is pending."""
+        return not (self.parts or self.waits)
+
+    def hole(self, hole: Hole, reason: Unavailable) -> str:
+        """Note the size of what will stand in a hole."""
+        size = self._yet(hole.expr, _pending(reason))
+        size = _as_json(size) if without_optional(hole.type).kind == "json" else size
+        return self._stand(Size(narrow=SHORT_TEXT, waits=size.waits) if hole.type.kind in SHORT else size)
+
+    def condition(self, when: Expr, reason: Unavailable) -> None:
+        """Note what the condition of a passage waits for."""
+        self.waits |= self._yet(when, _pending(reason)).waits
+
+    def passage(self, render: Callable[[], str]) -> str | None:
+        """Return a passage as if its condition held; none where nothing could be sent then."""
+        before = len(self.parts)
+        try:
+            return render()
+        except Unavailable:
+            del self.parts[before:]
+            return None
+
+    def argument(self, expr: Expr, reason: Unavailable) -> Missing:
+        """Return what is not there, which raises again where it is printed. The prompt builds on it in any case."""
+        self.waits |= self._yet(expr, _pending(reason)).waits
+        return Missing(reason.step, PENDING)
+
+    def inside(self, args: Mapping[str, Expr], names: Mapping[str, Any]) -> SizedPlaceholders:
+        """Return the placeholders of a judge's prompt, which are noted together with these."""
+        found = type(self)(names, self.known)
+        found.args, found.outer, found.parts, found.waits = args, self, self.parts, self.waits
+        return found
+
+    def dialogue(self, turns: Expr, reason: Unavailable) -> list[DialogueTurn]:
+        """Return one message for a dialogue, whose messages are counted by what is waited for."""
+        return [DialogueTurn("assistant", self._stand(self._yet(turns, _pending(reason)), messages=-1))]
+
+    def examples(self, shots: Shots, reason: Unavailable) -> list[Message]:
+        """Return one message for worked examples, of which nobody knows how long they are."""
+        size = is_waiting(_pending(reason).step, f"worked examples from `{shots.dataset}`")
+        return [Message("assistant", self._stand(size, messages=-1))]
+
+    def turn(self, step: Converse, number: int) -> str:
+        """Return what stands for a turn of a conversation that is being held."""
+        return self._stand(Size(pending=(turn_name(step, number),)))
+
+    def aside(self) -> SizedPlaceholders:
+        """Return placeholders for a text that is not sent, but has to be there before anything is."""
+        found = type(self)(self.names, self.known)
+        found.waits = self.waits
+        return found
+
+    def _stand(self, size: Size, messages: int = 0) -> str:
+        self.waits |= size.waits
+        self.parts.append(size + Size(messages=messages) if messages else size)
+        return PLACEHOLDER
+
+    def expression(self, expr: Expr) -> Size:
+        """Return the size of a value, or of what it is made of where that is not there yet."""
+        try:
+            value = evaluate(expr, self.names)
+            if (lacking := _lacking(value)) is not None:
+                raise Unavailable(lacking.step, lacking.status, lacking.reason)
+            return Size.of(value if isinstance(value, str) else json(value))
+        except Unavailable as reason:
+            return self._yet(expr, _pending(reason))
+
+    def _yet(self, expr: Expr, waited: Unavailable) -> Size:
+        """Return the size of what a value is made of that is not there yet."""
+        match expr:
+            case Ref(path=path):
+                return self._name(path, waited)
+            case Unary(value=value):
+                return Size(narrow=SHORT_TEXT, waits=self.expression(value).waits)
+            case Binary(left=left, right=right):
+                return Size(narrow=SHORT_TEXT, waits=self.expression(left).waits | self._later(right).waits)
+            case Items(values=values):
+                return sum_of(self.expression(value) for value in values)
+            case RecordValue(fields=fields):
+                return sum_of(self.expression(value) for value in fields.values())
+            case Get(of=of):
+                return self.expression(of)
+            case Call(function=function, args=args, named=named):
+                return self._call(function, [*args, *named.values()])
+        return is_waiting(waited.step, waited.step)
+
+    def _later(self, expr: Expr) -> Size:
+        """Return the size of what may not be looked at once what is waited for is there."""
+        try:
+            return self.expression(expr)
+        except Unavailable:
+            return NO_SIZE
+
+    def _call(self, function: str, args: Sequence[Expr]) -> Size:
+        size = sum_of(self._later(arg) if function in LAZY else self.expression(arg) for arg in args)
+        own = FUNCTIONS.get(function)
+        if own is None:  # one of the user's, which is not called
+            return size + is_waiting(f"the function `{function}`", f"the function `{function}`")
+        if own.returns is not None and own.returns.kind in SHORT:
+            return Size(narrow=SHORT_TEXT, waits=size.waits)
+        if function not in BOUNDED:
+            return Size(unknown=(f"`{function}` of what is not there yet",), waits=size.waits)
+        return size
+
+    def _name(self, path: tuple[str, ...], waited: Unavailable) -> Size:
+        for length in range(len(path), 0, -1):
+            if path[:length] in self.known:
+                return self.known[path[:length]]
+        if self.outer is not None and path[0] in self.args:
+            return self.outer.expression(self.args[path[0]])
+        sided = path[0] in ("first", "second") and waited.step != path[0]  # a step may have such a name too
+        step = f"{path[0]}.{waited.step}" if sided else waited.step
+        field = path[2 if sided else 1 :][:1]
+        return is_waiting(step, field=field[0] if field and field[0] not in WHOLE else "")
+
+
+class NamedPlaceholders(SizedPlaceholders):
+    """Stands for what is pending by its name, for a person who reads the prompt."""
+
+    __slots__ = ()
+
+    def _stand(self, size: Size, messages: int = 0) -> str:
+        super()._stand(size, messages)
+        names = [*size.unknown, *(f"`{name.replace(FIELD, '.')}`" for name in (*size.pending, *size.beyond))]
+        names = names or sorted(f"`{name}`" for name, _ in size.waits)
+        return f"⟨{', '.join(dict.fromkeys(names))}⟩"
+
+
+def _as_json(size: Size) -> Size:
+    """Return the size of a value of any JSON as it is printed: with a space behind each comma and colon, and numbers
+    such as `1e15` with all of their digits, it is up to `LONGER` times as long as it was written; a number on its own
+    may have up to `DIGITS`."""
+    replies = tuple(name.partition(FIELD)[0] for name in size.pending)
+    return replace(size, beyond=(*size.beyond, *replies * (LONGER - 1)), most=size.most + DIGITS)
+
+
+def _lacking(value: Any) -> Missing | None:
+    """Return what a value does not have that is a record or a list: an element of replies that are pending is there,
+    and its text is not."""
+    if isinstance(value, Missing):
+        return value
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return next((found for each in value if (found := _lacking(each)) is not None), None)
+    return None
+
+
+def _pending(reason: Unavailable) -> Unavailable:
+    """Return why there is no value yet; raises it where there never will be."""
+    if not is_pending(reason):
+        raise reason
+    return reason
+
+
+BETWEEN = "/"
+"""Stands between the step and the role in the name of a turn that is awaited."""
+
+
+def turn_name(step: Converse, number: int) -> str:
+    """Return turn `number`, counted from 1, as a reply that is awaited."""
+    return f"{step.name}{BETWEEN}{speaker_of(step, number)}"
+
+
+def awaited(step: Converse, first: int, last: int) -> tuple[str, ...]:
+    """The turns from `first` to `last`, counted from 1, as replies that are awaited.
+
+    >>> from tripos_compiler.plan import Speaker, Until
+    >>> sides = (Speaker(role="a"), Speaker(role="b"))
+    >>> until = (Until(role="a", text="done"),)
+    >>> awaited(Converse(name="t", speakers=sides, opens="b", until=until, limit=9, fingerprint=""), 2, 4)
+    ('t/a', 't/b', 't/a')
+    """
+    return tuple(turn_name(step, number) for number in range(first, last + 1))
+
+
+def models_of(talk: Conversation) -> dict[str, str]:
+    """Return who says the turns that are awaited."""
+    return {f"{talk.step.name}{BETWEEN}{role}": model for role, model in talk.models.items()}
+
+
+def whole(size: Size, scenario: Scenario) -> Size:
+    """A size with the turns of a conversation in its place: half of them are expected, and all may come. Names of one
+    side of a pair begin with the side."""
+    if not size.pending:
+        return size
+    talks = {step.name: step for step in scenario.talks}
+    pending: list[str] = []
+    beyond, turns = [*size.beyond], 0
+    for name in one_reply(size.pending):
+        side, dot, talk = name.rpartition(".")
+        if talk not in talks:
+            pending.append(name)
+            continue
+        half, limit = (talks[talk].limit + 1) // 2, talks[talk].limit
+        pending += (f"{side}{dot}{each}" for each in awaited(talks[talk], 1, half))
+        beyond += (f"{side}{dot}{each}" for each in awaited(talks[talk], half + 1, limit))
+        turns += limit
+    return replace(size, pending=tuple(pending), beyond=tuple(beyond), messages=size.messages + turns)

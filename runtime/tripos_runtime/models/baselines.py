@@ -1,0 +1,188 @@
+"""Trivial baselines: models that know nothing, so that a figure can be held against what it takes to get it for free.
+
+`baseline/constant:TEXT` always says the same, `baseline/echo` says back what it was asked, or a part of it
+(`baseline/echo:last-question`). `baseline/majority` and `baseline/constant` are no models of their own: a run puts
+constants in their place (`majority.py`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+
+PREFIX = "baseline/"
+CONSTANT = "baseline/constant:"
+ECHO = "baseline/echo"
+MAJORITY = "baseline/majority"
+ANSWERS = "baseline/constant"
+_SENTENCE = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|(?<=[。！？])[”’」』）]*\s*|\n+")
+"""What stands between two sentences: white space behind a mark, or a line's end."""
+TRUE, FALSE = ("true", "yes"), ("false", "no")
+
+
+class _Unfit(Exception):
+    """A text is no value of a type; never leaves this module."""
+
+
+def last_sentence(text: str) -> str:
+    """Return the last sentence of a text.
+
+    >>> last_sentence("Ann has 3 eggs. She eats 1.5 eggs.\\nHow many are left? ")
+    'How many are left?'
+    """
+    return next(reversed(sentences(text)), text)
+
+
+def last_question(text: str) -> str:
+    """Return the last sentence that ends in a question mark; of a text without any, the last sentence.
+
+    >>> last_question("Ann has 3 eggs. How many are left? Write one number, and nothing else.")
+    'How many are left?'
+    """
+    asked = [each for each in sentences(text) if each.rstrip("\"'”’」』）)]").endswith(("?", "？"))]
+    return asked[-1] if asked else last_sentence(text)
+
+
+def first_line(text: str) -> str:
+    """Return the first line of a text that is not empty.
+
+    >>> first_line("\\nAnn has 3 eggs.\\nHow many are left?")
+    'Ann has 3 eggs.'
+    """
+    return next((line.strip() for line in text.splitlines() if line.strip()), text)
+
+
+def last_line(text: str) -> str:
+    """Return the last line of a text that is not empty.
+
+    >>> last_line("Ann has 3 eggs.\\nShe eats one. How many are left?\\n")
+    'She eats one. How many are left?'
+    """
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), text)
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text: up to a mark with white space behind it, or to the end of a line.
+
+    >>> sentences("It is 3.5 m. Is it? 是。对吗？")
+    ['It is 3.5 m.', 'Is it?', '是。', '对吗？']
+    """
+    return [each.strip() for each in _SENTENCE.split(text) if each.strip()]
+
+
+ECHOES: dict[str, Callable[[str], str]] = {
+    "first-line": first_line,
+    "last-line": last_line,
+    "last-sentence": last_sentence,
+    "last-question": last_question,
+}
+"""Parts of what was asked that `baseline/echo:PART` says back."""
+
+
+@dataclass(frozen=True)
+class BaselineModel:
+    """A baseline. `text` is what it always says; `None`: what it was asked, or the part of it that `echo` takes."""
+
+    name: str
+    text: str | None
+    echo: Callable[[str], str] = str
+    structured: bool = True
+    slots: int | None = None
+    price: Price | None = FREE
+    most_samples: int = 1
+
+    @property
+    def endpoint(self) -> str:
+        """A place of its own."""
+        return self.name
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the reply, in the form that is asked for where the text can be had in it."""
+        said = self.text if self.text is not None else self.echo(request.messages[-1].content)
+        return Reply(fitted(said, request.schema), self.name, "stop", 0, 0, 0.0)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def open_baseline(name: str) -> BaselineModel:
+    """Return the baseline of that name. Raises `ModelError` R0103 for any other.
+
+    >>> open_baseline("baseline/constant:yes").text
+    'yes'
+    """
+    if name == ECHO:
+        return BaselineModel(name, None)
+    kind, _, part = name.partition(":")
+    if kind == ECHO and part in ECHOES:
+        return BaselineModel(name, None, ECHOES[part])
+    if name.startswith(CONSTANT) and len(name) > len(CONSTANT):
+        return BaselineModel(name, name.removeprefix(CONSTANT))
+    parts = ", ".join(ECHOES)
+    hint = f"the baselines are `{CONSTANT}TEXT`, `{ANSWERS}`, `{ECHO}`, `{ECHO}:PART` and `{MAJORITY}`; PART is {parts}"
+    raise ModelError("R0103", f"there is no baseline `{name}`", hint, fatal=True)
+
+
+def is_baseline(name: str) -> bool:
+    """Return true if a model is one of the baselines.
+
+    >>> is_baseline("baseline/echo"), is_baseline("mock/careful")
+    (True, False)
+    """
+    return name.startswith(PREFIX)
+
+
+def fitted(text: str, schema: dict[str, Any] | None) -> str:
+    """Return a text as a reply that fits a JSON Schema, each of its fields saying the text; as it is where that cannot
+    be.
+
+    >>> fitted("yes", {"type": "object", "properties": {"value": {"type": "boolean"}}})
+    '{"value": true}'
+    >>> fitted("maybe", {"type": "object", "properties": {"value": {"type": "boolean"}}})
+    'maybe'
+
+    Where any JSON fits, a text that is JSON is that, and another one a text of JSON.
+
+    >>> fitted('{"a": 1}', {}), fitted("yes", {})
+    ('{"a": 1}', '"yes"')
+    """
+    if schema is None:
+        return text
+    try:
+        return json.dumps(_value(text, schema), ensure_ascii=False)
+    except (_Unfit, ValueError):
+        return text
+
+
+def _value(text: str, schema: dict[str, Any]) -> Any:
+    if not schema:
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+    if "enum" in schema:
+        found = next((each for each in schema["enum"] if each.casefold() == text.strip().casefold()), None)
+        if found is None:
+            raise _Unfit
+        return found
+    match schema:
+        case {"anyOf": [first, *_]}:
+            return _value(text, first)
+        case {"type": "object", "properties": properties}:
+            return {name: _value(text, part) for name, part in properties.items()}
+        case {"type": "array", "items": items}:
+            return [_value(text, items)]
+        case {"type": "boolean"}:
+            if text.strip().casefold() not in TRUE + FALSE:
+                raise _Unfit
+            return text.strip().casefold() in TRUE
+        case {"type": "integer"}:
+            return int(text)
+        case {"type": "number"}:
+            return float(text)
+    return text

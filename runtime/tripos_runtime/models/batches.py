@@ -1,0 +1,498 @@
+"""The common interface of batches: lines go in, and hours later an outcome comes out for each.
+
+The models that are asked in batches, and those that are asked live beside them.
+
+Anthropic's message batches: the requests go in the body that makes the batch, and its outcomes are lines.
+
+Batches in OpenAI's form: a file of lines is uploaded, a batch is made of it, and its outcomes are files again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+import orjson
+
+from tripos_compiler.plan import Settings
+from tripos_runtime.models.base import Model, ModelError, Price, Reply, Request, refused
+from tripos_runtime.models.chat_completions import DirectModel
+from tripos_runtime.models.completions import ContinuingModel
+from tripos_runtime.models.embeddings import embeds
+from tripos_runtime.models.errors import CallPlace, answer_error, model_error
+from tripos_runtime.models.http import HttpAnswer, ModelConnection, headers_of
+from tripos_runtime.models.native_forms import TranslatedModel
+from tripos_runtime.models.prices import batch_price
+from tripos_runtime.models.replies import parsed
+from tripos_runtime.models.rewards import is_reward
+
+if TYPE_CHECKING:
+    import aiohttp
+
+
+NO_BATCHES = "R0121"
+"""The error of a model whose provider takes no batches."""
+UNDONE = "R0122"
+"""The error of a request that its batch did not answer: it expired, was cancelled, or was refused as a whole."""
+LOST = "R0124"
+"""The error of a batch that its provider does not know."""
+NONE_THERE = frozenset({404, 405, 410, 501})
+"""The statuses of an address that a server does not have."""
+
+Outcome = HttpAnswer | ModelError
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLine:
+    """One request of a batch: what it is known by, and its body as JSON."""
+
+    id: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class BatchState:
+    """The state of a batch at its provider: how many of its requests are done, and why it failed as a whole, if it
+    did. `may_pass`: the same batch may be taken later."""
+
+    id: str
+    ended: bool
+    done: int
+    total: int
+    trouble: str | None = None
+    may_pass: bool = False
+    files: tuple[str, ...] = ()
+    """The addresses of its outcomes."""
+
+
+class BatchService(Protocol):
+    """Batches of one model. Each method raises `ModelError`."""
+
+    most_lines: int
+    most_bytes: int
+
+    async def check(self) -> None:
+        """Make sure that the server has batches, before anything is submitted."""
+        ...
+
+    async def submit(self, marker: str, lines: Sequence[BatchLine]) -> str:
+        """Submit a batch, and return what the provider calls it."""
+        ...
+
+    async def find(self, marker: str, ids: Collection[str], since: datetime, others: Collection[str]) -> str | None:
+        """Return what the provider calls the batch that was submitted with a marker, of lines with these ids, not
+        before a time; `None` where there is none. `others` are batches that are known to be others."""
+        ...
+
+    async def state(self, batch_id: str) -> BatchState:
+        """Return the state of a batch."""
+        ...
+
+    def outcomes(self, state: BatchState) -> AsyncIterator[tuple[str, Outcome]]:
+        """Yield what came of each line of a batch that has ended, by its id, which is empty for a line that cannot be
+        read."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        ...
+
+
+class BatchServer:
+    """The way to the batches of one model: addresses of its server that answer with JSON objects."""
+
+    def __init__(self, model: DirectModel | TranslatedModel, timeout_s: float) -> None:
+        self.place: CallPlace = model.place
+        self._connection = ModelConnection(model.place.address, model.headers, timeout_s, model.place.secrets)
+
+    async def call(
+        self, method: str, url: str, body: bytes | aiohttp.FormData | None = None, missing: ModelError | None = None
+    ) -> dict[str, Any]:
+        """Return the JSON object that an address answers with. Raises `ModelError`, and `missing` where the server does
+        not have what the address names."""
+        place = self.place
+        try:
+            answer = await self._connection.send(method, url, body)
+        except OSError as error:  # a timeout is one too
+            raise model_error(error, place.name, place.address, place.key_variables) from error
+        headers = headers_of(answer.headers)
+        if answer.status in NONE_THERE:
+            raise missing or self._without_batches(f"{url} (status {answer.status})")
+        if answer.status != 200:
+            raise answer_error(answer.status, answer.body, headers, place)
+        try:
+            found = parsed(answer.body)
+        except ValueError:
+            found = None
+        if not isinstance(found, dict):
+            raise answer_error(200, answer.body, headers, place)
+        return found
+
+    async def check(self, url: str) -> None:
+        """Make sure that an address lists batches. Raises `ModelError` R0121 where it does not."""
+        if not isinstance((await self.call("GET", f"{url}?limit=1")).get("data"), list):
+            raise self._without_batches(f"{url} (its answer is no list of batches)")
+
+    async def lines(self, url: str, batch_id: str) -> AsyncIterator[dict[str, Any]]:
+        """Yield the JSON objects of a file of lines of a batch, empty where one cannot be read. Raises `ModelError`."""
+        place = self.place
+        try:
+            async for line in self._connection.lines(url, self.lost(batch_id)):
+                if line.strip():
+                    yield _object_in(line)
+        except OSError as error:
+            raise model_error(error, place.name, place.address, place.key_variables) from error
+
+    def lost(self, batch_id: str) -> ModelError:
+        """Return the error of a batch that the provider does not know, or has the replies of no more."""
+        return ModelError(LOST, f"the provider of `{self.place.name}` does not know the batch {batch_id}", "")
+
+    def _without_batches(self, where: str) -> ModelError:
+        message = f"the provider of `{self.place.name}` has no batches at {where}"
+        return ModelError(NO_BATCHES, message, "leave out --batch, or give the role another model", fatal=True)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._connection.close()
+
+
+class BatchedModel:
+    """A model that is asked in batches. It has the price of batches, and one reply for each request."""
+
+    slots: int | None = None
+    most_samples = 1
+
+    def __init__(self, model: DirectModel | TranslatedModel, service: BatchService) -> None:
+        provider, _, own_name = model.name.partition("/")
+        self.name = model.name
+        self.endpoint = model.endpoint
+        self.structured = model.structured
+        self.service = service
+        self._model = model
+        model.most_samples = 1
+        model.price = batch_price(provider, own_name, model.price, own=model.own_price)
+
+    @property
+    def price(self) -> Price | None:
+        """The price of a request in a batch."""
+        return self._model.price
+
+    async def ask(self, request: Request) -> Reply:
+        """Ask at once, at the price of batches: only batches are asked."""
+        raise NotImplementedError("a model in batches is asked by its queue")
+
+    def body_of(self, request: Request) -> bytes:
+        """Return the body of a request, as JSON. Raises `ModelError`."""
+        try:
+            return self._model.body_of(request)
+        except Exception as error:  # litellm lets its own slips through as any exception
+            place = self._model.place
+            raise model_error(error, self.name, place.address, place.key_variables, place.secrets) from error
+
+    def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
+        """Return the reply in the outcome of a line. Raises `ModelError`."""
+        return self._model.reply_in(request, answer)
+
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """Return the names of the settings that a request would go without."""
+        return refused(self._model, settings)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self.service.close()
+        await self._model.close()
+
+
+def _object_in(line: bytes) -> dict[str, Any]:
+    try:
+        found = parsed(line)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def answered(status: int, body: Any) -> HttpAnswer:
+    """Return what a line of outcomes says that a call would have been answered with."""
+    return HttpAnswer(status, {}, orjson.dumps(body))
+
+
+def undone(name: str, why: str, *, again: bool) -> ModelError:
+    """Return the error of a line that its batch did not answer. `again`: another batch may."""
+    hint = "run the same command again: it asks what is missing, and nothing else"
+    return ModelError(UNDONE, f"no batch answered this request to `{name}`: {why}", hint, retryable=again)
+
+
+def counted(told: Mapping[str, Any], name: str) -> int:
+    """Return a count of a batch; 0 where it is not told."""
+    found = told.get(name)
+    return found if isinstance(found, int) else 0
+
+
+STATUS_OF = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "api_error": 500,
+    "timeout_error": 504,
+    "overloaded_error": 529,
+}
+"""The status that a call with such an error has."""
+EARLIER = timedelta(days=1)
+PATH = "/v1/messages"
+COUNTS = ("processing", "succeeded", "errored", "canceled", "expired")
+
+
+class AnthropicBatches:
+    """The message batches of one model."""
+
+    most_lines = 100_000
+    most_bytes = 245 * 10**6
+    """A little under the 256 MB that are allowed."""
+
+    def __init__(self, model: DirectModel | TranslatedModel, timeout_s: float) -> None:
+        self._server = BatchServer(model, timeout_s)
+        self._name = model.name
+        self._base = f"{model.place.address.removesuffix(PATH)}{PATH}/batches"
+
+    async def check(self) -> None:
+        """Make sure that the server has batches."""
+        await self._server.check(self._base)
+
+    async def submit(self, marker: str, lines: Sequence[BatchLine]) -> str:
+        """Make a batch of the lines. It has no place for a marker: the ids of its lines tell which it is."""
+        each = (b'{"custom_id":' + orjson.dumps(line.id) + b',"params":' + line.body + b"}" for line in lines)
+        return self._id(await self._server.call("POST", self._base, b'{"requests":[' + b",".join(each) + b"]}"))
+
+    async def find(self, marker: str, ids: Collection[str], since: datetime, others: Collection[str]) -> str | None:
+        """Return the batch that has these lines. One that is under way does not tell its lines: where the count fits,
+        its end is waited for. Raises `ModelError` R0109 until then."""
+        known, after = frozenset(others), ""
+        while True:
+            page = await self._server.call("GET", f"{self._base}?limit=100{after}")
+            found = [each for each in page.get("data") or () if isinstance(each, dict)]
+            for each in found:
+                counts = each.get("request_counts") or {}
+                if each.get("id") in known or sum(counted(counts, name) for name in COUNTS) != len(ids):
+                    continue
+                if _made(each) < since - EARLIER:
+                    return None
+                state = self._state(each)
+                if not state.ended:
+                    message = f"a batch of `{self._name}` that may be ours is under way"
+                    raise ModelError("R0109", message, "its end tells", retryable=True)
+                async for custom_id, _ in self.outcomes(state):
+                    if custom_id in ids:
+                        return self._id(each)
+                    break
+            if not found or not page.get("has_more") or _made(found[-1]) < since - EARLIER:
+                return None
+            after = f"&after_id={self._id(found[-1])}"
+
+    async def state(self, batch_id: str) -> BatchState:
+        """Return the state of a batch."""
+        return self._state(
+            await self._server.call("GET", f"{self._base}/{batch_id}", missing=self._server.lost(batch_id))
+        )
+
+    async def outcomes(self, state: BatchState) -> AsyncIterator[tuple[str, Outcome]]:
+        """Yield the lines of the outcomes."""
+        for url in state.files:
+            async for line in self._server.lines(url, state.id):
+                yield str(line.get("custom_id") or ""), self._outcome(line.get("result") or {})
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._server.close()
+
+    def _state(self, told: dict[str, Any]) -> BatchState:
+        counts = told.get("request_counts") or {}
+        total = sum(counted(counts, name) for name in COUNTS)
+        ended = told.get("processing_status") == "ended"
+        # The address that the answer names is not followed: the key goes to the configured one.
+        files = (f"{self._base}/{self._id(told)}/results",) if ended else ()
+        return BatchState(self._id(told), ended, total - counted(counts, "processing"), total, files=files)
+
+    def _outcome(self, result: dict[str, Any]) -> Outcome:
+        match result:
+            case {"type": "succeeded", "message": dict(message)}:
+                return answered(200, message)
+            case {"type": "errored", "error": dict(error)}:
+                inner = error.get("error") if isinstance(error.get("error"), dict) else error
+                return answered(STATUS_OF.get(str((inner or {}).get("type")), 500), {"error": inner})
+            case {"type": "canceled"}:
+                return undone(self._name, "it was cancelled", again=False)
+            case _:
+                return undone(self._name, "it expired", again=True)
+
+    def _id(self, told: dict[str, Any]) -> str:
+        found = told.get("id")
+        if not isinstance(found, str):
+            raise ModelError("R0111", f"the provider of `{self._name}` named no batch", "try again later")
+        return found
+
+
+def _made(told: dict[str, Any]) -> datetime:
+    return datetime.fromisoformat(str(told.get("created_at")).replace("Z", "+00:00"))
+
+
+MARKER = "tripos"
+"""The name of the marker in the metadata of a batch."""
+ENDED = frozenset({"completed", "failed", "expired", "cancelled"})
+FULL = "token_limit_exceeded"
+"""The error of a batch for which an account has no room until others are done."""
+EARLIER_S = 86_400
+"""Batches are looked through as far back as a day before the marker was written: clocks differ."""
+OPENAI_BATCHES_PATH = "/chat/completions"
+
+
+class OpenaiBatches:
+    """The batches of one model in OpenAI's form."""
+
+    most_lines = 50_000
+    most_bytes = 190 * 10**6
+    """A little under the 200 MB that are allowed."""
+
+    def __init__(self, model: DirectModel | TranslatedModel, timeout_s: float) -> None:
+        self._server = BatchServer(model, timeout_s)
+        self._name = model.name
+        self._base = model.place.address.removesuffix(OPENAI_BATCHES_PATH)
+
+    async def check(self) -> None:
+        """Make sure that the server has batches."""
+        await self._server.check(f"{self._base}/batches")
+
+    async def submit(self, marker: str, lines: Sequence[BatchLine]) -> str:
+        """Upload a file of the lines, and make a batch of it whose metadata have the marker."""
+        import aiohttp
+
+        form = aiohttp.FormData()
+        form.add_field("purpose", "batch")
+        text = b"".join(_line(each) for each in lines)
+        form.add_field("file", text, filename=f"{MARKER}-{marker}.jsonl", content_type="application/jsonl")
+        uploaded = await self._server.call("POST", f"{self._base}/files", form)
+        wanted = {
+            "input_file_id": uploaded.get("id"),
+            "endpoint": f"/v1{OPENAI_BATCHES_PATH}",
+            "completion_window": "24h",
+            "metadata": {MARKER: marker},
+        }
+        return self._id(await self._server.call("POST", f"{self._base}/batches", orjson.dumps(wanted)))
+
+    async def find(self, marker: str, ids: Collection[str], since: datetime, others: Collection[str]) -> str | None:
+        """Return the batch whose metadata have the marker."""
+        after = ""
+        while True:
+            page = await self._server.call("GET", f"{self._base}/batches?limit=100{after}")
+            found = [each for each in page.get("data") or () if isinstance(each, dict)]
+            for each in found:
+                if (each.get("metadata") or {}).get(MARKER) == marker:
+                    return self._id(each)
+            if not found or not page.get("has_more"):
+                return None
+            if counted(found[-1], "created_at") < since.timestamp() - EARLIER_S:
+                return None
+            after = f"&after={self._id(found[-1])}"
+
+    async def state(self, batch_id: str) -> BatchState:
+        """Return the state of a batch."""
+        told = await self._server.call("GET", f"{self._base}/batches/{batch_id}", missing=self._server.lost(batch_id))
+        counts = told.get("request_counts") or {}
+        status = str(told.get("status"))
+        names = [told.get(name) for name in ("output_file_id", "error_file_id")]
+        trouble = {"failed": "it was rejected", "cancelled": "it was cancelled", "expired": "it expired"}.get(status)
+        codes = []
+        if status == "failed":
+            errors = (told.get("errors") or {}).get("data") or ()
+            codes = [str(each.get("code")) for each in errors]
+            trouble = f"{trouble}: {' '.join(str(errors[0].get('message')).split())}" if errors else trouble
+        done = counted(counts, "completed") + counted(counts, "failed")
+        files = tuple(f"{self._base}/files/{name}/content" for name in names if name)
+        may_pass = status == "expired" or FULL in codes
+        return BatchState(batch_id, status in ENDED, done, counted(counts, "total"), trouble, may_pass, files)
+
+    async def outcomes(self, state: BatchState) -> AsyncIterator[tuple[str, Outcome]]:
+        """Yield the lines of the files of outcomes and of errors."""
+        for url in state.files:
+            async for line in self._server.lines(url, state.id):
+                yield str(line.get("custom_id") or ""), self._outcome(line, state)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._server.close()
+
+    def _outcome(self, line: dict[str, Any], state: BatchState) -> Outcome:
+        response = line.get("response")
+        if isinstance(response, dict) and response.get("body") is not None:
+            return answered(counted(response, "status_code") or 200, response["body"])
+        told = line.get("error")
+        error = told if isinstance(told, dict) else {"message": told}
+        expired = error.get("code") == "batch_expired"
+        why = str(error.get("message") or error.get("code") or "its line has no reply")
+        return undone(self._name, why, again=expired or state.may_pass)
+
+    def _id(self, told: dict[str, Any]) -> str:
+        found = told.get("id")
+        if not isinstance(found, str):
+            raise ModelError("R0111", f"the provider of `{self._name}` named no batch", "try again later")
+        return found
+
+
+def _line(line: BatchLine) -> bytes:
+    head = orjson.dumps({"custom_id": line.id, "method": "POST", "url": f"/v1{OPENAI_BATCHES_PATH}"})
+    return head[:-1] + b',"body":' + line.body + b"}\n"
+
+
+SERVICES: Mapping[str, type[OpenaiBatches] | type[AnthropicBatches]] = {
+    "openai": OpenaiBatches,
+    "hosted_vllm": OpenaiBatches,
+    "groq": OpenaiBatches,
+    "anthropic": AnthropicBatches,
+}
+"""The form of batches of each provider that has them."""
+AT_HOME = ("mock/", "local/", "baseline/", "human/")
+"""Models that begin so answer on this machine."""
+
+
+def takes_batches(name: str) -> bool:
+    """Return true if the provider of a model is known to take batches.
+
+    >>> [takes_batches(name) for name in ("openai/gpt-4o", "anthropic/claude-haiku-4-5", "mistral/mistral-large")]
+    [True, True, False]
+    """
+    return name.partition("/")[0] in SERVICES
+
+
+def batch_limits(name: str) -> tuple[int, int] | None:
+    """Return the most requests and the most bytes of a batch of a model; `None` where it is asked call by call.
+
+    >>> batch_limits("openai/gpt-4o"), batch_limits("mock/careful")
+    ((50000, 190000000), None)
+    """
+    service = None if asked_live(name) else SERVICES.get(name.partition("/")[0])
+    return None if service is None else (service.most_lines, service.most_bytes)
+
+
+def asked_live(name: str) -> bool:
+    """Return true if a model is asked call by call beside batches: what answers on this machine, grades or embeds.
+
+    >>> asked_live("mock/careful"), asked_live("mistral/mistral-large")
+    (True, False)
+    """
+    return name.startswith(AT_HOME) or is_reward(name) or embeds(name)
+
+
+def open_batches(model: Model, timeout_s: float) -> BatchedModel:
+    """Return a model as it is asked in batches. Raises `ModelError` R0121 where its provider has none."""
+    provider = model.name.partition("/")[0]
+    service = SERVICES.get(provider)
+    if service is None or not isinstance(model, DirectModel | TranslatedModel) or isinstance(model, ContinuingModel):
+        known = ", ".join(f"`{name}/…`" for name in SERVICES)
+        message = f"`{model.name}` cannot be asked in batches"
+        hint = f"leave out --batch, or give its role a chat model of {known}"
+        raise ModelError(NO_BATCHES, message, hint, fatal=True)
+    return BatchedModel(model, service(model, timeout_s))

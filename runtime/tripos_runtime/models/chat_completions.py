@@ -1,0 +1,503 @@
+"""Models whose chat completions have OpenAI's form, asked without litellm: one post and one reading of JSON a call.
+
+The messages of a request: text that is valid JSON, in the roles that a model takes.
+
+The content of a message as parts in OpenAI's form, which litellm takes too: texts, images, recordings and files.
+
+A model on several servers: each request goes to the one with the fewest under way, and silent ones are left out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
+from urllib.parse import urlsplit
+
+import orjson
+
+from tripos_compiler.library.media import OPEN, Medium, split_media
+from tripos_compiler.plan import Settings
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.models.base import (
+    CALLED,
+    RESULT,
+    Contents,
+    DialogueTurn,
+    Endpoint,
+    Message,
+    ModelError,
+    Price,
+    Reply,
+    Request,
+)
+from tripos_runtime.models.catalog import (
+    PROVIDERS,
+    Provider,
+    allows,
+    check_address,
+    entry_of,
+    is_here,
+    variable,
+    variables_of,
+)
+from tripos_runtime.models.errors import CallPlace, answer_error, model_error
+from tripos_runtime.models.http import HttpAnswer, ModelConnection, headers_of
+from tripos_runtime.models.replies import call_id, calls_sent, parsed, read_reply, tools_sent, whole
+
+AUDIO_FORMATS = {"audio/wav": "wav", "audio/mpeg": "mp3"}
+
+
+def content_of(text: str, contents: Callable[[Medium], bytes], detail: str | None = None) -> str | list[dict[str, Any]]:
+    """Return the content of a message: the text where it has no mark, or else a part for every piece, in order; of an
+    image with the `detail` that is asked for. Raises `OSError` where a content is not to be had.
+
+    >>> picture = Medium("image/png", "ab" * 32, 3)
+    >>> content_of(f"Which?{picture}", lambda medium: b"abc")[1]
+    {'type': 'image_url', 'image_url': {'url': 'data:image/png;base64,YWJj'}}
+    """
+    pieces = split_media(text)
+    if len(pieces) == 1 and isinstance(pieces[0], str):
+        return text
+    return [
+        {"type": "text", "text": piece} if isinstance(piece, str) else part_of(piece, contents(piece), detail)
+        for piece in pieces
+        if not isinstance(piece, str) or piece.strip()
+    ]
+
+
+def part_of(medium: Medium, content: bytes, detail: str | None = None) -> dict[str, Any]:
+    """Return the part that shows a medium. Its name in the data set is nowhere in it: that may tell the answer."""
+    told = b64encode(content).decode("ascii")
+    if medium.kind == "audio":
+        return {"type": "input_audio", "input_audio": {"data": told, "format": AUDIO_FORMATS[medium.mime]}}
+    url = f"data:{medium.mime};base64,{told}"
+    if medium.kind == "file":
+        return {"type": "file", "file": {"filename": f"{medium.sha256[:12]}.pdf", "file_data": url}}
+    seen = {} if detail is None else {"detail": detail}
+    return {"type": "image_url", "image_url": {"url": url, **seen}}
+
+
+Part = TypeVar("Part")
+MOST_PARTS = 256
+"""Parts of requests that are kept for one model."""
+
+
+class RequestCache(Generic[Part]):
+    """The part of a request that depends on its settings, samples, schema and tools alone, made once for each."""
+
+    def __init__(self, make: Callable[[Request], Part], *, structured: bool, most_samples: int) -> None:
+        self._make = make
+        self._structured = structured
+        self._most_samples = most_samples
+        self._parts: dict[tuple[object, ...], Part] = {}
+
+    def part(self, request: Request) -> Part:
+        """Return the part for a request."""
+        schema = None if request.schema is None or not self._structured else orjson.dumps(request.schema)
+        key = (request.settings, min(request.samples, self._most_samples), schema, request.tools)
+        found = self._parts.get(key)
+        if found is None:
+            if len(self._parts) >= MOST_PARTS:
+                self._parts.clear()
+            found = self._parts[key] = self._make(request)
+        return found
+
+
+def as_json(
+    messages: tuple[Message, ...],
+    contents: Contents | None = None,
+    tools: Sequence[str] = (),
+    detail: str | None = None,
+) -> bytes:
+    """Return the messages as a JSON array of objects with `role` and `content`, which is a list of parts where the
+    message shows an image or another file; of calls of `tools` and their results as OpenAI has them. Raises
+    `ModelError` R0127 where an image is not to be had.
+
+    >>> as_json((Message("user", "hi"),))
+    b'[{"role":"user","content":"hi"}]'
+    """
+    if any(OPEN in message.content or message.role == CALLED for message in messages):
+        return orjson.dumps(as_objects(messages, contents, tools, detail))
+    try:
+        if not messages or not isinstance(messages[-1], DialogueTurn):
+            return orjson.dumps(messages)
+        return orjson.dumps([{"role": message.role, "content": message.content} for message in messages])
+    except TypeError:  # half a surrogate pair is no text that JSON can hold
+        return orjson.dumps([{"role": message.role, "content": whole(message.content)} for message in messages])
+
+
+def as_objects(
+    messages: Sequence[Message], contents: Contents | None, tools: Sequence[str] = (), detail: str | None = None
+) -> list[dict[str, Any]]:
+    """Return the messages as objects with `role` and `content`, as `as_json` does."""
+    found: list[dict[str, Any]] = []
+    made, answered = 0, 0
+    for message in messages:
+        if message.role == CALLED:
+            object_ = calls_sent(whole(message.content), tools, made)
+            made, answered = made + len(object_["tool_calls"]), made
+        elif message.role == RESULT:
+            answered += 1
+            object_ = {"role": "tool", "tool_call_id": call_id(answered), "content": whole(message.content)}
+        else:
+            object_ = {"role": message.role, "content": _content(whole(message.content), contents, detail)}
+        found.append(object_)
+    return found
+
+
+def _content(text: str, contents: Contents | None, detail: str | None) -> str | list[dict[str, Any]]:
+    if contents is None or OPEN not in text:
+        return text
+    try:
+        return content_of(text, contents, detail)
+    except OSError as error:
+        message = f"a file that a prompt shows cannot be read: {error}"
+        raise ModelError("R0127", message, "put it back where it was, and run again") from error
+
+
+def without_system(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the messages for a model without a system role: what it says stands in front of the first user's message.
+
+    >>> without_system((Message("system", "be brief"), Message("user", "hi")))
+    (Message(role='user', content='be brief\\n\\nhi'),)
+    """
+    told = [message.content for message in messages if message.role == "system"]
+    rest = [message for message in messages if message.role != "system"]
+    if not told:
+        return messages
+    for at, message in enumerate(rest):
+        if message.role == "user":
+            rest[at] = Message("user", "\n\n".join((*told, message.content)))
+            return tuple(rest)
+    return (Message("user", "\n\n".join(told)), *rest)
+
+
+HEALTH_S = 5.0
+"""The longest time until a server says that it is there."""
+NO_PAGE = (404, 405)
+
+
+class DirectModel:
+    """A model of one of `PROVIDERS`. Raises `ModelError` R0102 where the key is not set and R0101 where nothing says
+    where the provider is.
+
+    `own_price`: the price is the user's, and counts before what the provider says that a call cost. `sent_as` is the
+    name that the server is asked for where that is not the model's own.
+    """
+
+    slots: int | None = None
+
+    def __init__(
+        self,
+        name: str,
+        endpoint: Endpoint | None = None,
+        *,
+        price: Price | None = None,
+        own_price: bool = False,
+        sent_as: str | None = None,
+        timeout_s: float = 300.0,
+    ) -> None:
+        self.name = name
+        self.price = price
+        self.own_price = own_price
+        provider_name, _, model = name.partition("/")
+        self._model = sent_as or model
+        self._provider = PROVIDERS[provider_name] if sent_as is None else PROVIDERS["openai"]
+        base_url = base_url_of(name, self._provider, endpoint)
+        variable, key = key_of(name, self._provider, endpoint)
+        self.endpoint = f"{base_url} {variable}".strip()
+        known = self._provider.structured or allows(provider_name, model, "supports_response_schema")
+        self.structured = is_here(endpoint) or bool(known)
+        self.most_samples = self._provider.samples if _bills_once(provider_name, base_url) else 1
+        self._folds_system = allows(provider_name, model, "supports_system_messages") is False
+        self._lacking = lacking(provider_name, self._provider, self._model, base_url)
+        self.place = CallPlace(name, base_url, variable, (key,))
+        url = base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
+        self.headers = openai_headers(self._provider, key)
+        self._line = ModelConnection(url, self.headers, timeout_s, (key,))
+        self._head = b'{"model":' + orjson.dumps(self._model) + b',"messages":'
+        self._tails = RequestCache(self._tail, structured=self.structured, most_samples=self.most_samples)
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
+        return self._read(request, await self._answer(self.body_of(request)))
+
+    def body_of(self, request: Request) -> bytes:
+        """Return the body of a request, as JSON."""
+        messages = without_system(request.messages) if self._folds_system else request.messages
+        told = as_json(messages, request.contents, request.tools, request.settings.image_detail)
+        return self._head + told + self._tails.part(request)
+
+    def reply_in(self, request: Request, answer: HttpAnswer) -> Reply:
+        """Return the reply in an answer to a request that went another way, such as in a batch. Raises `ModelError`."""
+        return self._read(request, self._completed(answer))
+
+    def _read(self, request: Request, found: dict[str, Any]) -> Reply:
+        choices = found.get("choices")
+        came = len(choices) if isinstance(choices, list) else 0
+        self.most_samples = samples_given(came, request.samples, self.most_samples)
+        return read_reply(found, self.name, self.price, own_price=self.own_price, tools=request.tools)
+
+    async def _answer(self, body: bytes) -> dict[str, Any]:
+        """Return the JSON object that the server answers a body with. Raises `ModelError`."""
+        try:
+            answer = await self._line.post(body)
+        except OSError as error:
+            raise model_error(error, self.name, self.place.address, self.place.key_variables) from error
+        return self._completed(answer)
+
+    def _completed(self, answer: HttpAnswer) -> dict[str, Any]:
+        if answer.status != 200:
+            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self.place)
+        return completion(answer.body, headers_of(answer.headers), self.place)
+
+    async def is_ready(self) -> bool:
+        """Return true if the server says that it can be asked: by `/health`, or where it has no such page by its list
+        of models. A server that refuses to say is there."""
+        base_url = self.place.address.removesuffix("/chat/completions")
+        status = await self._line.status(f"{base_url.removesuffix('/v1')}/health", HEALTH_S)
+        if status in NO_PAGE:
+            status = await self._line.status(f"{base_url}/models", HEALTH_S)
+        return status is not None and status < 500
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._line.close()
+
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """Return the names of the settings that a request would go without."""
+        return tuple(name for name in settings.given if name in self._lacking)
+
+    def _tail(self, request: Request) -> bytes:
+        """Return everything of the body after the messages."""
+        told = request.settings.given
+        for name in self.refuses(request.settings):
+            del told[name]
+        told.pop("image_detail", None)  # it stands with the images
+        own = told.pop("provider", {})
+        if "seed" in told:
+            told[self._provider.seed] = told.pop("seed")
+        told |= {"logprobs": True} if "top_logprobs" in told else {}
+        samples = min(request.samples, self.most_samples)
+        told |= {"n": samples} if samples > 1 else {}
+        schema = request.strict_schema if self.structured else None
+        told |= {} if schema is None else {"response_format": format_of(schema)}
+        told |= {"tools": tools_sent(request.tools)} if request.tools else {}
+        told |= {**self._provider.body, **own}
+        return b"," + orjson.dumps(told)[1:] if told else b"}"
+
+
+def samples_given(came: int, asked: int, most: int) -> int:
+    """Return how many samples a model is asked for at a time from now on: `most`, or 1 once it gave fewer than it was
+    asked for, as servers do that pass over `n`.
+
+    >>> samples_given(1, 3, 8), samples_given(3, 3, 8), samples_given(8, 10, 8)
+    (1, 8, 8)
+    """
+    return 1 if 0 < came < min(asked, most) else most
+
+
+def lacking(provider_name: str, provider: Provider, model: str, base_url: str) -> frozenset[str]:
+    """Return the settings that a model is known not to take: by its name, and by its provider where it is reached
+    there, since of any other server nothing is known. None says the template that its file has."""
+    found = frozenset({"chat_template"})
+    if provider.base_url is not None and urlsplit(base_url).hostname == urlsplit(provider.base_url).hostname:
+        entry = entry_of(provider_name, model)
+        thinks = entry is None or entry.get("supports_reasoning")
+        found |= provider.lacks | (frozenset() if thinks else frozenset({"reasoning_effort"}))
+    if provider.without is not None and provider.without[0].search(model):
+        found |= provider.without[1]
+    return found
+
+
+def format_of(schema: Any) -> dict[str, Any]:
+    """Return the setting that holds a reply to a JSON Schema."""
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}
+
+
+def completion(body: bytes, headers: Mapping[str, str], place: CallPlace) -> dict[str, Any]:
+    """Return the JSON object of an answer with status 200. Raises `ModelError` where it is none, or tells of a
+    mistake."""
+    try:
+        found = parsed(body)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise answer_error(200, body, headers, place)
+    mistake = found.get("error")
+    if mistake and "choices" not in found:
+        code = mistake.get("code") if isinstance(mistake, dict) else None
+        raise answer_error(code if isinstance(code, int) and 400 <= code < 600 else 200, body, headers, place)
+    return found
+
+
+def base_url_of(name: str, provider: Provider, endpoint: Endpoint | None) -> str:
+    """Return where a model is reached, without a slash at the end."""
+    told = map(variables_of(provider).get, provider.base_urls)
+    base_url = endpoint.base_url if endpoint is not None else next(filter(None, told), provider.base_url)
+    if not base_url:
+        hint = f"set {provider.base_urls[0]}, or write `base_url` for it under `[endpoints]` in tripos.toml"
+        raise ModelError("R0101", f"there is no address for `{name}`", hint, fatal=True)
+    base_url = base_url.rstrip("/")
+    check_address(name, base_url)
+    if urlsplit(base_url).scheme not in {"http", "https"}:
+        hint = f"write `base_url` with `http://` or `https://`, such as `http://{base_url.rpartition('://')[2]}`"
+        raise ModelError("R0101", f"`{base_url}`, where `{name}` is to be reached, is no address", hint, fatal=True)
+    return base_url if base_url.endswith(provider.ends_with) else base_url + provider.ends_with
+
+
+def key_of(name: str, provider: Provider, endpoint: Endpoint | None) -> tuple[str, str]:
+    """Return the environment variable of the key, "" where none is, and the key. Raises `ModelError` where it is not
+    set."""
+    if endpoint is not None and endpoint.api_key_env is None:
+        return "", "none"
+    if endpoint is None or endpoint.api_key_env is None:
+        told, names = variables_of(provider), provider.keys
+    else:
+        told, names = {endpoint.api_key_env: variable(endpoint.api_key_env)}, (endpoint.api_key_env,)
+    for each in names:
+        if key := told.get(each, ""):
+            if not key.isprintable():
+                message = f"the key for `{name}` has a character that cannot be sent"
+                raise ModelError("R0102", message, f"set {each} again, on one line", fatal=True)
+            return each, key
+    if endpoint is None and provider.key_unset is not None:
+        return "", provider.key_unset
+    raise ModelError("R0102", f"the key for `{name}` is missing", f"set {names[0]}", fatal=True)
+
+
+def openai_headers(provider: Provider, key: str) -> dict[str, str]:
+    """Return the headers of every request in OpenAI's form."""
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Accept": "application/json"}
+    told = variables_of(provider)
+    for header, name, unset in provider.headers:
+        value = told.get(name) or unset
+        if value is not None and header not in headers:
+            headers[header] = value
+    return headers | {"User-Agent": "tripos"}
+
+
+def _bills_once(provider_name: str, base_url: str) -> bool:
+    """Return true if a prompt is paid once for several samples: who serves `openai/` at another address is not
+    known."""
+    return provider_name != "openai" or (urlsplit(base_url).hostname or "").endswith("openai.com")
+
+
+DOUBTFUL = ("R0101", "R0111")
+"""After these errors a server is asked whether it is there: nothing came back, or an error of its own did."""
+LOOK_S = 1.0
+LONGEST_LOOK_S = 30.0
+
+
+@dataclass(eq=False)
+class _Replica:
+    model: DirectModel
+    in_flight: int = 0
+    left_out: asyncio.Task[None] | None = None
+    """What waits for its return, while it does not answer."""
+
+
+class ReplicatedModel:
+    """The same model on several servers, which counts as one: with one name, one price and one limit of connections.
+
+    A server that fails a call and then its health check is left out until it passes one, and the call goes to another.
+    Where none is left, the error goes on to whoever asked, and is tried again as any other.
+    """
+
+    slots: int | None = None
+
+    def __init__(
+        self,
+        models: Sequence[DirectModel],
+        warm_up_s: float,
+        *,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        first = models[0]
+        self.name, self.price, self.endpoint = first.name, first.price, first.endpoint
+        self.structured = all(model.structured for model in models)
+        self._replicas = [_Replica(model) for model in models]
+        self._warm_up_s = warm_up_s
+        self._sleep, self._clock = sleep, clock
+
+    @property
+    def most_samples(self) -> int:
+        """How many replies one request may ask for, of every server."""
+        return min(each.model.most_samples for each in self._replicas)
+
+    async def warm_up(self) -> None:
+        """Wait until a server is there, for `warm_up_s` at most; those that are not yet there are left out until they
+        are. Raises `ModelError` R0101."""
+        if not self._warm_up_s:
+            return
+        ends = self._clock() + self._warm_up_s
+        while True:
+            ready = await asyncio.gather(*(each.model.is_ready() for each in self._replicas))
+            if any(ready):
+                break
+            if self._clock() >= ends:
+                addresses = ", ".join(each.model.endpoint.partition(" ")[0] for each in self._replicas)
+                message = f"no server of `{self.name}` was ready within {self._warm_up_s:g} s: {addresses}"
+                raise ModelError("R0101", message, "start a server, or raise `warm_up_s` of its endpoint", fatal=True)
+            await self._sleep(min(LOOK_S, max(0.0, ends - self._clock())))
+        for each, there in zip(self._replicas, ready, strict=True):
+            if not there:
+                self._leave_out(each)
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the reply of the server with the fewest requests under way. Raises `ModelError`."""
+        tried: set[_Replica] = set()
+        while True:
+            replica = self._least_loaded(tried)
+            tried.add(replica)
+            replica.in_flight += 1
+            try:
+                return await replica.model.ask(request)
+            except ModelError as error:
+                if error.code not in DOUBTFUL or error.fatal:
+                    raise
+                if replica.left_out is None and await replica.model.is_ready():
+                    raise
+                self._leave_out(replica)
+                if len(tried) == len(self._replicas):
+                    raise
+            finally:
+                replica.in_flight -= 1
+
+    def _least_loaded(self, tried: set[_Replica]) -> _Replica:
+        left = [each for each in self._replicas if each not in tried]
+        there = [each for each in left if each.left_out is None]
+        found = min(there or left, key=lambda each: each.in_flight)
+        self._replicas.remove(found)  # of several alike, the one that was not asked for longest
+        self._replicas.append(found)
+        return found
+
+    def _leave_out(self, replica: _Replica) -> None:
+        if replica.left_out is None:
+            replica.left_out = asyncio.get_running_loop().create_task(self._until_back(replica))
+
+    async def _until_back(self, replica: _Replica) -> None:
+        pause_s = LOOK_S
+        while True:
+            await self._sleep(pause_s)
+            if await replica.model.is_ready():
+                replica.left_out = None
+                return
+            pause_s = min(2 * pause_s, LONGEST_LOOK_S)
+
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """Return the names of the settings that a request would go without."""
+        return self._replicas[0].model.refuses(settings)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        waiting = [each.left_out for each in self._replicas if each.left_out is not None]
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+        for each in self._replicas:
+            await each.model.close()

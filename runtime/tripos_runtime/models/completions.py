@@ -1,0 +1,202 @@
+"""Models that go on with a text, in OpenAI's form, asked without litellm: its way opens a connection for every call.
+
+Such models know no chat: the messages of a request are sent to them as a transcript. Several messages must not go out
+as they are, for litellm takes them for several prompts, each of which gets a reply.
+
+Likelihoods from a server that goes on with a text in OpenAI's form and says the probabilities of the text too.
+
+A request has the text alone and the text with each option, `echo` and `logprobs`. What the text alone has of tokens
+belongs to the text, and what follows to the option: so the LM Evaluation Harness counts too. A blank at the end of the
+text is left to the options, since tokens begin with a blank and do not end with one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import orjson
+
+from tripos_compiler.plan import OptionLikelihood, write_likelihoods
+from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.catalog import OPENAI_COMPLETION, completion_name
+from tripos_runtime.models.chat_completions import DirectModel, openai_headers
+from tripos_runtime.models.http import ModelConnection
+from tripos_runtime.models.replies import read_reply, whole
+
+NO_LIKELIHOODS = "R0125"
+HINT = "use a server that knows `echo` with `logprobs`, such as vLLM, or `local/…`"
+
+
+def request_for_echo(request: Request) -> dict[str, Any]:
+    """Return the body of a request for likelihoods, but for the name of the model. Servers differ in whether they take
+    0 tokens for nothing or for no limit, so one is written."""
+    texts = [whole(text) for text in request.texts if text]
+    return {"prompt": texts, "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True}
+
+
+def echoed_reply(request: Request, choices: Sequence[Mapping[str, Any]], name: str) -> str:
+    """Return the likelihoods in the choices of an answer, as the text of a reply. Raises `ModelError` R0125 where they
+    are not there."""
+    alone, *texts = request.texts
+    told = [_Echo(each, name) for each in sorted(choices, key=lambda each: each.get("index") or 0)]
+    if len(told) != len(texts) + bool(alone):
+        raise _refused(name, f"sent {len(told)} of {len(texts) + bool(alone)} texts")
+    after = told[bool(alone) :]
+    found = []
+    for option, text, each in zip(request.options, texts, after, strict=True):
+        each.check(whole(text))
+        begin = told[0].count if alone else each.begin
+        found.append(OptionLikelihood(option, *each.after(begin)))
+    return write_likelihoods(found)
+
+
+class _Echo:
+    """A text that a server says the probabilities of, with the one token that it wrote after it."""
+
+    def __init__(self, choice: Mapping[str, Any], name: str) -> None:
+        told = choice.get("logprobs")
+        told = told if isinstance(told, dict) else {}
+        lists = [told.get(key) for key in ("tokens", "token_logprobs", "top_logprobs")]
+        if not all(isinstance(each, list) and each and len(each) == len(lists[0] or ()) for each in lists):
+            raise _refused(name, "does not say the probabilities of a text that it is sent")
+        self.name = name
+        self.text = choice.get("text")
+        self.tokens: list[Any] = lists[0] or []
+        self.logprobs: list[Any] = lists[1] or []
+        self.tops: list[Any] = lists[2] or []
+
+    @property
+    def count(self) -> int:
+        """Return how many tokens the text has, without the one that was written."""
+        return len(self.tokens) - 1
+
+    @property
+    def begin(self) -> int:
+        """Return where a text begins that has nothing before it: behind the token that begins every text, of models
+        that have one."""
+        return int("".join(map(str, self.tokens[1:])) == self.text)
+
+    def check(self, text: str) -> None:
+        """Raise `ModelError` where it is not the text that was sent."""
+        if not isinstance(self.text, str) or not self.text.startswith(text):
+            raise _refused(self.name, "does not repeat the text that it is sent")
+
+    def after(self, begin: int) -> tuple[float, int, bool]:
+        """Return the logarithm of the probability of all tokens from `begin` on, their number, and whether each is the
+        most likely one."""
+        logprobs, tops = self.logprobs[begin : self.count], self.tops[begin : self.count]
+        if not logprobs:
+            raise _refused(self.name, "reads an option as no token of its own")
+        if not all(isinstance(each, int | float) for each in logprobs):
+            raise _refused(self.name, "gives no probability to the first token of a text")
+        greedy = all(
+            isinstance(top, dict) and logprob >= max(top.values(), default=logprob)
+            for logprob, top in zip(logprobs, tops, strict=True)
+        )
+        return float(sum(logprobs)), len(logprobs), greedy
+
+
+def _refused(name: str, what: str) -> ModelError:
+    return ModelError(NO_LIKELIHOODS, f"`{name}` {what}, so it gives no likelihoods", HINT, fatal=True)
+
+
+LABELS = {"user": "User", "assistant": "Assistant"}
+MOST_TOKENS = 1024
+"""The longest reply where nothing is said: most servers would end it after 16 tokens."""
+MOST_STOPS = 4
+"""The most texts that end a reply."""
+
+
+def as_transcript(messages: Sequence[Message]) -> str:
+    """Return one user's message alone as it is; of several what each side said, and then the label of who is to go on.
+
+    >>> as_transcript([Message("user", "2 + 2 =")])
+    '2 + 2 ='
+    >>> print(as_transcript([Message("system", "Teach."), Message("user", "It is 5.")]))
+    Teach.
+    <BLANKLINE>
+    User: It is 5.
+    <BLANKLINE>
+    Assistant:
+    """
+    if len(messages) == 1 and messages[0].role == "user":
+        return messages[0].content
+    said = [f"{LABELS[each.role]}: {each.content}" if each.role in LABELS else each.content for each in messages]
+    return "\n\n".join([*said, f"{LABELS['assistant']}:"])
+
+
+def transcribed(request: Request) -> Request:
+    """Return the request with one message, the transcript, which ends where the other side would speak. It has no
+    schema: nothing holds a continuation to one."""
+    text, stop, longest = as_transcript(request.messages), request.settings.stop, request.settings.max_tokens
+    alone = len(request.messages) == 1 and text == request.messages[0].content
+    ends = () if alone else tuple(each for each in (f"\n{LABELS['user']}:",) if len(stop) < MOST_STOPS)
+    return replace(
+        request,
+        messages=(Message("user", text),),
+        settings=request.settings.model_copy(
+            update={"stop": (*stop, *ends), "max_tokens": MOST_TOKENS if longest is None else longest}
+        ),
+        schema=None,
+    )
+
+
+def trimmed(reply: Reply) -> Reply:
+    """Return a reply without the blanks that part it from what it goes on from.
+
+    >>> trimmed(Reply(" It is so.\\n", "m", "stop", 1, 1, None)).text
+    'It is so.'
+    """
+    return replace(reply, text=reply.text.strip(), others=tuple(map(trimmed, reply.others)))
+
+
+class ContinuingModel(DirectModel):
+    """A model whose `completion_name` begins with `OPENAI_COMPLETION`.
+
+    Raises `ModelError` R0102 where the key is not set.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        endpoint: Endpoint | None = None,
+        *,
+        price: Price | None = None,
+        own_price: bool = False,
+        timeout_s: float = 300.0,
+    ) -> None:
+        model = (completion_name(name) or name).removeprefix(OPENAI_COMPLETION)
+        super().__init__(name, endpoint, price=price, own_price=own_price, sent_as=model, timeout_s=timeout_s)
+        self.structured = False
+        self.most_samples = 1
+        address, keys = self.place.address, self.place.secrets
+        url = address if address.endswith("/completions") else f"{address}/completions"
+        self._line = ModelConnection(url, openai_headers(self._provider, next(iter(keys))), timeout_s, tuple(keys))
+        self._head = b'{"model":' + orjson.dumps(model) + b',"prompt":'
+
+    async def ask(self, request: Request) -> Reply:
+        """Return what the model goes on with after the transcript of a request's messages. Raises `ModelError`."""
+        if request.options:
+            return await self._likelihoods(request)
+        told = transcribed(request)
+        body = self._head + orjson.dumps(whole(told.messages[0].content)) + self._tails.part(told)
+        found = await self._answer(body)
+        said = [{**each, "message": {"content": each.get("text")}} for each in self._choices(found)]
+        return trimmed(read_reply({**found, "choices": said}, self.name, self.price, own_price=self.own_price))
+
+    async def _likelihoods(self, request: Request) -> Reply:
+        """Return the likelihoods of the options of a request. Raises `ModelError`."""
+        echoing, own = request_for_echo(request), request.settings.given.get("provider", {})
+        found = await self._answer(orjson.dumps({"model": self._model, **echoing, **own}))
+        text = echoed_reply(request, self._choices(found), self.name)
+        choice = {"message": {"content": text}, "finish_reason": "stop"}
+        return read_reply({**found, "choices": [choice]}, self.name, self.price, own_price=self.own_price)
+
+    def _choices(self, found: Mapping[str, Any]) -> list[dict[str, Any]]:
+        choices = found.get("choices")
+        if not isinstance(choices, list) or not all(isinstance(each, dict) for each in choices):
+            hint = "check the server: it must answer `/completions`"
+            raise ModelError("R0111", f"`{self.name}` sent a reply without a choice", hint, retryable=True)
+        return choices

@@ -1,0 +1,283 @@
+"""Errors of calls: every exception and every answer that is none becomes one `ModelError`, free of keys."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.models.base import ModelError
+from tripos_runtime.models.catalog import every_variable
+from tripos_runtime.models.readiness import chain_of, missing_import
+
+LONGEST_S = 7 * 86_400.0
+
+
+def retry_after_s(value: str, now: datetime) -> float | None:
+    """Return the seconds from `now` that a header asks for: a number of them, or a date (RFC 9110). A date that has
+    passed is 0; what is neither, or further away than a week, is None.
+
+    >>> noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    >>> retry_after_s("2.5", noon), retry_after_s("Sat, 21 Nov 2026 12:01:30 GMT", noon), retry_after_s("soon", noon)
+    (2.5, 90.0, None)
+    """
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            when = parsedate_to_datetime(value)
+        except (ValueError, IndexError, TypeError, OverflowError):
+            return None
+        aware = when if when.tzinfo is not None else when.replace(tzinfo=UTC)
+        seconds = max(0.0, (aware - now).total_seconds())
+    return seconds if math.isfinite(seconds) and 0 <= seconds <= LONGEST_S else None
+
+
+LONGEST_DETAIL = 200
+LONGEST_READ = 65_536
+"""Bytes of an answer that are searched for what it means."""
+SHORTEST_SECRET = 6
+"""Shorter values of secret variables are left alone: they would blot out ordinary words."""
+SECRET_NAME = re.compile(r"_(KEY|TOKEN|SECRET)$")
+KEY_SHAPED = re.compile(r"\b(?:sk-[\w*.-]+|AIza[\w-]{10,})|(?<=[Bb]earer )[\w.~+/=-]+|(?<=[?&]key=)[^\s&]+")
+
+CONTEXT = re.compile(
+    r"exceed_context_size|context[ _](length|window|size)|maximum (context|prompt)|too many tokens|prompt is too long"
+    r"|input token count|reduce the length of the messages|input is too long|max_new_tokens` must be",
+    re.I,
+)
+FILTERED = re.compile(r"content_filter|content[ _]management[ _]policy|content[ _]policy|moderation|flagged", re.I)
+NO_CREDIT = re.compile(r"insufficient[ _](quota|balance|credit)|credit balance is too low", re.I)
+NO_CONNECTION = re.compile(r"connect(ion|or)?\b|disconnected|name resolution|name or service not known", re.I)
+UNSIGNED = re.compile(
+    r"\bmissing [\w .'-]*\b(credentials|api[ _-]?key|jwt key|token|tenant id)\b"
+    r"|\b(\w*api[ _-]?key|credentials)\b[^.]{0,40}\b(is required|(is |are )?not (set|found)|could not be found)\b"
+    r"|\bunable to lo(cate|ad) [\w ]*credentials\b|\bno (usable [\w ]*)?credentials\b",
+    re.I,
+)
+"""How litellm and the packages that sign say that they have nothing to sign with."""
+UNSIGNED_KINDS = frozenset(
+    (
+        "CredentialRetrievalError",
+        "DefaultCredentialsError",
+        "NoCredentialsError",
+        "PartialCredentialsError",
+        "ProfileNotFound",
+        "RefreshError",
+    )
+)
+"""The errors of botocore and google.auth that say so."""
+UNPLACED = re.compile(r"\bapi[ _]base\b[^.]{0,30}\b(is required|not set)\b", re.I)
+"""How litellm says that it does not know where to send a call."""
+BROKEN_OFF = {"HttpError"}
+"""Our word for a connection that was never made, broke off, or brought what is no HTTP."""
+PASSING = frozenset({409, 425})
+"""Conflict and Too Early: a server says that it was busy with something else."""
+WAIT = re.compile(r'"retryDelay":\s*"([\d.]+)s"|try again in ([\d.]+)\s?s\b', re.I)
+"""Where Gemini, OpenAI and Groq say how many seconds to wait."""
+
+
+@dataclass(frozen=True)
+class CallPlace:
+    """Where a call went: the model, its address, the environment variables that may hold the key, and the keys that
+    were sent, which no message may have."""
+
+    name: str
+    address: str
+    key_variables: str = ""
+    secrets: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """The details of a failure: the names of an exception's kinds, the status, the provider's words in full and on one
+    line, whether a server answered at all, and how long it asks to be left alone."""
+
+    kinds: Collection[str]
+    status: int | None
+    words: str
+    detail: str
+    answered: bool
+    retry_after_s: float | None
+
+
+def scrub(text: str, environ: Mapping[str, str] | None = None, secrets: Collection[str] = ()) -> str:
+    """Return the text without keys: neither `secrets`, nor the value of an environment variable whose name ends in
+    `_KEY`, `_TOKEN` or `_SECRET`, nor anything shaped like a key.
+
+    >>> scrub("key hunter22 or sk-abc123 was refused", {"SCHOOL_API_KEY": "hunter22"})
+    'key [key] or [key] was refused'
+    """
+    variables = every_variable() if environ is None else environ
+    known = {value for name, value in variables.items() if SECRET_NAME.search(name.upper())} | set(secrets)
+    for secret in sorted(known, key=lambda secret: (-len(secret), secret)):
+        if len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, "[key]")
+    return KEY_SHAPED.sub("[key]", text)
+
+
+def model_error(
+    error: Exception, name: str, address: str, key_variables: str, secrets: Collection[str] = ()
+) -> ModelError:
+    """Return the `ModelError` for an exception out of litellm or of a connection; `address` is where the call went,
+    `key_variables` the environment variables that may hold the key.
+
+    >>> model_error(TimeoutError("too slow"), "openai/gpt-4o", "https://api.openai.com", "OPENAI_API_KEY").code
+    'R0109'
+    """
+    if isinstance(error, ModelError):
+        return error
+    answer = _answer_in(error)
+    headers = {str(at).lower(): str(value) for at, value in dict(_headers_of(error, answer)).items()}
+    if (lacking := missing_import(error, name, answered=bool(headers) or answer is not None)) is not None:
+        return lacking
+    # The names of the exceptions that an error was wrapped in are not the provider's words, nor is where they arose.
+    words = re.sub(r"^(litellm\.)?(\w+: )+", "", str(error)).split("Exception - ", 1)[-1]
+    words = words.split("Traceback (most recent call last)")[0].rstrip()
+    told = _Failure(
+        {kind.__name__ for kind in type(error).__mro__},
+        _status_of(error, answer),
+        words,
+        _detail(words, secrets) or type(error).__name__,
+        bool(headers) or answer is not None,
+        _retry_after_s(headers, words),
+    )
+    place = CallPlace(name, address, key_variables, tuple(secrets))
+    return _unsent(error, told, place) or _decided(told, place)
+
+
+def _unsent(error: Exception, told: _Failure, place: CallPlace) -> ModelError | None:
+    """Return the error of a call that was never sent, since nothing says with which key or where to; None of another.
+    litellm gives most of them status 500, as if a server had failed."""
+    if told.answered or told.status not in {None, 400, 401, 404, 500}:
+        return None
+    lasting = [each for each in chain_of(error) if not getattr(each, "retryable", False)]  # as google-auth says it
+    kinds = {kind.__name__ for each in lasting for kind in type(each).__mro__}
+    if kinds & UNSIGNED_KINDS or UNSIGNED.search(told.words):
+        hint = (
+            f"set {place.key_variables} to a valid key"
+            if place.key_variables
+            else "`tripos docs providers` says what it needs"
+        )
+        return ModelError("R0102", f"the credentials for `{place.name}` are missing: {told.detail}", hint, fatal=True)
+    if UNPLACED.search(told.words):
+        hint = "write `base_url` for it under `[endpoints]` in tripos.toml"
+        return ModelError("R0101", f"there is no address for `{place.name}`", hint, fatal=True)
+    return None
+
+
+def answer_error(status: int, body: bytes, headers: Mapping[str, str], place: CallPlace) -> ModelError:
+    """Return the `ModelError` for what a server answered in place of a reply; `headers` by their names in small
+    letters.
+
+    >>> place = CallPlace("openai/gpt-4o", "https://api.openai.com/v1")
+    >>> error = answer_error(429, b'{"error": {"message": "slow down"}}', {"retry-after": "7"}, place)
+    >>> error.code, error.retry_after_s
+    ('R0104', 7.0)
+    """
+    words = body[:LONGEST_READ].decode(errors="replace")
+    detail = _detail(words, place.secrets) or f"status {status}"
+    return _decided(_Failure((), status, words, detail, True, _retry_after_s(headers, words)), place)
+
+
+def _decided(told: _Failure, place: CallPlace) -> ModelError:
+    kinds, status, words, detail = set(told.kinds), told.status, told.words, told.detail
+    name, address = place.name, place.address
+    if "ContextWindowExceededError" in kinds or (status in {400, 413, 422} and CONTEXT.search(words)):
+        return ModelError(
+            "R0107", f"the prompt is too long for `{name}`: {detail}", "shorten it or use a model with a longer context"
+        )
+    if "ContentPolicyViolationError" in kinds or (status in {400, 403} and FILTERED.search(words)):
+        return ModelError(
+            "R0108",
+            f"the provider of `{name}` refused the content: {detail}",
+            "the sample is kept as refused",
+            status="refused",
+        )
+    if kinds & {"Timeout", "TimeoutError"} or status in {408, 504}:
+        return ModelError("R0109", f"`{name}` did not answer in time", "lower `--max-connections`", retryable=True)
+    if status in {401, 403}:
+        hint = (
+            f"set {place.key_variables} to a valid key"
+            if place.key_variables
+            else "set the key that its provider asks for"
+        )
+        return ModelError("R0102", f"the key for `{name}` is missing or was refused", hint, fatal=True)
+    if status == 404:
+        hint = f"check the name of the model and the address {address}"
+        return ModelError("R0103", f"there is no model `{name}`: {detail}", hint, fatal=True)
+    if status in {402, 429} or (status == 400 and NO_CREDIT.search(words)):
+        if status != 429 or NO_CREDIT.search(words):
+            hint = "add credit to the account, or use another model"
+            return ModelError("R0104", f"the account for `{name}` has no credit left", hint, fatal=True)
+        hint = "lower `--max-connections`"
+        return ModelError("R0104", f"`{name}` is rate limited", hint, retryable=True, retry_after_s=told.retry_after_s)
+    unreached = kinds & BROKEN_OFF or ((status is None or status >= 500) and NO_CONNECTION.search(words))
+    if not told.answered and unreached:
+        hint = "check that the server is running and the address is right"
+        if address.startswith("https://"):
+            hint = "check the network of this machine (a proxy stands in HTTPS_PROXY), and that the address is right"
+        if "certificate" in words.lower():
+            hint = "its certificate is not trusted here: set SSL_CERT_FILE to the authorities to trust"
+        return ModelError("R0101", f"`{name}` cannot be reached at {address}", hint, retryable=True)
+    if status is not None and (status >= 500 or 200 <= status < 300 or status in PASSING):
+        message = f"`{name}` failed with status {status}: {detail}"
+        return ModelError("R0111", message, "try again later", retryable=True, retry_after_s=told.retry_after_s)
+    if status is not None and 300 <= status < 400:
+        hint = "write the address that it leads to as `base_url`: no redirect is followed with a key"
+        return ModelError("R0110", f"the address of `{name}`, {address}, is redirected (status {status})", hint)
+    return ModelError("R0110", f"`{name}` rejected the request: {detail}", "check the settings of the step")
+
+
+def _detail(words: str, secrets: Collection[str]) -> str:
+    """Return the provider's own words on one line: the message in a JSON body, or the text as it is."""
+    text = words
+    try:
+        parsed: Any = json.loads(words)
+    except (ValueError, RecursionError):
+        parsed = None
+    if isinstance(parsed, list) and parsed:
+        parsed = parsed[0]  # as Gemini sends some errors
+    if isinstance(parsed, dict):
+        inner = parsed.get("error", parsed)
+        text = str(inner.get("message", words)) if isinstance(inner, dict) else str(inner)
+    shown = "".join(each if each.isprintable() else " " for each in scrub(text, secrets=secrets))
+    line = " ".join(shown.split())
+    return line if len(line) <= LONGEST_DETAIL else f"{line[: LONGEST_DETAIL - 1]}…"
+
+
+def _answer_in(error: Exception) -> Any:
+    """Return the answer of a server that an error came of, if litellm kept it; litellm makes answers up as well, for
+    errors of its own."""
+    for each in chain_of(error):
+        if any(kind.__name__ == "HTTPStatusError" for kind in type(each).__mro__):
+            return getattr(each, "response", None)
+    return None
+
+
+def _status_of(error: Exception, answer: Any) -> int | None:
+    """Return the status of an answer; else the one that litellm gives, which has others for answers it cannot read."""
+    told: int | None = getattr(answer, "status_code", None) or getattr(error, "status_code", None)
+    unread = answer is None and any(type(each).__name__ == "JSONDecodeError" for each in chain_of(error))
+    return 200 if unread and told in {400, 422} else told
+
+
+def _headers_of(error: Exception, answer: Any) -> Mapping[Any, Any]:
+    return getattr(error, "litellm_response_headers", None) or getattr(answer, "headers", None) or {}
+
+
+def _retry_after_s(headers: Mapping[str, str], words: str) -> float | None:
+    """Return seconds that the server asks for: `retry-after-ms`, `retry-after` (seconds or a date), or in its words."""
+    in_words = WAIT.search(words)
+    now = datetime.now(UTC)
+    told = ((headers.get("retry-after-ms"), 0.001), (headers.get("retry-after"), 1.0))
+    for text, unit_s in (*told, (in_words and (in_words[1] or in_words[2]), 1.0)):
+        seconds = retry_after_s(str(text), now) if text else None
+        if seconds is not None:
+            return seconds * unit_s
+    return None

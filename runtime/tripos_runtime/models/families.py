@@ -1,0 +1,432 @@
+"""The opening of a model by its name.
+
+The identity of a model, by which its replies are named, found without opening it or sending anything.
+
+A served model is its name and where it is reached, since another server may hold other weights under that name. The
+address of its provider adds nothing. A model file is the digest of its weights, wherever it lies and is served.
+
+Which models say how likely texts are, or the tokens of their replies, and take a text in a template of their own,
+told by their names.
+
+The check that a model can be reached by its name, found without opening it: no key is needed, and nothing is
+sent.
+
+The settings that a request to a model would go without, found unopened: no key is needed, nothing is sent.
+
+Which models see images, hear recordings and read files, told by their names before any is asked.
+
+Which models can be offered tools, told by their names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from tripos_compiler.library.media import MediumKind
+from tripos_compiler.plan import Settings
+from tripos_runtime.models.base import Endpoint, Model, ModelError, Price, check_alone
+from tripos_runtime.models.catalog import (
+    OPENAI_COMPLETION,
+    allows,
+    check_address,
+    completion_name,
+    endpoint_of,
+    entry_of,
+    provider_named,
+    variables_of,
+)
+from tripos_runtime.models.embeddings import embeds
+from tripos_runtime.models.local import find_weights, template_of, weights_digest
+from tripos_runtime.models.rewards import BatchedReward, RewardModel, is_reward
+from tripos_runtime.models.trained_rewards import PINNED, pinned_name
+
+
+def open_model(
+    name: str,
+    endpoints: Mapping[str, Endpoint] = {},
+    *,
+    prices: Mapping[str, Price] = {},
+    slots: int = 4,
+    timeout_s: float = 300.0,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> Model:
+    """Return the model of that name, ready to be asked.
+
+    `endpoints` says where else a model or a whole provider is reached, by name (`openai/gpt-4o`) or prefix
+    (`openai`). `prices` says what models cost, by name, in place of what litellm's map has. `slots` is how many
+    requests a local model answers at a time; only 1 gives exact repeats. `timeout_s` is for one call.
+    Raises `ModelError` where the name is unknown or what the model needs is missing.
+
+    >>> open_model("mock/careful").name
+    'mock/careful'
+    >>> open_model("mock/carefull")
+    Traceback (most recent call last):
+    tripos_runtime.models.base.ModelError: there is no model `mock/carefull`
+    """
+    if name != name.strip() or not name or name.endswith("/"):
+        raise ModelError("R0103", f"`{name}` is not the name of a model", "write `provider/model`", fatal=True)
+    if is_reward(name):
+        return BatchedReward(_open_reward(name, endpoints, prices, timeout_s), sleep)
+    match name.split("/", 1):
+        case ["mock", character]:
+            from tripos_runtime.models.mocks import open_mock
+
+            return open_mock(character, sleep)
+        case ["baseline", _]:
+            from tripos_runtime.models.baselines import open_baseline
+
+            return open_baseline(name)
+        case ["human", _]:
+            hint = "people hold conversations with `tripos teach SPEC --name NAME`, and grade with `tripos annotate`"
+            raise ModelError("R0251", f"`{name}` is a person, and no model", hint, fatal=True)
+        case ["local", which]:
+            from tripos_runtime.models.local import LocalModel
+
+            return LocalModel(which, slots=slots, timeout_s=timeout_s)
+    from tripos_runtime.models.catalog import completion_name, endpoint_of, path_of
+    from tripos_runtime.models.prices import price_of
+
+    endpoint = endpoint_of(name, endpoints)
+    own_price = prices.get(name)
+    asked_as = completion_name(name)
+    provider, _, model = (asked_as or name).partition("/")
+    price = own_price or price_of(provider, model)
+    path = path_of(name, endpoints)
+    if path != "direct":
+        check_alone(name, endpoint)
+    match path:
+        case "direct":
+            from tripos_runtime.models.chat_completions import DirectModel, ReplicatedModel
+            from tripos_runtime.models.completions import ContinuingModel
+
+            form = DirectModel if asked_as is None else ContinuingModel
+            places = [endpoint] if endpoint is None else [replace(endpoint, base_url=url) for url in urls_of(endpoint)]
+            served = [
+                form(name, each, price=price, own_price=own_price is not None, timeout_s=timeout_s) for each in places
+            ]
+            if endpoint is None or (len(served) == 1 and not endpoint.warm_up_s):
+                return served[0]
+            return ReplicatedModel(served, endpoint.warm_up_s, sleep=sleep)
+        case "translated":
+            from tripos_runtime.models.native_forms import TranslatedModel
+
+            return TranslatedModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
+        case "litellm":
+            from tripos_runtime.models.litellm_models import LitellmModel
+
+            return LitellmModel(name, endpoint, price=own_price, timeout_s=timeout_s)
+
+
+def urls_of(endpoint: Endpoint) -> tuple[str, ...]:
+    """Return every address of an endpoint, each once.
+
+    >>> urls_of(Endpoint("http://a/v1", replicas=("http://b/v1", "http://a/v1")))
+    ('http://a/v1', 'http://b/v1')
+    """
+    return tuple(dict.fromkeys((endpoint.base_url, *endpoint.replicas)))
+
+
+def _open_reward(
+    name: str, endpoints: Mapping[str, Endpoint], prices: Mapping[str, Price], timeout_s: float
+) -> RewardModel:
+    kind, _, rest = name.partition("/")
+    match kind:
+        case "mock":
+            from tripos_runtime.models.rewards import open_mock_reward
+
+            return open_mock_reward(name)
+        case "reward":
+            from tripos_runtime.models.trained_rewards import open_reward
+
+            return open_reward(rest)
+    from tripos_runtime.models.catalog import endpoint_of
+    from tripos_runtime.models.rewards import ServedReward
+
+    check_alone(name, endpoint_of(name, endpoints))
+    return ServedReward(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)
+
+
+SHOWN = 16
+"""The number of digits of a digest of weights that name a model."""
+HERE = ("mock", "baseline", "human", "replay")
+"""Providers that need no endpoint: the name says who answers."""
+PATHS = ("/chat/completions", "/completions", "/v1/messages")
+"""The end of a base URL that means the same without it."""
+PORTS = {"http": 80, "https": 443}
+SECRET = re.compile(r"key|token|secret|sig|pass|auth|credential|code", re.IGNORECASE)
+"""Parameters of an address that are called so hold a secret."""
+
+
+def identity_of(name: str, endpoints: Mapping[str, Endpoint] = {}, environ: Mapping[str, str] | None = None) -> str:
+    """Return what the replies of a model are named by: its name, and where that does not say who answers, by whom.
+    Without an `environ`, the variables of providers count that are set here.
+
+    >>> identity_of("openai/gpt-4o", environ={})
+    'openai/gpt-4o'
+    >>> identity_of("openai/ours", {"openai": Endpoint("http://GPU-1:8000/v1/")}, {})
+    'openai/ours @ http://gpu-1:8000/v1'
+    >>> identity_of("openai/ours", {"openai": Endpoint("http://gpu-2:8000/v1", name="lab-a100")}, {})
+    'openai/ours @ lab-a100'
+    """
+    provider_name = name.partition("/")[0]
+    if provider_name in HERE or embeds(name):
+        return name
+    if provider_name == "reward":
+        digest = pinned_name(name).rpartition("@")[2]
+        return f"reward @ {digest}" if PINNED.fullmatch(digest) else name
+    if provider_name == "local":
+        path = find_weights(name.partition("/")[2])
+        return name if path is None else f"local @ sha256:{weights_digest(path)[:SHOWN]}"
+    endpoint = endpoint_of(name, endpoints)
+    if endpoint is not None and endpoint.name is not None:
+        return f"{name} @ {endpoint.name}"
+    provider = provider_named(provider_name)
+    told = map(variables_of(provider, environ).get, provider.base_urls)
+    address = endpoint.base_url if endpoint is not None else next(filter(None, told), None)
+    if address is None:
+        return name
+    check_address(name, address)
+    place = public_address(address, provider.ends_with)
+    own = None if provider.base_url is None else public_address(provider.base_url, provider.ends_with)
+    return name if place == own else f"{name} @ {place}"
+
+
+def public_address(url: str, ends_with: str = "") -> str:
+    """Return an address in one form, without anything that gives access: neither user nor key. Other parameters count,
+    and stand there as a digest, since nobody knows which of them is a secret.
+
+    >>> public_address("https://ann:pass@API.example.org:443/v1/chat/completions?key=abc")
+    'https://api.example.org/v1'
+    >>> public_address("http://127.0.0.1:8000/v1?deployment=a") != public_address("http://127.0.0.1:8000/v1?deployment=b")
+    True
+    """
+    parts = urlsplit(url)
+    scheme, host = parts.scheme.lower(), (parts.hostname or "").lower()
+    host = f"[{host}]" if ":" in host else host
+    port = "" if parts.port in (None, PORTS.get(scheme)) else f":{parts.port}"
+    path = parts.path.rstrip("/")
+    for ending in PATHS:
+        path = path.removesuffix(ending)
+    path = path.rstrip("/")
+    path = path if path.endswith(ends_with) else path + ends_with
+    open_ = sorted((key, value) for key, value in parse_qsl(parts.query) if not SECRET.search(key))
+    more = f"?{hashlib.sha256(urlencode(open_).encode()).hexdigest()[:SHOWN]}" if open_ else ""
+    return f"{scheme}://{host}{port}{path}{more}"
+
+
+Refuses = Callable[[Settings], tuple[str, ...]]
+"""The names of the settings that a model is known not to take, of those that are given."""
+
+
+def nothing(_: Settings) -> tuple[str, ...]:
+    """Take all settings, as far as is known."""
+    return ()
+
+
+def refusing(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Refuses:
+    """Return what a model of that name refuses, as the model itself says once it is opened. Of one whose address nobody
+    knows nothing is known.
+
+    >>> from tripos_compiler.plan import Settings
+    >>> refusing("openai/gpt-4o")(Settings(temperature=0.5, top_k=5)), refusing("mock/careful")(Settings(top_k=5))
+    (('top_k',), ())
+    """
+    if embeds(name) or is_reward(name):
+        return nothing
+    match name.partition("/")[0]:
+        case "mock" | "baseline" | "human":
+            return nothing
+        case "local":
+            from tripos_runtime.models.local import untaken_here
+
+            return untaken_here
+    try:
+        return _of_provider(name, endpoints)
+    except ModelError:
+        return nothing
+
+
+def _of_provider(name: str, endpoints: Mapping[str, Endpoint]) -> Refuses:
+    from tripos_runtime.models.catalog import (
+        FOREIGN,
+        OPENAI_COMPLETION,
+        PROVIDERS,
+        completion_name,
+        endpoint_of,
+        path_of,
+    )
+    from tripos_runtime.models.chat_completions import base_url_of, lacking
+    from tripos_runtime.models.readiness import require_sign_in
+
+    endpoint, completes = endpoint_of(name, endpoints), completion_name(name)
+    path = path_of(name, endpoints)
+    if path == "litellm":
+        require_sign_in(name, name.partition("/")[0])
+        from tripos_runtime.models.litellm_models import dropped
+
+        return lambda settings: dropped(completes or name, settings)
+    provider_name, _, model = name.partition("/")
+    if completes is not None:
+        provider, model = PROVIDERS["openai"], completes.removeprefix(OPENAI_COMPLETION)
+    else:
+        provider = FOREIGN.get(provider_name) or PROVIDERS[provider_name]
+    base_url = base_url_of(name, provider, endpoint)
+    unknown = lacking(provider_name, provider, model, base_url)
+    if path == "direct":
+        return lambda settings: tuple(each for each in settings.given if each in unknown)
+    from tripos_runtime.models.errors import CallPlace
+    from tripos_runtime.models.native_forms import FORMS, dropped_by
+
+    form = FORMS[provider_name](provider_name, model, "none", CallPlace(name, base_url, "", ()))
+    return lambda settings: dropped_by(form, unknown, settings)
+
+
+AT_HOME = ("mock/", "local/")
+"""Models that begin so give likelihoods on this machine."""
+
+
+def gives_likelihoods(name: str) -> bool:
+    """Return true if a model of that name can be asked for the likelihood of texts: a chat says nothing of the text
+    that it is sent.
+
+    >>> names = ("mock/careful", "local/smollm2-135m", "text-completion-openai/ours", "openai/gpt-4o", "baseline/A")
+    >>> [gives_likelihoods(name) for name in names]
+    [True, True, True, False, False]
+    """
+    return name.startswith(AT_HOME) or (completion_name(name) or "").startswith(OPENAI_COMPLETION)
+
+
+SILENT = ("local/", "baseline/", "human/", "reward/")
+"""Models that begin so reply without probabilities."""
+
+
+def gives_token_probabilities(name: str) -> bool:
+    """Return true if a model of that name can be asked for the probabilities of the tokens of its replies, as far as it
+    is known.
+
+    >>> names = ("mock/careful", "openai/gpt-4o", "openai/o3-mini", "anthropic/claude-sonnet-4-5", "local/mine")
+    >>> [gives_token_probabilities(name) for name in names]
+    [True, True, False, False, False]
+    """
+    if name.startswith(SILENT) or completion_name(name) is not None:
+        return False
+    return not refusing(name)(Settings(top_logprobs=1))
+
+
+HEARING = ("mock/", "baseline/", "human/", "replay/")
+"""Models that begin so reply without a template."""
+
+
+def has_template(name: str) -> bool:
+    """Return true if a model of that name can be asked in the template of a chat that its own file has. A file that is
+    not here is told when the model is opened.
+
+    >>> [has_template(name) for name in ("mock/careful", "openai/gpt-4o", "text-completion-openai/ours")]
+    [True, False, False]
+    """
+    if name.startswith("local/"):
+        path = find_weights(name.partition("/")[2])
+        return path is None or template_of(path) is not None
+    return name.startswith(HEARING)
+
+
+def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
+    """Raise `ModelError` R0103 where `open_model` would because of the name: no mock or baseline has it, or nobody
+    knows the provider; and R0234 for a folder without a reward model. litellm is imported only for a provider that no
+    table of ours and no price tells of.
+
+    >>> check_name("openai/gpt-4o")
+    >>> check_name("mock/carefull")
+    Traceback (most recent call last):
+    tripos_runtime.models.base.ModelError: there is no model `mock/carefull`
+    """
+    provider, _, model = name.partition("/")
+    if name != name.strip() or not name or name.endswith("/"):
+        raise ModelError("R0103", f"`{name}` is not the name of a model", "write `provider/model`", fatal=True)
+    if embeds(name):
+        return
+    if is_reward(name):
+        _check_reward(name)
+    elif provider == "baseline":
+        from tripos_runtime.models.baselines import open_baseline
+
+        open_baseline(name)
+    elif provider == "mock" and model:
+        from tripos_runtime.models.mocks import open_mock
+
+        open_mock(model, asyncio.sleep)
+    elif provider not in ("local", "human") or not model:
+        from tripos_runtime.models.catalog import endpoint_of, path_of
+
+        if path_of(name, endpoints) == "litellm" and not entry_of(provider, model) and not endpoint_of(name, endpoints):
+            from tripos_runtime.models.litellm_models import provider_of
+
+            provider_of(name)
+
+
+def _check_reward(name: str) -> None:
+    """Raise `ModelError` where no mock of a reward model has this name, or its folder holds none."""
+    if name.startswith("mock/"):
+        from tripos_runtime.models.rewards import open_mock_reward
+
+        open_mock_reward(name)
+    elif name.startswith("reward/"):
+        from tripos_runtime.models.trained_rewards import check_reward
+
+        check_reward(name.removeprefix("reward/"))
+
+
+ABILITIES: Mapping[MediumKind, str] = {
+    "image": "supports_vision",
+    "audio": "supports_audio_input",
+    "file": "supports_pdf_input",
+}
+"""The word of litellm's map for what a model takes beside texts."""
+TAKING_ALL = ("mock/", "human/", "replay/", "baseline/constant", "baseline/majority")
+"""Models that take everything; of baselines those that look at nothing, while an echo repeats a text."""
+TAKING_TEXT = ("local/", "reward/", "baseline/")
+
+
+def takes_medium(name: str, kind: MediumKind, endpoints: Mapping[str, Endpoint] = {}) -> bool | None:
+    """Return true if a model of that name takes a kind of medium; None where nobody knows. What its endpoint in
+    tripos.toml declares counts before litellm's map.
+
+    >>> [takes_medium(name, "image") for name in ("openai/gpt-4o", "openai/gpt-3.5-turbo", "openai/ours", "mock/fair")]
+    [True, False, None, True]
+    >>> [takes_medium(name, "image") for name in ("baseline/constant:B", "baseline/echo:last-line")]
+    [True, False]
+    """
+    if name.startswith(TAKING_ALL):
+        return True
+    endpoint = endpoint_of(name, endpoints)
+    if endpoint is not None and endpoint.media is not None:
+        return kind in endpoint.media
+    if name.startswith(TAKING_TEXT) or completion_name(name) is not None:
+        return False
+    provider, _, model = name.partition("/")
+    entry = entry_of(provider, model)
+    return None if entry is None else bool(entry.get(ABILITIES[kind]))
+
+
+WITHOUT = ("local/", "ollama/")
+"""Models that begin so are not offered tools: they go on with one text."""
+
+
+def takes_tools(name: str) -> bool:
+    """Return true if a model of that name can be offered tools, as far as it is known.
+
+    >>> names = ("mock/careful", "openai/gpt-4o", "local/smollm2-135m", "text-completion-openai/mine")
+    >>> [takes_tools(name) for name in names]
+    [True, True, False, False]
+    """
+    provider, _, model = name.partition("/")
+    return (
+        not name.startswith(WITHOUT)
+        and completion_name(name) is None
+        and allows(provider, model, "supports_function_calling") is not False
+    )

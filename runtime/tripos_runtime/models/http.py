@@ -1,0 +1,805 @@
+"""Posts over HTTP/1.1 on connections that are kept: httptools reads the responses, and asyncio does the rest.
+
+A call of a fast server takes a third of the CPU that an aiohttp session takes for it, since nothing but its body is
+made for one post. Proxies, large bodies and other methods are left to the session (`connections.py`).
+
+The way to models over HTTP: one pool of connections for all models of an event loop, and one post at a time.
+
+The memory of replies: the bytes that all calls of a run may hold together, from the network until a reply is kept.
+
+A reply of at most `SMALL_BYTES` is not counted. A larger one takes room as it grows. Where there is none, the call
+waits, which does not count towards its timeout, and the server waits with it. The call that began first can always end:
+the others leave it as much room as the largest reply needs. So no two calls wait for each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import importlib.util
+import io
+import os
+import re
+import socket
+import ssl
+import sys
+import weakref
+import zlib
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import ContextVar, Token
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from urllib.parse import urlsplit
+
+import aiohappyeyeballs
+import orjson
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
+
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.models.base import ModelError
+from tripos_runtime.models.catalog import LOOPBACK
+
+if TYPE_CHECKING:
+    import aiohttp
+
+
+MB = 1 << 20
+LARGEST_BYTES = 64 * MB
+"""A reply beyond this is no reply: it would only fill the memory."""
+SMALL_BYTES = 1 << 16
+USUAL_MB = 256
+
+
+class ReplyMemory:
+    """The room for replies of a run. `held` bytes are taken now, and `most_held` were at a time.
+
+    >>> memory = ReplyMemory(100 * MB)
+    >>> with reply_share() as share:
+    ...     share.begin(memory)
+    ...     asyncio.run(share.take(5 * MB))
+    ...     memory.held // MB
+    5
+    >>> memory.held, memory.most_held // MB
+    (0, 5)
+    """
+
+    def __init__(self, most_bytes: int = USUAL_MB * MB) -> None:
+        self.most_bytes = most_bytes
+        self.held = 0
+        self.most_held = 0
+        self._growing: dict[ReplyShare, None] = {}
+        """The calls whose replies have begun and are not there yet, the first one first."""
+        self._waiting: deque[tuple[asyncio.Future[None], ReplyShare, int]] = deque()
+
+    async def _take(self, share: ReplyShare, more: int) -> None:
+        self._growing.setdefault(share)
+        if self._fits(share, more):
+            self._add(share, more)
+            return
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((future, share, more))
+        try:
+            await future
+        finally:
+            if future.cancelled():
+                self._let_in()
+
+    def _fits(self, share: ReplyShare, more: int) -> bool:
+        """Return true if a call may hold so much more: there is room for the rest of the first one too, and one call
+        that is alone is always let in."""
+        first = next(iter(self._growing))
+        left_free = 0 if share is first else max(0, LARGEST_BYTES - first.held)
+        return self.held + more + left_free <= self.most_bytes or (share is first and self.held == share.held)
+
+    def _add(self, share: ReplyShare, more: int) -> None:
+        share.held += more
+        self.held += more
+        self.most_held = max(self.most_held, self.held)
+
+    def _remove(self, share: ReplyShare, amount: int) -> None:
+        share.held -= amount
+        self.held -= amount
+
+    def _let_in(self) -> None:
+        """Let in whoever has room now, in the order in which they came."""
+        waiting, self._waiting = self._waiting, deque()
+        for future, share, more in waiting:
+            if future.done():
+                continue
+            if self._fits(share, more):
+                self._add(share, more)
+                future.set_result(None)
+            else:
+                self._waiting.append((future, share, more))
+
+
+class ReplyShare:
+    """The bytes that one call holds of the memory of its run. `deadlines` are its timeouts: they stand still while it
+    waits for room."""
+
+    __slots__ = ("_memory", "_token", "deadlines", "held")
+
+    def __init__(self) -> None:
+        self._memory: ReplyMemory | None = None
+        self._token: Token[ReplyShare | None] | None = None
+        self.held = 0
+        self.deadlines: list[asyncio.Timeout] = []
+
+    def __enter__(self) -> ReplyShare:
+        """Make it the share of the calls that are made from here."""
+        self._token = REPLY_SHARE.set(self)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Give everything back."""
+        assert self._token is not None
+        REPLY_SHARE.reset(self._token)
+        self.give_back()
+        self._memory = None
+        self.deadlines = []
+
+    def begin(self, memory: ReplyMemory) -> None:
+        """Begin a call whose reply counts towards this memory; the one before it no longer counts, since nobody may
+        hold room and wait for more."""
+        self.give_back()
+        self._memory = memory
+
+    def ends_within(self, seconds: float) -> bool:
+        """Return true if a timeout of the call ends it in so many seconds at the latest."""
+        latest = asyncio.get_running_loop().time() + seconds
+        return any((end := deadline.when()) is not None and end <= latest for deadline in self.deadlines)
+
+    async def take(self, more: int) -> None:
+        """Wait until there is room for so many more bytes of a reply."""
+        memory = self._memory
+        if memory is None:  # what goes on after its call, such as a batch of several, is not waited for
+            return
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        ends = [(deadline, deadline.when()) for deadline in self.deadlines if not deadline.expired()]
+        for deadline, _ in ends:
+            deadline.reschedule(None)
+        try:
+            await memory._take(self, more)
+        finally:
+            for deadline, end in ends:
+                if end is not None and deadline in self.deadlines:
+                    deadline.reschedule(end + loop.time() - started)
+
+    def arrived(self, spare: int) -> None:
+        """Give back what was taken and not needed: the reply is there."""
+        memory = self._memory
+        if memory is not None:
+            memory._growing.pop(self, None)
+            memory._remove(self, min(spare, self.held))
+            memory._let_in()
+
+    def give_back(self) -> None:
+        """Give back everything: the reply was read, or there is none."""
+        memory = self._memory
+        if memory is not None and (self.held or self in memory._growing):
+            memory._growing.pop(self, None)
+            memory._remove(self, self.held)
+            memory._let_in()
+
+
+REPLY_SHARE: ContextVar[ReplyShare | None] = ContextVar("REPLY_SHARE", default=None)
+"""The share of the call that is made here; None where nothing bounds the memory."""
+
+
+def reply_share() -> AbstractContextManager[ReplyShare]:
+    """Hold the memory that replies take which are asked for here: what an outer use of this holds, or a share of its
+    own, which is given back in the end."""
+    outer = REPLY_SHARE.get()
+    return ReplyShare() if outer is None else nullcontext(outer)
+
+
+PORTS = {"http": 80, "https": 443}
+NAMES_KEPT_S = 300
+IDLE_S = 15.0
+"""A connection that was idle for longer is not used again: the server may be about to close it."""
+SECOND_ADDRESS_S = 0.25
+"""The delay before the next address of a name is tried as well (RFC 8305, section 5)."""
+MOST_HEAD_BYTES = 65_536
+"""The most bytes of a response before its body."""
+CLOSED = "the server closed the connection"
+PART_BYTES = 1 << 18
+"""The most bytes that are unpacked at a time."""
+
+
+class HttpError(ConnectionError):
+    """There is no response: the connection was never made or broke off, or it brought what is no HTTP."""
+
+
+class ServerOrigin(NamedTuple):
+    """A server: its host, its port, and the authorities that it is held to where it speaks TLS."""
+
+    host: str
+    port: int
+    trusted: ssl.SSLContext | None
+
+    @classmethod
+    def of(cls, url: str, trusted: ssl.SSLContext | None) -> ServerOrigin:
+        """Return the server of an address."""
+        parts = urlsplit(url)
+        return cls(parts.hostname or "", parts.port or PORTS[parts.scheme], trusted)
+
+
+class HttpConnection(asyncio.Protocol):
+    """A connection to a server: one request at a time, and the response to it.
+
+    `status` and `headers` are there after `sent`, a small body too; `parts` yields any body.
+    """
+
+    def __init__(self) -> None:
+        self.used_s = 0.0
+        """The time of the loop when it was last used."""
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        """The headers by their names in small letters."""
+        self.whole = False
+        """True when the last byte of the body is there."""
+        self._parts: list[bytes] = []
+        self._framing = 0
+        """The bytes of a response that are not in its body."""
+        self._size = 0
+        self._held = False
+        """True where the rest of a body is waited for by whoever reads it: the server is held back meanwhile."""
+        self._kept = False
+        self._until_closed = False
+        self._error: Exception | None = None
+        self._waiter: asyncio.Future[None] | None = None
+        self._transport: asyncio.Transport | None = None
+        self._parser = HttpResponseParser(self)
+
+    @property
+    def usable(self) -> bool:
+        """Return true if another request can be sent: the server keeps the connection, and took all of the last one."""
+        transport = self._transport
+        if transport is None or not self.whole or self._error is not None or transport.is_closing():
+            return False
+        return self._kept and not transport.get_write_buffer_size()
+
+    async def sent(self, request: bytes) -> None:
+        """Send a request and wait for the head of its response. Raises `HttpError` where there is none."""
+        self._parts, self._framing, self._size = [], 0, 0
+        self.status, self.whole, self._held = 0, False, False
+        if self._transport is None or self._error is not None:
+            raise self._error or HttpError(CLOSED)
+        self._transport.write(request)
+        await self._more()
+
+    def small_body(self) -> bytes | None:
+        """Return the body if it is here and was not packed; else it is to be read in `parts`."""
+        if self._held:
+            return None
+        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+
+    async def parts(self) -> AsyncGenerator[bytes, None]:
+        """Yield the body in parts, unpacked; the server waits with the next part while one is in use."""
+        unpack = _unpacking(self.headers.get("content-encoding", ""))
+        while True:
+            parts, self._parts = self._parts, []
+            for part in parts:
+                for piece in unpack.pieces(part):
+                    yield piece
+            if self.whole:
+                unpack.end()
+                return
+            if self._error is not None:
+                raise self._error
+            assert self._transport is not None
+            self._transport.resume_reading()
+            await self._more()
+
+    def close(self) -> None:
+        """Close the connection now, whatever is under way."""
+        if self._transport is not None:
+            with contextlib.suppress(RuntimeError):  # its loop is over, and the connection with it
+                self._transport.abort()
+
+    async def _more(self) -> None:
+        self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await self._waiter
+        finally:
+            self._waiter = None
+        if self._error is not None and not self._held:
+            raise self._error
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _fail(self, error: Exception) -> None:
+        if self._error is None:
+            self._error = error
+        self.whole = False
+        self._wake()
+        self.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin: called by asyncio."""
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Read what came: called by asyncio."""
+        if self.whole or self._transport is None:
+            self._fail(HttpError(CLOSED))  # nobody asked for this
+            return
+        before = self._size
+        try:
+            self._parser.feed_data(data)
+        except (HttpParserError, HttpParserUpgrade) as error:
+            self._fail(HttpError(f"the response is no HTTP: {error}"))
+            return
+        self._framing += len(data) - (self._size - before)
+        if self._framing > MOST_HEAD_BYTES + 8 * self._size:  # one byte a chunk takes six of framing
+            self._fail(HttpError("the head of the response is too large"))
+        elif self.whole:
+            self._wake()
+        elif self._held:
+            self._transport.pause_reading()
+            self._wake()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep a header: called by the parser."""
+        if not self.status:
+            self.headers[name.decode("latin-1").lower()] = value.decode("utf-8", "surrogateescape").strip()
+
+    def on_message_begin(self) -> None:
+        """Begin a response: called by the parser."""
+        if self.whole:
+            raise ValueError("a second response")
+        self.headers = {}
+
+    def on_headers_complete(self) -> None:
+        """Begin the body: called by the parser."""
+        status = self._parser.get_status_code()
+        if status < 200:
+            return
+        self.status = status
+        length = self.headers.get("content-length", "")
+        chunked = "chunked" in self.headers.get("transfer-encoding", "").lower()
+        self._until_closed = not length and not chunked and status not in (204, 304)
+        self._held = "content-encoding" in self.headers or (length.isdecimal() and int(length) > SMALL_BYTES)
+
+    def on_body(self, part: bytes) -> None:
+        """Keep a part of the body: called by the parser."""
+        self._parts.append(part)
+        self._size += len(part)
+        if self._size > SMALL_BYTES:
+            self._held = True
+
+    def on_message_complete(self) -> None:
+        """End a response: called by the parser."""
+        self.whole = self.status != 0  # else it was an interim one, such as `100 Continue`
+        self._kept = self._parser.should_keep_alive()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End: called by asyncio."""
+        self._transport = None
+        if self.whole:
+            return
+        if exc is None and self._until_closed and self.status:
+            self.whole = True
+            self._wake()
+        elif isinstance(exc, OSError):
+            self._fail(HttpError(str(exc)))
+        elif self.status:
+            self._fail(HttpError("the response breaks off"))
+        else:
+            self._fail(HttpError(CLOSED))
+
+
+class ConnectionPool:
+    """The connections of an event loop that are kept, and the addresses of names."""
+
+    def __init__(self) -> None:
+        self._idle: dict[ServerOrigin, list[HttpConnection]] = {}
+        self._addresses: dict[tuple[str, int], tuple[float, asyncio.Future[list[Any]]]] = {}
+
+    async def taken(self, origin: ServerOrigin, connect_s: float) -> HttpConnection:
+        """Return a connection that nobody else uses: one that is kept, or a new one. Raises `HttpError`."""
+        idle = self._idle.get(origin)
+        since_s = asyncio.get_running_loop().time() - IDLE_S
+        while idle:
+            connection = idle.pop()
+            if connection.used_s >= since_s and connection.usable:
+                return connection
+            connection.close()
+        try:
+            async with asyncio.timeout(connect_s):
+                return await self._opened(origin)
+        except TimeoutError as error:
+            raise HttpError(f"no connection to {origin.host} in time") from error
+        except OSError as error:  # the words of TLS are among them
+            raise HttpError(f"no connection to {origin.host}: {error}") from error
+
+    def give_back(self, origin: ServerOrigin, connection: HttpConnection) -> None:
+        """Keep a connection after a response, or close it where it can serve no other."""
+        if connection.usable:
+            connection.used_s = asyncio.get_running_loop().time()
+            self._idle.setdefault(origin, []).append(connection)
+        else:
+            connection.close()
+
+    def close(self) -> None:
+        """Close all connections that nobody uses."""
+        for connections in self._idle.values():
+            for connection in connections:
+                connection.close()
+        self._idle = {}
+
+    async def _opened(self, origin: ServerOrigin) -> HttpConnection:
+        loop = asyncio.get_running_loop()
+        opened = await aiohappyeyeballs.start_connection(
+            await self._addresses_of(origin), happy_eyeballs_delay=SECOND_ADDRESS_S, interleave=1, loop=loop
+        )
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        name = None if origin.trusted is None else origin.host.rstrip(".")
+        _, connection = await loop.create_connection(
+            HttpConnection, sock=opened, ssl=origin.trusted, server_hostname=name
+        )
+        return connection
+
+    async def _addresses_of(self, origin: ServerOrigin) -> list[Any]:
+        """Return the addresses of a name, which many calls may wait for together."""
+        loop, key = asyncio.get_running_loop(), (origin.host, origin.port)
+        until_s, looked_up = self._addresses.get(key, (0.0, None))
+        if looked_up is None or until_s < loop.time() or (looked_up.done() and looked_up.exception() is not None):
+            looked_up = asyncio.ensure_future(loop.getaddrinfo(*key, type=socket.SOCK_STREAM))
+            self._addresses[key] = (loop.time() + NAMES_KEPT_S, looked_up)
+        return await asyncio.shield(looked_up)
+
+
+class _Unpacking:
+    """A body that was packed with gzip or deflate, unpacked part by part."""
+
+    def __init__(self) -> None:
+        self._packed: Any = None
+        self._form = zlib.MAX_WBITS | 32
+        """gzip or zlib's own form; below 0 for one without a head, which some servers send for `deflate`."""
+
+    def pieces(self, part: bytes) -> Iterator[bytes]:
+        """Yield what a part of the body holds, at most `PART_BYTES` at a time."""
+        if self._packed is None and part[0] & 0x0F != 8 and part[:1] != b"\x1f":
+            self._form = -zlib.MAX_WBITS
+        try:
+            while True:
+                if self._packed is None or (self._packed.eof and part):  # several files of gzip may follow each other
+                    self._packed = zlib.decompressobj(self._form)
+                piece = self._packed.decompress(part, PART_BYTES)
+                part = self._packed.unused_data if self._packed.eof else self._packed.unconsumed_tail
+                if piece:
+                    yield piece
+                if not part and (self._packed.eof or len(piece) < PART_BYTES):
+                    return
+        except zlib.error as error:
+            raise HttpError(f"the body cannot be unpacked: {error}") from error
+
+    def end(self) -> None:
+        """Raise `HttpError` where the packed body breaks off."""
+        if self._packed is not None and not self._packed.eof:
+            raise HttpError("the packed body breaks off")
+
+
+class _Plain:
+    """A body as it was sent."""
+
+    def pieces(self, part: bytes) -> Iterable[bytes]:
+        """Return the part."""
+        return (part,)
+
+    def end(self) -> None:
+        """Do nothing: the length was held by the parser."""
+
+
+def _unpacking(encoding: str) -> _Unpacking | _Plain:
+    """Return the way to unpack a body. Raises `HttpError` for one that nobody asked for."""
+    name = encoding.strip().lower()
+    if name in ("", "identity"):
+        return _Plain()
+    if name in ("gzip", "x-gzip", "deflate"):
+        return _Unpacking()
+    raise HttpError(f"the body is packed with `{name[:40]}`, which was not asked for")
+
+
+def head_of(url: str, headers: Mapping[str, str]) -> bytes | None:
+    """Return a request up to its length; None where the address or a header has no place in it as it is, such as one
+    with a line break.
+
+    >>> head_of("http://localhost:8000/v1", {"Accept": "application/json"})
+    b'POST /v1 HTTP/1.1\\r\\nHost: localhost:8000\\r\\nAccept: application/json\\r\\nContent-Length: '
+    """
+    parts = urlsplit(url)
+    if not url.isascii() or " " in url or "@" in parts.netloc or not parts.hostname:
+        return None
+    host = parts.netloc.removesuffix(f":{PORTS[parts.scheme]}").removesuffix(":")
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    lines = [f"POST {path} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in headers.items())]
+    if any(ord(letter) < 32 or ord(letter) == 127 for line in lines for letter in line):
+        return None
+    return "\r\n".join([*lines, "Content-Length: "]).encode()
+
+
+LARGE_BYTES = 1 << 20
+"""A body of more than this is handed over piece by piece: sending it at once would hold up everything else."""
+SHORTEST_KEY = 6
+"""Anything shorter that stands for a key, such as `none`, is no secret."""
+CONNECT_S = 30.0
+"""Longest time until there is a connection: names, proxies and TLS are in it."""
+TYPED = "content-type"
+UNASKED = ("Accept-Encoding",)
+"""A reply is a few kilobytes: packing and unpacking it costs more than sending it."""
+
+
+@dataclass(frozen=True)
+class HttpAnswer:
+    """The response of a server: the status, the headers and the body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass
+class _Pool:
+    connections: ConnectionPool = field(default_factory=ConnectionPool)
+    session: aiohttp.ClientSession | None = None
+    """Not made before something needs it."""
+    users: int = 0
+
+
+_pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = weakref.WeakKeyDictionary()
+
+
+class ModelConnection:
+    """The way from one model to its address. Nothing is opened before the first post.
+
+    `timeout_s` is for a whole call, from the connection to the last byte of the reply. `secrets` are keys, which are
+    taken out of whatever comes back.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str], timeout_s: float, secrets: Iterable[str] = ()) -> None:
+        self.url = url
+        self._secrets = tuple(
+            dict.fromkeys(form for each in secrets if len(each) >= SHORTEST_KEY for form in _forms(each))
+        )
+        self._headers = dict(headers)
+        self._timeout_s = timeout_s
+        parts = urlsplit(url)
+        self._proxy = _proxy(parts.scheme, parts.hostname or "")
+        self._secure = parts.scheme == "https"
+        self._head = None if self._proxy else head_of(url, headers)
+        self._origin: ServerOrigin | None = None
+        self._pool: _Pool | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def post(self, body: bytes) -> HttpAnswer:
+        """Return what the server answers. Raises `HttpError`, `TimeoutError`, and `ModelError` R0111 for an answer of
+        more than `LARGEST_BYTES`."""
+        share = REPLY_SHARE.get()
+        post = self._post if self._head is None or len(body) > LARGE_BYTES else self._post_directly
+        if share is not None and share.ends_within(self._timeout_s):
+            return await post(body)  # its call ends no later
+        async with asyncio.timeout(self._timeout_s) as deadline:
+            if share is not None:
+                share.deadlines.append(deadline)
+            try:
+                return await post(body)
+            finally:
+                if share is not None and deadline in share.deadlines:  # else its call is over
+                    share.deadlines.remove(deadline)
+
+    async def _post_directly(self, body: bytes) -> HttpAnswer:
+        """Post to a server that no proxy stands before."""
+        assert self._head is not None
+        origin = self._origin
+        if origin is None:
+            origin = self._origin = ServerOrigin.of(self.url, _trusted() if self._secure else None)
+        pool = self._open_pool().connections
+        connection = await pool.taken(origin, min(CONNECT_S, self._timeout_s))
+        try:
+            await connection.sent(b"%b%d\r\n\r\n%b" % (self._head, len(body), body))
+            data = connection.small_body()
+            if data is None:
+                told = connection.headers.get("content-length", "")
+                length = int(told) if told.isdecimal() else 0
+                async with contextlib.aclosing(connection.parts()) as parts:
+                    data = await _bounded(parts, length, self.url)
+        except BaseException:
+            connection.close()
+            raise
+        pool.give_back(origin, connection)
+        return HttpAnswer(connection.status, connection.headers, self._without_key(data))
+
+    async def _post(self, body: bytes) -> HttpAnswer:
+        async with self._open("POST", self.url, body if len(body) <= LARGE_BYTES else io.BytesIO(body)) as response:
+            return HttpAnswer(response.status, response.headers, self._without_key(await _body(response, self.url)))
+
+    async def status(self, url: str, timeout_s: float) -> int | None:
+        """Return the status of a page of the same server; none where nothing comes back in time."""
+        try:
+            async with asyncio.timeout(timeout_s), self._open("GET", url, b"") as response:
+                return response.status
+        except OSError:
+            return None
+
+    async def send(self, method: str, url: str, body: bytes | aiohttp.FormData | None = None) -> HttpAnswer:
+        """Return what another address of the same server answers to a request of that method. Raises what `post` does.
+        A form has the headers of its own."""
+        async with asyncio.timeout(self._timeout_s), self._open(method, url, body) as response:
+            return HttpAnswer(response.status, response.headers, self._without_key(await _body(response, url)))
+
+    async def lines(self, url: str, missing: ModelError) -> AsyncIterator[bytes]:
+        """Yield the lines of a file at another address of the same server, which may be larger than memory. Raises what
+        `post` does, `missing` where there is no file, and `ModelError` R0111 where it cannot be had or a line is too
+        long."""
+        async with self._open("GET", url) as response:
+            if response.status in (404, 410):
+                raise missing
+            if response.status != 200:
+                raise ModelError("R0111", f"{url} gave status {response.status}", "try again later", retryable=True)
+            begun = b""
+            async for part in response.content.iter_any():
+                *whole, begun = (begun + part).split(b"\n")
+                for line in whole:
+                    yield self._without_key(line)
+                if len(begun) > LARGEST_BYTES:
+                    raise ModelError("R0111", f"a line of {url} is too long", "check the address")
+            if begun.strip():
+                yield self._without_key(begun)
+
+    @contextlib.asynccontextmanager
+    async def _open(
+        self, method: str, url: str, body: bytes | io.BytesIO | aiohttp.FormData | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Hold the response to a request of any method. A form, and a request without a body, has headers of its
+        own."""
+        import aiohttp
+        from yarl import URL
+
+        own = not isinstance(body, bytes | io.BytesIO)
+        parts = urlsplit(url)
+        try:
+            async with self._session().request(
+                method,
+                URL(url, encoded=True),
+                data=body or None,
+                headers={name: each for name, each in self._headers.items() if not own or name.lower() != TYPED},
+                timeout=aiohttp.ClientTimeout(total=None, connect=min(CONNECT_S, self._timeout_s)),
+                proxy=_proxy(parts.scheme, parts.hostname or ""),
+                ssl=_trusted() if self._secure else True,
+                allow_redirects=False,
+            ) as response:
+                yield response
+        except aiohttp.ClientError as error:
+            raise HttpError(str(error) or type(error).__name__) from error
+
+    def _without_key(self, body: bytes) -> bytes:
+        """Return what a server sent, without the key that it was sent: some echo it."""
+        for secret in self._secrets:
+            if secret in body:
+                body = body.replace(secret, b"[key]")
+        return body
+
+    async def close(self) -> None:
+        """Let go of the pool; the last model to do so closes it."""
+        pool, self._pool, loop = self._pool, None, self._loop
+        if pool is None:
+            return
+        pool.users -= 1
+        if pool.users == 0:
+            if loop is not None and _pools.get(loop) is pool:
+                del _pools[loop]
+            pool.connections.close()
+            if pool.session is not None:
+                await pool.session.close()
+
+    def _session(self) -> aiohttp.ClientSession:
+        pool = self._open_pool()
+        if pool.session is None:
+            pool.session = _new_session()
+        return pool.session
+
+    def _open_pool(self) -> _Pool:
+        loop = asyncio.get_running_loop()
+        if self._pool is None or self._loop is not loop:
+            pool = _pools.get(loop)
+            if pool is None:
+                pool = _pools[loop] = _Pool()
+            pool.users += 1
+            if self._pool is not None:
+                if self._pool.session is not None:
+                    self._pool.session.detach()  # its loop is over, and its connections with it
+                self._pool.connections.close()
+            self._pool, self._loop = pool, loop
+        return self._pool
+
+
+def _new_session() -> aiohttp.ClientSession:
+    import aiohttp
+
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=NAMES_KEPT_S),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        skip_auto_headers=UNASKED,
+        max_line_size=65_536,
+        max_field_size=65_536,
+    )
+
+
+def _forms(key: str) -> tuple[bytes, bytes]:
+    """Return a key as it is, and as it stands in JSON."""
+    return key.encode(), orjson.dumps(key)[1:-1]
+
+
+async def _body(response: aiohttp.ClientResponse, url: str) -> bytes:
+    """Return the body of a response, unpacked, unless it is too large."""
+    try:
+        return await _bounded(response.content.iter_any(), response.content_length or 0, url)
+    except ModelError:
+        response.close()
+        raise
+
+
+async def _bounded(body: AsyncIterator[bytes], told: int, url: str) -> bytes:
+    """Return the body, of which a server tells the length, unless it grows too large. It waits for room in the memory
+    of the run."""
+    share = REPLY_SHARE.get()
+    parts: list[bytes] = []
+    size = 0
+    room = SMALL_BYTES
+    if told <= LARGEST_BYTES:
+        async for part in body:
+            size += len(part)
+            if size > LARGEST_BYTES:
+                break
+            parts.append(part)
+            if size > room:
+                grown = max(told, min(2 * size, LARGEST_BYTES))
+                if share is not None:
+                    await share.take(grown - (room if room > SMALL_BYTES else 0))
+                room = grown
+        if share is not None and room > SMALL_BYTES:
+            share.arrived(max(0, room - size))
+    if max(size, told) > LARGEST_BYTES:
+        megabytes = LARGEST_BYTES >> 20
+        raise ModelError(
+            "R0111", f"the reply from {url} is larger than {megabytes} MB", "set `max_tokens`, or check the address"
+        )
+    return b"".join(parts)
+
+
+def _proxy(scheme: str, host: str) -> str | None:
+    """Return the proxy that the environment names for a host; a server of this machine is reached without one."""
+    if host in LOOPBACK or (sys.platform == "linux" and not any(map(_PROXIES, os.environ))):
+        return None
+    import urllib.request  # with it comes what reads mail: 10 ms
+
+    if urllib.request.proxy_bypass(host):
+        return None
+    return urllib.request.getproxies().get(scheme)
+
+
+_PROXIES = re.compile("_proxy$", re.IGNORECASE).search
+
+
+@functools.cache
+def _trusted() -> ssl.SSLContext:
+    """Return the authorities of the system, those of `SSL_CERT_FILE`, and those that come with certifi."""
+    context = ssl.create_default_context()
+    if importlib.util.find_spec("certifi") is not None:
+        import certifi
+
+        context.load_verify_locations(certifi.where())
+    return context
+
+
+def headers_of(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers by their names in small letters."""
+    return {str(name).lower(): str(value) for name, value in headers.items()}

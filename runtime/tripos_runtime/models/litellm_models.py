@@ -1,0 +1,448 @@
+"""Models asked by litellm altogether: those that the faster ways do not fit, such as Bedrock and Vertex.
+
+Embedding models of litellm's, asked by its `aembedding`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import gc
+import itertools
+import logging
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from tripos_compiler.plan import Settings
+from tripos_runtime.models.base import FREE, Endpoint, ModelError, Price, Reply, Request
+from tripos_runtime.models.catalog import PROVIDERS, completion_name, is_here, provider_named, variable, variables_of
+from tripos_runtime.models.chat_completions import as_objects, format_of, without_system
+from tripos_runtime.models.completions import transcribed, trimmed
+from tripos_runtime.models.errors import model_error
+from tripos_runtime.models.http import SHORTEST_KEY
+from tripos_runtime.models.prices import tariff
+from tripos_runtime.models.readiness import handed_over, needs_of, require_chat, require_ready, require_sign_in
+from tripos_runtime.models.replies import THOUGHTS, read_reply, tools_sent
+from tripos_runtime.models.vectors import TEXTS_AT_ONCE, replies_of
+
+
+@functools.cache
+def library() -> Any:
+    """litellm, imported once, kept offline and quiet. The import costs seconds, less with the collector paused."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    os.environ.pop("OPENAI_CUSTOM_HEADERS", None)  # OpenAI's client sends them, a key among them, to every provider
+    os.environ["LITELLM_MODE"] = "PRODUCTION"  # otherwise it reads every `.env` above its package, or above this folder
+    for limit in ("AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST"):
+        os.environ.setdefault(limit, "100000")  # how many calls there are at once is the caller's to say; 0 means 100
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        import litellm
+    finally:
+        if collecting:
+            gc.enable()
+    litellm.disable_hf_tokenizer_download = True
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    litellm.drop_params = True
+    warnings.filterwarnings("ignore", "Items? .* on TypedDict", UserWarning)  # at its first Ollama prompt
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    return litellm
+
+
+RETRIES: Mapping[str, Mapping[str, list[str]]] = {
+    "told": {},
+    "insisted": {"allowed_openai_params": ["max_retries"]},
+    "untold": {"additional_drop_params": ["max_retries"]},
+}
+"""What litellm is told beside `max_retries`, so that no client of it tries again."""
+
+
+class LitellmModel:
+    """A model of litellm's. `price` is the user's, if there is one.
+
+    Opening raises `ModelError` R0103 if litellm knows no such provider or no chat of it, R0105 if a Python package that
+    it needs for the provider is not installed, R0102 if the key is not set, and R0101 if nothing says where it is.
+    """
+
+    slots: int | None = None
+    most_samples = 1
+    _opened = 0
+    """How many are open in this process: litellm keeps one pool of connections for all of them."""
+
+    def __init__(
+        self, name: str, endpoint: Endpoint | None = None, *, price: Price | None = None, timeout_s: float = 300.0
+    ) -> None:
+        litellm = library()
+        self.name = name
+        self._timeout_s = timeout_s
+        self._completes = completion_name(name)
+        self._asked_as = self._completes or name
+        provider, address = provider_of(self._asked_as)
+        self._where: dict[str, Any] = {}
+        self._key = ""
+        require_chat(name, provider)
+        if endpoint is None:
+            self._address = address or f"the address of {provider}"
+            self._key_variables = require_ready(name, provider)
+            self._where = given_place(provider)
+            self._key = self._where.get("api_key", "")
+        else:
+            self._address = endpoint.base_url
+            self._key_variables = endpoint.api_key_env or ""
+            self._key = endpoint_key(name, endpoint)
+            self._where = {"api_base": endpoint.base_url, "api_key": self._key}
+        self.endpoint = f"{self._address} {self._key_variables}".strip()
+        known_to_fit = self._completes is None and (is_here(endpoint) or litellm.supports_response_schema(name))
+        self.structured = bool(known_to_fit)
+        self._retries = RETRIES[needs_of(provider).retries]
+        self._own_price = price
+        self.price = price or known_price(self._asked_as, provider)
+        self._folds_system = known(name).get("supports_system_messages") is False
+        LitellmModel._opened += 1
+        self._closed = False
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the reply to the request; `Reply.cost_usd` is `None` where nobody has a price for the model."""
+        litellm = library()
+        if self._completes is not None:
+            request = transcribed(request)
+        if request.tools and not self._offers:
+            raise no_tools(self.name)
+        messages = as_objects(
+            without_system(request.messages) if self._folds_system else request.messages,
+            request.contents,
+            request.tools,
+            request.settings.image_detail,
+        )
+        key = self._key or variable(self._key_variables)
+        try:
+            response = await litellm.acompletion(
+                model=self._asked_as,
+                messages=messages,
+                timeout=self._timeout_s,
+                num_retries=0,
+                max_retries=0,
+                **self._retries,
+                **self._where,
+                **settings_of(request, structured=self.structured),
+            )
+            own, tools = self._own_price is not None, request.tools
+            reply = read_response(response, self.name, self.price, own_price=own, tools=tools)
+        except Exception as error:
+            # litellm lets its own slips through as any exception, an `AttributeError` for a reply it cannot read.
+            raise model_error(error, self.name, self._address, self._key_variables, (key,)) from error
+        if self._completes is not None:
+            reply = trimmed(reply)
+        return without_key(reply, key) if len(key) >= SHORTEST_KEY else reply
+
+    @functools.cached_property
+    def _offers(self) -> bool:
+        """True if litellm sends tools to a model of that name, and does not leave them out."""
+        from litellm.utils import get_optional_params
+
+        model, provider, _ = resolved(self._asked_as)
+        tools = tools_sent(('{"name": "any", "parameters": {"type": "object", "properties": {}}}',))
+        told = [
+            get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **more)
+            for more in ({"tools": tools}, {})
+        ]
+        return bool(told[0] != told[1])
+
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """Return the names of the settings that a request would go without."""
+        return dropped(self._asked_as, settings)
+
+    async def close(self) -> None:
+        """Close litellm's connections once the last model is closed."""
+        if self._closed:
+            return
+        self._closed = True
+        LitellmModel._opened -= 1
+        if LitellmModel._opened == 0:
+            litellm = library()
+            await litellm.close_litellm_async_clients()
+            litellm.in_memory_llm_clients_cache.flush_cache()
+
+
+def no_tools(name: str) -> ModelError:
+    """Return the error of a model that is not offered the tools of a step."""
+    hint = "give a model with a chat that takes tools, such as `openai/gpt-4o`"
+    return ModelError("R0128", f"`{name}` cannot call tools", hint, fatal=True)
+
+
+def without_key(reply: Reply, key: str) -> Reply:
+    """Return a reply without the key that it was asked for with: some servers echo it.
+
+    >>> without_key(Reply("you are abc123", "m", "stop", 1, 1, None), "abc123").text
+    'you are [key]'
+    """
+    others = tuple(without_key(other, key) for other in reply.others)
+    served = reply.model_served.replace(key, "[key]")
+    logprobs = None if key in reply.text else reply.logprobs  # tokens would say it in pieces
+    text = reply.text.replace(key, "[key]")
+    thinking = None if reply.thinking is None else reply.thinking.replace(key, "[key]")
+    return replace(reply, text=text, model_served=served, logprobs=logprobs, thinking=thinking, others=others)
+
+
+def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
+    """Return the settings of a request by litellm's names, without those that are left to the model."""
+    settings = request.settings.given
+    settings.pop("image_detail", None)  # it stands with the images
+    settings.pop("chat_template", None)  # nobody says what it is
+    settings |= settings.pop("provider", {})
+    if "top_logprobs" in settings:
+        settings["logprobs"] = True
+    if structured and (schema := request.strict_schema) is not None:
+        settings["response_format"] = format_of(schema)
+    if request.tools:
+        settings["tools"] = tools_sent(request.tools)
+    return settings
+
+
+def dropped(name: str, settings: Settings) -> tuple[str, ...]:
+    """Return the settings that litellm leaves out for a model of that name."""
+    model, provider, _ = resolved(name)
+    from litellm.utils import get_optional_params
+
+    return without_effect(
+        settings,
+        lambda told: get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **told),
+        provider,
+    )
+
+
+LOOKS_CLOSER = frozenset(("openai", "azure", "azure_ai", "openrouter", "xai"))
+"""The providers, by litellm's names, that take a detail with an image."""
+
+
+def without_effect(settings: Settings, translate: Callable[[dict[str, Any]], Any], provider: str) -> tuple[str, ...]:
+    """Return the settings that a translation for a provider leaves out: without each of them it says the same."""
+    request = Request("", (), settings)
+    whole = translate(settings_of(request, structured=False))
+    found = []
+    for name in settings.given:
+        if name == "image_detail":
+            found += [name] * (provider not in LOOKS_CLOSER)
+            continue
+        less = settings.without({name})
+        if translate(settings_of(replace(request, settings=less), structured=False)) == whole:
+            found.append(name)
+    return tuple(found)
+
+
+def read_response(
+    response: Any,
+    name: str,
+    price: Price | None,
+    *,
+    own_price: bool,
+    tools: Sequence[str] = (),
+    words: Sequence[str] = (),
+) -> Reply:
+    """Return the reply in what litellm made of a completion. `words` are the provider's for how each choice ended, if
+    they are known; litellm has its own, and keeps the provider's beside them for some. Raises `ModelError`, as
+    `read_reply` does."""
+    if response is None:  # what litellm makes of status 422
+        raise ModelError("R0110", f"`{name}` rejected the request", "check the settings of the step")
+    choices = [
+        {"message": {"content": choice.message.content, "refusal": _refusal(choice.message),
+                     "tool_calls": _calls(choice.message), **_thoughts(choice.message)},
+         "logprobs": _probabilities(choice), "finish_reason": word or _word(choice)}
+        for choice, word in itertools.zip_longest(response.choices, words[: len(response.choices)])
+    ]  # fmt: skip
+    found: Any = getattr(response, "usage", None)
+    usage = found.model_dump() if hasattr(found, "model_dump") else found
+    body = {"model": response.model, "choices": [] if _made_up(choices, usage) else choices, "usage": usage}
+    return read_reply(body, name, price, own_price=own_price, tools=tools)
+
+
+def _made_up(choices: Sequence[Mapping[str, Any]], usage: Mapping[str, Any] | None) -> bool:
+    """Return true if a completion is litellm's blank one, which it gives for an answer that has none of its fields."""
+    counted = any((usage or {}).get(name) for name in ("prompt_tokens", "completion_tokens"))
+    said = [value for choice in choices for value in choice["message"].values() if value is not None and value != []]
+    blank = not said and all(choice["finish_reason"] == "stop" for choice in choices)
+    return blank and not counted
+
+
+def provider_of(name: str) -> tuple[str, str | None]:
+    """litellm's provider of a model, and the provider's address where it is known. Raises `ModelError` R0103, and R0102
+    for a provider that a person must sign in to."""
+    _, provider, address = resolved(name)
+    return provider, address
+
+
+def resolved(name: str) -> tuple[str, str, str | None]:
+    """litellm's name of a model, its provider, and the provider's address where it is known. Raises `ModelError` as
+    `provider_of` does."""
+    require_sign_in(name, name.partition("/")[0])
+    litellm = library()
+    try:
+        model, provider, _, address = litellm.get_llm_provider(name)
+    except litellm.BadRequestError as error:
+        hint = "write `provider/model`, such as `openai/gpt-4o`"
+        if "/" in name:
+            close = difflib.get_close_matches(name.partition("/")[0].casefold(), _providers(), n=1)
+            hint = "a server of your own: `hosted_vllm/NAME`, with its address under [endpoints] in tripos.toml"
+            hint = f"did you mean `{close[0]}/{name.partition('/')[2]}`?" if close else hint
+        raise ModelError("R0103", f"no provider of `{name}` is known", hint, fatal=True) from error
+    return model, provider, address
+
+
+def _providers() -> list[str]:
+    return [str(getattr(each, "value", each)) for each in library().provider_list]
+
+
+def known(name: str) -> dict[str, Any]:
+    """litellm's entry for a model, under whatever name it has there; empty where there is none."""
+    litellm = library()
+    try:
+        entry = litellm.get_model_info(name)["key"]
+    except Exception:
+        # litellm raises a bare `Exception` where it has no entry for a model.
+        return {}
+    return dict(litellm.model_cost.get(entry, {}))
+
+
+def known_price(name: str, provider: str) -> Price | None:
+    """The price of a model under whatever name litellm has it."""
+    return tariff(known(name), provider)
+
+
+def given_place(provider_name: str) -> dict[str, Any]:
+    """Return what litellm is told of a key and an address that a file gives, and with an address the headers: OpenAI's
+    client would take those of the environment."""
+    provider, found = provider_named(provider_name), handed_over(provider_name)
+    key, address = (next((found[name] for name in names if name in found), None)
+                    for names in (provider.keys, provider.base_urls))  # fmt: skip
+    place: dict[str, Any] = {} if key is None else {"api_key": key}
+    if address is None:
+        return place
+    told = variables_of(provider)
+    headers = {header: "" for header, name, _ in PROVIDERS["openai"].headers if os.environ.get(name)}
+    headers |= {header: told[name] for header, name, _ in provider.headers if name in told}
+    return {**place, "api_base": address, **({"extra_headers": headers} if headers else {})}
+
+
+def endpoint_key(name: str, endpoint: Endpoint) -> str:
+    """Return the key for an endpoint; `none` for one without. Raises `ModelError` where it is not set."""
+    if endpoint.api_key_env is None:
+        return "none"
+    key = variable(endpoint.api_key_env)
+    if not key:
+        raise ModelError("R0102", f"the key for `{name}` is missing", f"set {endpoint.api_key_env}", fatal=True)
+    return key
+
+
+def _calls(message: Any) -> list[dict[str, Any]]:
+    """Return the calls of tools in a message."""
+    listed = getattr(message, "tool_calls", None) or ()
+    return [{"function": {"name": each.function.name, "arguments": each.function.arguments}} for each in listed]
+
+
+def _probabilities(choice: Any) -> Any:
+    """Return the probabilities of the tokens of a choice, in OpenAI's form; None where it has none."""
+    found: Any = getattr(choice, "logprobs", None)
+    return found.model_dump() if hasattr(found, "model_dump") else found
+
+
+def _word(choice: Any) -> str | None:
+    """Return the provider's word for how a choice ended, or litellm's for it."""
+    fields = getattr(choice, "provider_specific_fields", None) or {}
+    word = fields.get("native_finish_reason") or choice.finish_reason
+    return word if isinstance(word, str) else None
+
+
+def _thoughts(message: Any) -> dict[str, Any]:
+    """Return the fields of a message that say what was thought."""
+    return {name: found for name in THOUGHTS if (found := getattr(message, name, None))}
+
+
+def _refusal(message: Any) -> str | None:
+    fields = getattr(message, "provider_specific_fields", None) or {}
+    return getattr(message, "refusal", None) or fields.get("refusal")
+
+
+CODE = "R0257"
+"""The answer has no vector for each text."""
+
+
+class LitellmEmbedding:
+    """An embedding model at its provider, or at an endpoint that speaks OpenAI's form.
+
+    Opening raises `ModelError` R0103 if litellm knows no such provider, R0105 if a Python package that it needs for the
+    provider is not installed, and R0102 if the key is not set.
+    """
+
+    structured = False
+    slots: int | None = None
+    most_samples = TEXTS_AT_ONCE
+
+    def __init__(
+        self, name: str, endpoint: Endpoint | None = None, *, price: Price | None = None, timeout_s: float = 300.0
+    ) -> None:
+        self.name = name
+        self._timeout_s = timeout_s
+        provider, address = provider_of(name)
+        self._where: dict[str, Any] = {}
+        self._key = ""
+        if endpoint is None:
+            self._address = address or f"the address of {provider}"
+            self._key_variables = require_ready(name, provider)
+            self._where = given_place(provider)
+            self._key = self._where.get("api_key", "")
+        else:
+            self._address = endpoint.base_url
+            self._key_variables = endpoint.api_key_env or ""
+            self._key = endpoint_key(name, endpoint)
+            self._where = {"api_base": endpoint.base_url, "api_key": self._key}
+        self.endpoint = f"{self._address} {self._key_variables}".strip()
+        self.price = price or (FREE if is_here(endpoint) else known_price(name, provider))
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the vectors of the request's messages. Raises `ModelError`."""
+        texts = [message.content for message in request.messages]
+        key = self._key or os.environ.get(self._key_variables, "")
+        try:
+            response = await library().aembedding(
+                model=self.name,
+                input=texts,
+                timeout=self._timeout_s,
+                num_retries=0,
+                max_retries=0,
+                encoding_format="float",
+                **self._where,
+            )
+        except Exception as error:
+            # litellm lets its own slips through as any exception, an `AttributeError` for a reply it cannot read.
+            raise model_error(error, self.name, self._address, self._key_variables, (key,)) from error
+        vectors = vectors_of(self.name, response.data or [], len(texts))
+        usage = getattr(response, "usage", None)
+        tokens = getattr(usage, "prompt_tokens", None) or None
+        return replies_of(vectors, texts, str(response.model or self.name), tokens, self.price)
+
+    async def close(self) -> None:
+        """Nothing to let go of: litellm keeps its own pool."""
+
+
+def vectors_of(name: str, data: list[Any], count: int) -> list[list[float]]:
+    """Return the vectors of an answer in the order of the texts. Raises `ModelError` R0257 where it has not one for
+    each.
+
+    >>> vectors_of("m", [{"index": 1, "embedding": [0.5]}, {"index": 0, "embedding": [1, 2]}], 2)
+    [[1.0, 2.0], [0.5]]
+    """
+    try:
+        ordered = sorted(data, key=lambda entry: int(entry["index"]))
+        found = [[float(value) for value in entry["embedding"]] for entry in ordered]
+    except (TypeError, ValueError, KeyError) as error:
+        message = f"`{name}` answered without a vector for each text"
+        raise ModelError(CODE, message, "check that it is an embedding model") from error
+    if len(found) != count or not all(found):
+        message = f"`{name}` gave {len(found)} vectors for {count} texts"
+        raise ModelError(CODE, message, "check that it is an embedding model")
+    return found

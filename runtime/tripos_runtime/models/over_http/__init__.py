@@ -1,5 +1,0 @@
-"""Models asked over our own connections, in OpenAI's form."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,5 +1,0 @@
-"""Models that litellm reaches, and what it knows of models."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,344 @@
+"""Prices of calls, from litellm's map of models.
+
+The tokens that a model takes for an image, a recording or a file, by the formula that its provider publishes.
+
+- OpenAI: https://platform.openai.com/docs/guides/images-vision#calculating-costs (tiles of 512 pixels, or patches of 32
+  pixels times a factor; of low detail the base alone, or an image of 512 pixels); recordings:
+  https://platform.openai.com/docs/guides/realtime-costs (a token for 100 ms).
+- Anthropic: https://docs.claude.com/en/docs/build-with-claude/vision#calculate-image-costs (pixels / 750).
+- Google: https://ai.google.dev/gemini-api/docs/tokens#multimodal-tokens (258 for a tile; 32 for a second).
+
+A server of anybody else's counts as it likes: there is an estimate then, and no bound.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from tripos_compiler.library.media import Medium
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.models.base import Price
+from tripos_runtime.models.catalog import entry_of
+
+ABOVE = re.compile(r"^(?:in|out)put_cost_per_token_above_(\d+)(k?)_tokens$")
+FROM_THE_THRESHOLD_ON = ("xai",)
+"""Providers whose dearer rates hold for a prompt as long as the threshold; elsewhere it must be longer."""
+
+CACHED_AT_HALF = ("fireworks_ai",)
+"""Providers that take half for a token of a prompt in their cache where the map says nothing of it."""
+
+
+@dataclass(frozen=True)
+class Rates:
+    """USD a token for prompts with more than `above` tokens, up to the next rates."""
+
+    above: int
+    input_usd: float
+    output_usd: float
+    cached_usd: float
+    reasoning_usd: float
+
+
+@dataclass(frozen=True)
+class Tariff(Price):
+    """A price that may depend on how long the prompt is. All tokens of a call are paid at the rates of its prompt.
+
+    >>> dearer = Rates(200_000, 2e-6, 8e-6, 2e-6, 8e-6)
+    >>> price = Tariff(1e-6, 4e-6, steps=(dearer,))
+    >>> price.cost_usd(1000, 1000), price.cost_usd(300_000, 1000)
+    (0.005, 0.608)
+    """
+
+    reasoning_usd: float | None = None
+    """A token that nobody sees; `None`: as any other of the reply."""
+    request_usd: float = 0.0
+    steps: tuple[Rates, ...] = ()
+    """Rates of long prompts, the longest first."""
+
+    def cost_usd(self, tokens_in: int, tokens_out: int, cached: int = 0, reasoning: int = 0) -> float:
+        """Return the cost of a call in USD, as `Price.cost_usd` says."""
+        rates = next((step for step in self.steps if tokens_in > step.above), None)
+        if rates is None:
+            cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
+            hidden_usd = self.output_usd if self.reasoning_usd is None else self.reasoning_usd
+            rates = Rates(0, self.input_usd, self.output_usd, cached_usd, hidden_usd)
+        read = (tokens_in - cached) * rates.input_usd + cached * rates.cached_usd
+        written = (tokens_out - reasoning) * rates.output_usd + reasoning * rates.reasoning_usd
+        return read + written + self.request_usd
+
+
+def price_of(provider: str, model: str) -> Price | None:
+    """Return the price of a provider's model; `None` where the map has none.
+
+    Rates of hours when it is cheaper, of batches and of service tiers are left out: what is paid is the usual rate.
+
+    >>> price_of("openai", "gpt-4o").cost_usd(1_000_000, 100_000)
+    3.5
+    >>> price_of("openai", "no-such-model") is None
+    True
+    """
+    entry = entry_of(provider, model)
+    return None if entry is None else tariff(entry, provider)
+
+
+def batch_price(provider: str, model: str, price: Price | None, *, own: bool = False) -> Price | None:
+    """Return the price of a request in a batch, given that of a call: what the map says of batches, or else half. A
+    price that is the user's (`own`) is halved.
+
+    >>> call = price_of("openai", "gpt-4o")
+    >>> batch_price("openai", "gpt-4o", call).cost_usd(1_000_000, 100_000)
+    1.75
+    """
+    if price is None:
+        return None
+    entry = None if own else entry_of(provider, model)
+    told_in, told_out = (
+        None if entry is None else _number(entry, f"{side}put_cost_per_token_batches") for side in ("in", "out")
+    )
+    half = _halved(price)
+    if told_in is None or told_out is None or half.input_usd == told_in:
+        return half
+    return replace(half, input_usd=told_in, output_usd=told_out, cached_usd=None)
+
+
+def _halved(price: Price) -> Price:
+    cached = None if price.cached_usd is None else price.cached_usd / 2
+    half = replace(price, input_usd=price.input_usd / 2, output_usd=price.output_usd / 2, cached_usd=cached)
+    if not isinstance(half, Tariff):
+        return half
+    steps = tuple(
+        Rates(each.above, each.input_usd / 2, each.output_usd / 2, each.cached_usd / 2, each.reasoning_usd / 2)
+        for each in half.steps
+    )
+    hidden = None if half.reasoning_usd is None else half.reasoning_usd / 2
+    return replace(half, reasoning_usd=hidden, request_usd=half.request_usd / 2, steps=steps)
+
+
+def tariff(entry: Mapping[str, Any], provider: str) -> Price | None:
+    """Return the price that an entry of the map says; `None` where it says none for tokens."""
+    most_out = entry.get("max_output_tokens")
+    steps = _tiers(entry) or _thresholds(entry, 1 if provider in FROM_THE_THRESHOLD_ON else 0)
+    base = steps[-1] if steps and steps[-1].above < 0 else _rates(entry, "", -1, None)
+    if base is None:
+        return None
+    hidden = _number(entry, "output_cost_per_reasoning_token")
+    half = provider in CACHED_AT_HALF and "cache_read_input_token_cost" not in entry
+    return Tariff(
+        base.input_usd,
+        base.output_usd,
+        base.input_usd / 2 if half else base.cached_usd,
+        most_out if isinstance(most_out, int) else None,
+        base.reasoning_usd if base.above < 0 and entry.get("tiered_pricing") else hidden,
+        _number(entry, "input_cost_per_request") or 0.0,
+        tuple(step for step in steps if step.above >= 0),
+    )
+
+
+def _thresholds(entry: Mapping[str, Any], inclusive: int) -> tuple[Rates, ...]:
+    found = {match[1] + match[2] for match in map(ABOVE.match, entry) if match is not None}
+    steps: list[Rates] = []
+    before = _rates(entry, "", -1, None)
+    for words in sorted(found, key=_tokens):
+        before = _rates(entry, f"_above_{words}_tokens", _tokens(words) - inclusive, before)
+        if before is not None:
+            steps.insert(0, before)
+    return tuple(steps)
+
+
+def _rates(entry: Mapping[str, Any], suffix: str, above: int, before: Rates | None) -> Rates | None:
+    """Return the rates with that suffix; those of shorter prompts stand in where one is not told."""
+    told_in = _number(entry, f"input_cost_per_token{suffix}")
+    told_out = _number(entry, f"output_cost_per_token{suffix}")
+    cached = _number(entry, f"cache_read_input_token_cost{suffix}")
+    if before is None:
+        if told_in is None and told_out is None:
+            return None
+        paid_in, paid_out = told_in or 0.0, told_out or 0.0
+        kept = paid_in if cached is None else cached
+    else:
+        paid_in = before.input_usd if told_in is None else told_in
+        paid_out = before.output_usd if told_out is None else told_out
+        own = "cache_read_input_token_cost" in entry
+        kept = cached if cached is not None else before.cached_usd if own else paid_in
+    hidden = _number(entry, "output_cost_per_reasoning_token")
+    return Rates(above, paid_in, paid_out, kept, paid_out if hidden is None else hidden)
+
+
+def _tiers(entry: Mapping[str, Any]) -> tuple[Rates, ...]:
+    """Return the steps of a table of tiers, the longest prompts first; the first tier has `above` -1."""
+    told = entry.get("tiered_pricing")
+    steps: list[Rates] = []
+    for tier in told if isinstance(told, list) else ():
+        paid_in = _number(tier, "input_cost_per_token")
+        low = tier.get("range", (0,))[0]
+        if paid_in is None:
+            return ()
+        paid_out = _number(tier, "output_cost_per_token")
+        if paid_out is None:
+            paid_out = _number(entry, "output_cost_per_token") or 0.0
+        cached = _number(tier, "cache_read_input_token_cost")
+        hidden = _number(tier, "output_cost_per_reasoning_token")
+        above = int(low) if low else -1
+        kept = paid_in if cached is None else cached
+        steps.insert(0, Rates(above, paid_in, paid_out, kept, paid_out if hidden is None else hidden))
+    return tuple(steps)
+
+
+def _tokens(words: str) -> int:
+    return int(words[:-1]) * 1000 if words.endswith("k") else int(words)
+
+
+def _number(entry: Mapping[str, Any], field: str) -> float | None:
+    value = entry.get(field)
+    try:
+        return None if value is None or isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+PATCHES = (
+    (re.compile(r"gpt-(4\.1|5)-mini"), 1.62),
+    (re.compile(r"gpt-(4\.1|5)-nano"), 2.46),
+    (re.compile(r"o4-mini"), 1.72),
+)
+TILES = (
+    (re.compile(r"gpt-4o-mini"), 2833, 5667),
+    (re.compile(r"gpt-5"), 70, 140),
+    (re.compile(r"o[13]\b"), 75, 150),
+    (re.compile(r"gpt-4o|chatgpt-4o|gpt-4\.1|gpt-4\.5|gpt-4-turbo"), 85, 170),
+)
+"""Tokens of an image, and of each of its tiles. The first that fits a name counts."""
+USUAL = (85, 170)
+"""Those that a guess rests on, where a model's own are not published; a mock model takes these."""
+PATCH, MOST_PATCHES = 32, 1536
+LOW_SIDE = 512
+"""The longer side of an image of low detail."""
+TILE, LONGEST, SHORTEST = 512, 2048, 768
+CLAUDE_PIXELS, CLAUDE_LONGEST, CLAUDE_USUAL = 750, 1568, 1600
+GEMINI_TILE, GEMINI_SMALL, GEMINI_UNIT = 258, 384, (256, 768)
+GEMINI_MOST = 2240
+"""Tokens of an image in the highest resolution that Gemini 3 has."""
+SECOND, GEMINI_SECOND = 10, 32
+"""Tokens of a second of a recording."""
+NOUNS = {"image": "an image", "audio": "a recording", "file": "a file"}
+FILE = 3000
+"""A guess for a file, whose pages nobody counts here."""
+
+
+class MediaTokens(NamedTuple):
+    """Tokens as a rule and at the most, which is infinite where nobody publishes it."""
+
+    expected: float
+    high: float
+
+
+def tokens_of(model: str, medium: Medium, detail: str | None = None) -> MediaTokens:
+    """Return how many tokens a model takes for a medium, of an image with the `detail` that is asked for.
+
+    >>> picture = Medium("image/png", "", 0, width=1024, height=1024)
+    >>> tokens_of("openai/gpt-4o", picture), tokens_of("openai/gpt-5-mini", picture).expected
+    (MediaTokens(expected=765, high=765), 1659)
+    >>> round(tokens_of("anthropic/claude-sonnet-4-5", picture).expected), tokens_of("hosted_vllm/own", picture).high
+    (1398, inf)
+    >>> tokens_of("openai/gpt-4o", picture, "low").high, tokens_of("openai/gpt-5-mini", picture, "low")
+    (85, MediaTokens(expected=415, high=1659))
+    """
+    provider, _, name = model.rpartition("/")
+    if medium.kind == "file":
+        return MediaTokens(FILE, FILE if provider == "mock" else math.inf)
+    if medium.kind == "audio":
+        return _audio(provider, name, medium)
+    width, height = medium.width or 1, medium.height or 1
+    if "claude" in name:
+        return _claude(width, height)
+    if "gemini" in name:
+        return _gemini(width, height)
+    for pattern, factor in PATCHES:
+        if pattern.match(name):
+            whole, seen = _patches(width, height), _patches(*_within(LOW_SIDE, width, height))
+            return MediaTokens(math.ceil(factor * (seen if detail == "low" else whole)), math.ceil(factor * whole))
+    for pattern, base, tile in TILES:
+        if pattern.match(name):
+            return MediaTokens(base, base) if detail == "low" else _tiled(width, height, base, tile)
+    guess = MediaTokens(*USUAL[:1] * 2) if detail == "low" else _tiled(width, height, *USUAL)
+    return guess if provider == "mock" else MediaTokens(guess.expected, math.inf)
+
+
+def _within(side: int, width: int, height: int) -> tuple[int, int]:
+    scale = min(1.0, side / max(width, height))
+    return math.ceil(width * scale), math.ceil(height * scale)
+
+
+def uncounted(model: str, media: Iterable[Medium]) -> list[str]:
+    """Return, in words, of which media nobody publishes how many tokens a model takes at the most.
+
+    >>> uncounted("hosted_vllm/own", [Medium("image/png", "", 0, 1, 1)])
+    ['the tokens that `hosted_vllm/own` takes for an image']
+    """
+    kinds = dict.fromkeys(each.kind for each in media if math.isinf(tokens_of(model, each).high))
+    return [f"the tokens that `{model}` takes for {NOUNS[kind]}" for kind in kinds]
+
+
+def audio_factor(model: str) -> float:
+    """Return how many times as dear a token of a recording is as one of a text; 1 where nothing else is known.
+
+    >>> audio_factor("openai/gpt-audio"), audio_factor("openai/gpt-4o")
+    (12.8, 1.0)
+    """
+    provider, _, name = model.partition("/")
+    entry = entry_of(provider, name) or {}
+    dear, usual = entry.get("input_cost_per_audio_token"), entry.get("input_cost_per_token")
+    return round(dear / usual, 6) if dear and usual else 1.0
+
+
+def audio_extra_usd(model: str, price: Price | None, media: Mapping[Medium, int]) -> tuple[float, float, float]:
+    """Return what the recordings among media, each shown so many times, cost beyond as many tokens of text: low,
+    expected and high."""
+    sounds = {medium: times for medium, times in media.items() if medium.kind == "audio"}
+    extra = 0.0 if price is None or not sounds else price.input_usd * (audio_factor(model) - 1)
+    taken = [(tokens_of(model, medium), times) for medium, times in sounds.items()] if extra else []
+    expected = sum(each.expected * times for each, times in taken) * extra
+    return expected, expected, sum(each.high * times for each, times in taken) * extra
+
+
+def _audio(provider: str, name: str, medium: Medium) -> MediaTokens:
+    rate = GEMINI_SECOND if "gemini" in name else SECOND
+    tokens = math.ceil((medium.seconds or 0.0) * rate)
+    known = provider == "mock" or "gemini" in name or "audio" in name or "realtime" in name
+    return MediaTokens(tokens, tokens + rate if known else math.inf)
+
+
+def _tiled(width: int, height: int, base: int, tile: int) -> MediaTokens:
+    """Return what tiles take. The most is that of a model which makes a small image larger, to 768 pixels."""
+    scale = min(1.0, LONGEST / max(width, height))
+    shrunk = scale * min(1.0, SHORTEST / (min(width, height) * scale))
+    grown = min(SHORTEST / min(width, height), LONGEST / max(width, height))
+    expected, high = (
+        base + tile * math.ceil(width * by / TILE - 1e-9) * math.ceil(height * by / TILE - 1e-9)
+        for by in (shrunk, max(shrunk, grown))
+    )
+    return MediaTokens(expected, max(expected, high))
+
+
+def _patches(width: int, height: int) -> int:
+    count = math.ceil(width / PATCH) * math.ceil(height / PATCH)
+    return min(count, MOST_PATCHES)
+
+
+def _claude(width: int, height: int) -> MediaTokens:
+    scale = min(1.0, CLAUDE_LONGEST / max(width, height))
+    expected = min(width * scale * height * scale / CLAUDE_PIXELS, CLAUDE_USUAL)
+    return MediaTokens(expected, math.ceil(width * height / CLAUDE_PIXELS))
+
+
+def _gemini(width: int, height: int) -> MediaTokens:
+    if max(width, height) <= GEMINI_SMALL:
+        return MediaTokens(GEMINI_TILE, GEMINI_MOST)
+    least, most = GEMINI_UNIT
+    unit = min(max(min(width, height) // 1.5, least), most)
+    tiles = math.ceil(width / unit) * math.ceil(height / unit)
+    return MediaTokens(GEMINI_TILE * tiles, max(GEMINI_TILE * tiles, GEMINI_MOST))

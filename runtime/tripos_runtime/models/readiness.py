@@ -1,0 +1,244 @@
+"""Python packages that litellm needs for some providers and does not install: which lack here, and what mends it.
+
+The checks before the first call through litellm: what lacks for it here, found without a request to the provider.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from tripos_runtime.models.base import ModelError
+from tripos_runtime.models.catalog import (
+    EXPORTED_ADDRESS,
+    FOREIGN,
+    LITELLM,
+    PROVIDERS,
+    LitellmProvider,
+    SignIn,
+    provider_named,
+    variable,
+    variables_of,
+)
+
+DISTRIBUTIONS: Mapping[str, str] = {
+    "google": "google-auth[requests]",
+    "google.cloud.aiplatform": "google-cloud-aiplatform",
+    "google.cloud": "google-cloud-aiplatform",
+    "google.genai": "google-genai",
+    "vertexai": "google-cloud-aiplatform",
+    "botocore": "boto3",
+    "azure": "azure-identity",
+    "databricks": "databricks-sdk",
+    "ibm_watsonx_ai": "ibm-watsonx-ai",
+    "PIL": "pillow",
+}
+"""What a module is installed as, where that is another word."""
+NO_MODULE = re.compile(r"No module named '([\w.]+)'")
+MENDED_BY = re.compile(r"""pip install (?:-U |--upgrade )?['"`]?([\w.\[\],-]*[\w\]])""")
+LONGEST_CHAIN = 16
+
+
+def missing_packages(provider: str) -> list[str]:
+    """Return the modules that every call of a provider needs and that are not installed here."""
+    needs = LITELLM.get(provider)
+    return [module for module in (needs.packages if needs is not None else ()) if not is_there(module)]
+
+
+def package_error(name: str, module: str, distribution: str | None = None) -> ModelError:
+    """Return the error of a model whose calls need a Python package that is not installed.
+
+    >>> error = package_error("vertex_ai/gemini-2.5-pro", "google.auth")
+    >>> print(error.message)
+    `vertex_ai/gemini-2.5-pro` needs the Python package `google-auth[requests]`, which is not installed
+    >>> error.hint, error.retryable, error.fatal
+    ("pip install 'google-auth[requests]'", False, True)
+    """
+    package = distribution or distribution_of(module)
+    message = f"`{name}` needs the Python package `{package}`, which is not installed"
+    quoted = f"'{package}'" if "[" in package else package
+    return ModelError("R0105", message, f"pip install {quoted}", fatal=True)
+
+
+def missing_import(error: BaseException, name: str, *, answered: bool) -> ModelError | None:
+    """Return the error of a model whose call failed since a package is missing; None of any other failure. If a server
+    `answered`, its words are about a package of its own."""
+    for each in chain_of(error):
+        if not isinstance(each, ImportError) or not _tells_of(each, str(error)):
+            continue  # one that litellm went on after is not why the call failed
+        told = MENDED_BY.search(str(each))
+        if each.name or told is not None:
+            return package_error(name, each.name or "", None if each.name else told and told[1])
+    if answered:
+        return None
+    if (words := NO_MODULE.search(str(error))) is not None:
+        return package_error(name, words[1])
+    told = MENDED_BY.search(str(error))
+    return None if told is None else package_error(name, "", told[1])
+
+
+def _tells_of(missing: ImportError, words: str) -> bool:
+    """Return true if an error's words are about a module that is missing; a plain word, such as `requests`, does not
+    say so."""
+    package = distribution_of(missing.name or "").split("[")[0]
+    return str(missing) in words or ("-" in package and package in words)
+
+
+def chain_of(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and those that it came of."""
+    waiting, seen = [error], 0
+    while waiting and seen < LONGEST_CHAIN:
+        each = waiting.pop(0)
+        seen += 1
+        if each is not None:
+            yield each
+            waiting += [each.__cause__, each.__context__]
+
+
+def distribution_of(module: str) -> str:
+    """Return what a module is installed as.
+
+    >>> distribution_of("google.auth.transport"), distribution_of("boto3.session")
+    ('google-auth[requests]', 'boto3')
+    """
+    parts = module.split(".")
+    found = (DISTRIBUTIONS.get(".".join(parts[:count])) for count in range(len(parts), 0, -1))
+    return next((each for each in found if each is not None), parts[0])
+
+
+def is_there(module: str) -> bool:
+    """Return true if a module can be imported; it is not imported."""
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):  # the package that it is in is not there
+        return False
+
+
+OF_OPENAI = "text-completion-openai"
+READ_BY_PACKAGES = ("AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS")
+"""Variables that the packages of their clouds read, with a second one, or a file."""
+OTHERWISE: Mapping[str, str] = {
+    "aws": " with its AWS_SECRET_ACCESS_KEY, or run `aws configure`",
+    "databricks": ", or install databricks-sdk and give it a profile",
+    "google": ", or run `gcloud auth application-default login`",
+}
+"""How else credentials are given."""
+
+
+def needs_of(provider: str) -> LitellmProvider:
+    """Return what litellm's calls of a provider need. For a provider that is newer than the tables it is a key in the
+    usual variable: without one, litellm would send it OpenAI's.
+
+    >>> needs_of("moonshot").keys, needs_of("groq").keys, needs_of("brand-new").keys
+    (('MOONSHOT_API_KEY',), ('GROQ_API_KEY',), ('BRAND_NEW_API_KEY',))
+    """
+    if provider in LITELLM:
+        return LITELLM[provider]
+    ours = PROVIDERS.get("openai" if provider == OF_OPENAI else provider) or FOREIGN.get(provider)
+    if ours is None:
+        return LitellmProvider((f"{provider.upper().replace('-', '_')}_API_KEY",), untested="newer than the tables")
+    address = ours.base_urls if ours.base_url is None else ()
+    return LitellmProvider(ours.keys, keyless=ours.key_unset is not None, address=address)
+
+
+def require_sign_in(name: str, provider: str) -> None:
+    """Raise `ModelError` R0102 if a person must sign in first; litellm would ask for that itself, and wait."""
+    needs = LITELLM.get(provider)
+    if needs is None or needs.sign_in is None or _signed_in(needs.sign_in):
+        return
+    hint = f"sign in once with litellm, which leaves {needs.sign_in.folder}/{needs.sign_in.file}"
+    raise ModelError("R0102", f"`{name}` is used by people who sign in, and nobody has", hint, fatal=True)
+
+
+def require_chat(name: str, provider: str) -> None:
+    """Raise `ModelError` R0103 if litellm does not reach models with a chat at a provider."""
+    needs = LITELLM.get(provider)
+    if needs is not None and not needs.chats:
+        message = f"`{provider}` serves {needs.serves}, and no chat"
+        raise ModelError("R0103", message, "give a model of another provider", fatal=True)
+
+
+def require_ready(name: str, provider: str) -> str:
+    """Return the variable of the key, empty if there is none. Raise `ModelError` R0105 if a package lacks,
+    R0101 if nothing says where the provider is, and R0102 if its key or another part of its credentials lacks."""
+    needs = needs_of(provider)
+    if missing := missing_packages(provider):
+        raise package_error(name, missing[0])
+    if needs.endpoint_only:
+        hint = f'write its address:\n[endpoints."{name}"]\nbase_url = "http://…"'
+        raise ModelError("R0101", f"there is no address for `{name}`", hint, fatal=True)
+    given = handed_over(provider)
+    if needs.address and not _first_set(needs.address, given) and not _elsewhere(needs):
+        raise ModelError("R0101", f"there is no address for `{name}`", _set_hint(needs.address), fatal=True)
+    key = _first_set(needs.keys, given)
+    told = key and key not in READ_BY_PACKAGES
+    if needs.keys and not told and not needs.keyless and not _elsewhere(needs):
+        hint = _set_hint(needs.keys, OTHERWISE.get(needs.credentials or "", ""))
+        raise ModelError("R0102", f"the key for `{name}` is missing", hint, fatal=True)
+    for group in needs.more:
+        if not _first_set(group, given):
+            message = f"a part of the credentials for `{name}` is missing"
+            raise ModelError("R0102", message, _set_hint(group), fatal=True)
+    return key
+
+
+def handed_over(provider_name: str) -> dict[str, str]:
+    """Return the variables of files `.env` that litellm is told of, since it reads the environment alone: keys and the
+    address. Azure's address is not told: there litellm signs in with more than the key."""
+    provider = provider_named(provider_name)
+    names = (*provider.keys, *(() if provider_name in EXPORTED_ADDRESS else provider.base_urls))
+    found = variables_of(provider)
+    return {name: found[name] for name in names if name in found and not os.environ.get(name, "").strip()}
+
+
+def _first_set(variables: Sequence[str], given: Mapping[str, str]) -> str:
+    return next((each for each in variables if each in given or os.environ.get(each, "").strip()), "")
+
+
+def _set_hint(variables: Sequence[str], otherwise: str = "") -> str:
+    """Return how to mend variables that are not set, or only in a file `.env` that does not count for the provider."""
+    if any(map(variable, variables)):
+        return f"export {_either(variables)}{otherwise}: a file `.env` does not give it for this model"
+    return f"set {_either(variables)}{otherwise}"
+
+
+def _either(variables: Sequence[str]) -> str:
+    """Return the names of variables as a choice.
+
+    >>> _either(("A", "B", "C"))
+    'A, B or C'
+    """
+    *first, last = variables
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def _signed_in(sign_in: SignIn) -> bool:
+    folder = os.environ.get(sign_in.variable) or sign_in.folder
+    return (Path(folder).expanduser() / sign_in.file).is_file()
+
+
+def _elsewhere(needs: LitellmProvider) -> bool:
+    """Return true if the provider's own package finds credentials: in variables, in a file, or on a machine of its
+    cloud."""
+    match needs.credentials:
+        case "aws":
+            botocore = importlib.import_module("botocore.session")
+            profile = os.environ.get("AWS_PROFILE_NAME")  # litellm's variable; botocore reads its own
+            try:
+                return botocore.Session(profile=profile).get_credentials() is not None
+            except importlib.import_module("botocore.exceptions").BotoCoreError:
+                return False
+        case "google":
+            google = importlib.import_module("google.auth")
+            try:
+                google.default()
+            except google.exceptions.DefaultCredentialsError:
+                return False
+            return True
+        case "databricks":
+            return is_there("databricks.sdk")
+    return False

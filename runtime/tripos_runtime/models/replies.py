@@ -1,0 +1,427 @@
+"""Reading a reply in OpenAI's form: its texts, why each ended, and what the call took.
+
+What a call took: its tokens and its cost, out of the `usage` of a reply in OpenAI's form.
+
+This is the one account that rows, reports, forecasts and budgets stand on.
+
+Tools in OpenAI's form: how a request offers them, and how an answer says that they are called.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from tripos_compiler.plan import (
+    BROKEN,
+    REFUSAL,
+    Ending,
+    ToolCall,
+    call_of,
+    ending_of,
+    said_calls,
+    write_calls,
+    write_token_probabilities,
+)
+from tripos_runtime.models.base import ModelError, Price, Reply
+from tripos_runtime.models.prices import audio_factor
+
+TICKS_PER_USD = 10_000_000_000
+"""The unit in which xAI counts costs."""
+MOST_TOKENS = 10**12
+MOST_USD = 10**6
+"""More than this for one call is a mistake of the provider: its tokens or its cost are unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallUsage:
+    """The tokens and the cost of a call; `None` is unknown. `reasoning` is the part of `tokens_out` that nobody sees,
+    and `prompt_usd` the part of the cost that the prompt has."""
+
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    reasoning: int | None = None
+    cost_usd: float | None = None
+    prompt_usd: float = 0.0
+
+    def as_reply(self, name: str) -> Reply | None:
+        """Return a reply without a text that took this; None if nothing is known."""
+        if self.tokens_in is None and self.cost_usd is None:
+            return None
+        return Reply("", name, None, self.tokens_in, self.tokens_out, self.cost_usd, self.reasoning)
+
+    def shares(self, texts: Sequence[str]) -> list[CallUsage]:
+        """Return the usage of each of several replies to one request, given their texts. They add up to this one: the
+        first has the prompt, and each a part of the tokens out in proportion to its length.
+
+        >>> [each.tokens_out for each in CallUsage(10, 20).shares(["four", "four"])]
+        [10, 10]
+        """
+        if len(texts) == 1:
+            return [self]
+        outs, hidden = _shares(self.tokens_out, texts), _shares(self.reasoning, texts)
+        costs: list[float | None] = [None] * len(texts)
+        if self.cost_usd is not None:
+            a_token = max(self.cost_usd - self.prompt_usd, 0.0) / (self.tokens_out or 1)
+            costs = [a_token * (out or 0) for out in outs]
+            costs[0] = self.cost_usd - sum(cost or 0.0 for cost in costs[1:])
+        tokens_in = None if self.tokens_in is None else 0
+        further = [CallUsage(tokens_in, *each) for each in zip(outs[1:], hidden[1:], costs[1:], strict=True)]
+        return [CallUsage(self.tokens_in, outs[0], hidden[0], costs[0]), *further]
+
+
+def usage_of(body: Mapping[str, Any], name: str, price: Price | None, *, own_price: bool = False) -> CallUsage:
+    """Return what a call to the model `name` took, given the body of its answer.
+
+    Tokens in and out add up to `total_tokens` if that is larger: a provider bills hidden reasoning as output, and some
+    count it nowhere else. The cost is what the provider says, unless the price is the user's (`own_price`); else what
+    the price makes of the tokens.
+
+    >>> usage = {"prompt_tokens": 20, "completion_tokens": 198, "total_tokens": 623}
+    >>> found = usage_of({"usage": usage}, "openai/gemini", Price(1.0, 1.0))
+    >>> found.tokens_in, found.tokens_out, found.reasoning, found.cost_usd
+    (20, 603, 405, 623.0)
+    """
+    usage = _part(body, "usage")
+    tokens_in, tokens_out, reasoning, cached = _tokens(usage)
+    cost = None if own_price else _stated_cost(usage)
+    prompt_usd = 0.0
+    if price is not None and tokens_in is not None and tokens_out is not None:
+        prompt_usd = price.cost_usd(tokens_in, 0, cached)
+        if cost is None:
+            cost = price.cost_usd(tokens_in, tokens_out, cached, reasoning or 0)
+            sounds = _count(_part(usage, "prompt_tokens_details"), "audio_tokens")
+            if sounds and not own_price:
+                cost += min(sounds, tokens_in) * price.input_usd * (audio_factor(name) - 1)
+    return CallUsage(tokens_in, tokens_out, reasoning, cost, prompt_usd)
+
+
+def _tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int | None, int]:
+    """Return the tokens in and out, the part of the latter that nobody sees, and the part of the former that was
+    cached."""
+    told_in, tokens_out = _count(usage, "prompt_tokens"), _count(usage, "completion_tokens")
+    total, cached = _count(usage, "total_tokens"), _cached(usage)
+    reasoning = _count(_part(usage, "completion_tokens_details"), "reasoning_tokens")
+    if total is not None and tokens_out is None and told_in:
+        tokens_out = max(0, total - told_in)
+    elif total is not None and tokens_out is not None and not told_in:
+        told_in = max(0, total - tokens_out)
+    tokens_in = told_in or None  # no prompt is empty
+    if tokens_in is None or tokens_out is None:
+        return tokens_in, None, reasoning, 0
+    if total is None:
+        # Some servers count hidden tokens, or those of the cache, beside the others.
+        tokens_in += cached if cached > tokens_in else 0
+        tokens_out += reasoning if reasoning is not None and reasoning > tokens_out else 0
+    elif (more := total - tokens_in - tokens_out) > 0:
+        if more in _cache_apart(usage) and more != reasoning:
+            tokens_in += more
+        else:
+            tokens_out += more
+            reasoning = max(reasoning or 0, more)
+    return tokens_in, tokens_out, None if reasoning is None else min(reasoning, tokens_out), min(cached, tokens_in)
+
+
+def _cache_apart(usage: Mapping[str, Any]) -> set[int]:
+    """Return the numbers of tokens that a provider with Anthropic's words may count beside those of the prompt: read
+    from its cache, written to it, or both."""
+    read, created = (_count(usage, f"cache_{word}_input_tokens") or 0 for word in ("read", "creation"))
+    return {read, created, read + created}
+
+
+def _shares(total: int | None, texts: Sequence[str]) -> list[int | None]:
+    """Return the parts of a total in proportion to the lengths of the texts; they add up to it."""
+    if total is None:
+        return [None] * len(texts)
+    lengths = [len(text) + 1 for text in texts]
+    shares: list[int | None] = [total * length // sum(lengths) for length in lengths]
+    shares[0] = total - sum(share or 0 for share in shares[1:])
+    return shares
+
+
+def _cached(usage: Mapping[str, Any]) -> int:
+    return (
+        _count(_part(usage, "prompt_tokens_details"), "cached_tokens")
+        or _count(usage, "prompt_cache_hit_tokens")
+        or _count(usage, "cache_read_input_tokens")
+        or _count(usage, "cached_tokens")
+        or 0
+    )
+
+
+def _stated_cost(usage: Mapping[str, Any]) -> float | None:
+    """Return what the provider says that a call cost: OpenRouter in USD, xAI in ticks.
+
+    With a key of one's own (`is_byok`) OpenRouter charges a fee, which may be 0, and the provider behind it the rest:
+    both are paid. If it does not say what that provider charged, the cost is unknown.
+
+    >>> _stated_cost({"cost": 0, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.03}})
+    0.03
+    """
+    cost, ticks = _usd(usage, "cost"), usage.get("cost_in_usd_ticks")
+    if cost is not None:
+        upstream = _usd(_part(usage, "cost_details"), "upstream_inference_cost")
+        own_key = usage.get("is_byok")
+        if own_key is True or (own_key is None and not cost and upstream):
+            return None if upstream is None else cost + upstream
+        return cost
+    if isinstance(ticks, int) and not isinstance(ticks, bool) and 0 <= ticks <= MOST_USD * TICKS_PER_USD:
+        return ticks / TICKS_PER_USD
+    return None
+
+
+def _usd(value: Mapping[str, Any], name: str) -> float | None:
+    amount = value.get(name)
+    known = isinstance(amount, int | float) and not isinstance(amount, bool) and 0 <= amount <= MOST_USD
+    return float(amount) if known else None  # type: ignore[arg-type]
+
+
+def _part(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = value.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _count(value: Mapping[str, Any], name: str) -> int | None:
+    count = value.get(name)
+    return count if isinstance(count, int) and not isinstance(count, bool) and 0 <= count <= MOST_TOKENS else None
+
+
+OTHER = re.compile(r"[^A-Za-z0-9_-]")
+"""What no name of a tool may have that is sent; `_` stands in its place."""
+LONGEST = 64
+
+
+def tools_sent(tools: Sequence[str]) -> list[dict[str, Any]]:
+    """Return tools, which are described by JSON, as a request has them.
+
+    >>> tools_sent(('{"name": "math.add", "parameters": {}}',))
+    [{'type': 'function', 'function': {'name': 'math_add', 'parameters': {}}}]
+    """
+    told = [orjson.loads(each) for each in tools]
+    return [
+        {"type": "function", "function": {**each, "name": name}}
+        for each, name in zip(told, names_sent(tools), strict=True)
+    ]
+
+
+def names_sent(tools: Sequence[str]) -> dict[str, str]:
+    """Return the names of tools as they are, by those that are sent, which have no other signs than providers take.
+
+    >>> names_sent(('{"name": "math.add"}', '{"name": "math_add"}'))
+    {'math_add': 'math.add', 'math_add_2': 'math_add'}
+    """
+    found: dict[str, str] = {}
+    for each in tools:
+        own = str(orjson.loads(each)["name"])
+        plain = sent = OTHER.sub("_", own)[:LONGEST]
+        number = 1
+        while sent in found:
+            number += 1
+            sent = f"{plain[: LONGEST - len(str(number)) - 1]}_{number}"
+        found[sent] = own
+    return found
+
+
+def call_id(number: int) -> str:
+    """Return the id of a call of a chat, counted from 1, in a form that all providers take.
+
+    >>> call_id(12)
+    'call00012'
+    """
+    return f"call{number:05d}"
+
+
+def calls_sent(content: str, tools: Sequence[str], before: int) -> dict[str, Any]:
+    """Return a reply with calls as a message, given how many calls came before it. Arguments that are no JSON object
+    are sent as an empty one, since some providers read them; the result of the call says what they were.
+
+    >>> told = calls_sent('{"text": "", "calls": [{"name": "a.b", "arguments": {"n": 1}}]}', ('{"name": "a.b"}',), 0)
+    >>> told["content"], told["tool_calls"][0]["function"]
+    (None, {'name': 'a_b', 'arguments': '{"n":1}'})
+    """
+    text, calls = said_calls(content)
+    sent = {own: name for name, own in names_sent(tools).items()}
+    told = []
+    for number, call in enumerate(calls, before + 1):
+        name = sent.get(call.name) or OTHER.sub("_", call.name)[:LONGEST] or "unknown"
+        arguments = json.dumps(call.arguments if call.readable else {}, ensure_ascii=False, separators=(",", ":"))
+        function = {"name": name, "arguments": arguments}
+        told.append({"id": call_id(number), "type": "function", "function": function})
+    return {"role": "assistant", "content": text or None, "tool_calls": told}
+
+
+def said_with_calls(message: Mapping[str, Any], text: str, tools: Sequence[str]) -> str:
+    """Return the text of a reply that says its text and the calls of a message, under the names that the tools have.
+
+    >>> call = {"function": {"name": "math_add", "arguments": '{"a": 1}'}}
+    >>> said_with_calls({"tool_calls": [call]}, "", ('{"name": "math.add"}',))
+    '{"text": "", "calls": [{"name": "math.add", "arguments": {"a": 1}}]}'
+    """
+    own = names_sent(tools)
+    calls: list[ToolCall] = []
+    listed = message.get("tool_calls")
+    for each in listed if isinstance(listed, list) else []:
+        function = each.get("function") if isinstance(each, Mapping) else None
+        function = function if isinstance(function, Mapping) else {}
+        name = function.get("name")
+        calls.append(call_of(own.get(name, name) if isinstance(name, str) else "", function.get("arguments")))
+    return write_calls(text, calls)
+
+
+THOUGHTS = ("reasoning_content", "reasoning", "thinking", "thinking_blocks", "reasoning_details")
+"""The fields of a message that say what was thought. A provider that has several says the same in each."""
+THINKING_PARTS = ("thinking", "reasoning", "thought")
+"""The types of parts of a content that are thinking."""
+_THOUGHT = ("thinking", "text", "summary", "content", "reasoning")
+"""The names under which the text of a thought stands in it."""
+
+
+def parsed(body: bytes) -> Any:
+    """Return the JSON value of a body. Raises `ValueError`.
+
+    >>> parsed(b'{"a": 1}')
+    {'a': 1}
+    """
+    try:
+        return orjson.loads(body)
+    except ValueError:
+        # Half a surrogate pair, or a number beyond 64 bits, is no reason to lose a reply.
+        try:
+            return json.loads(body)
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+
+
+def whole(text: str) -> str:
+    """Return the text as it can be stored and sent: half a surrogate pair becomes U+FFFD.
+
+    >>> whole("a\\ud800b") == "a\\ufffdb"
+    True
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def read_reply(
+    body: Mapping[str, Any], name: str, price: Price | None, *, own_price: bool = False, tools: Sequence[str] = ()
+) -> Reply:
+    """Return the reply in a body that has `choices`; further ones are its `others`. Where `tools` were offered, a reply
+    says its text and its calls.
+
+    `usage_of` says what the call took, also one that is an error (`took`). A reply that the provider withheld is one
+    with that ending. Of several, one that broke off is left out. Raises `ModelError` R0111 if there is none, or every
+    one broke off.
+
+    >>> message = {"content": "hello"}
+    >>> usage = {"prompt_tokens": 10, "completion_tokens": 2}
+    >>> body = {"model": "m", "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+    >>> read_reply(body, "openai/m", Price(0.5, 1.0)).cost_usd
+    7.0
+    """
+    try:
+        return _reply(body, name, price, own_price, tools)
+    except ModelError as error:
+        error.took = usage_of(body, name, price, own_price=own_price).as_reply(name)
+        raise
+
+
+def _reply(body: Mapping[str, Any], name: str, price: Price | None, own_price: bool, tools: Sequence[str]) -> Reply:
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
+        raise ModelError("R0111", f"`{name}` sent a reply without a choice", "try again later", retryable=True)
+    broken, choices = choices, [choice for choice in choices if ending_of(_ending(choice)) is not Ending.ERROR]
+    if not choices:
+        message = f"the provider of `{name}` broke off the reply: {_told_error(broken[0])}"
+        raise ModelError("R0111", message, "try again later", retryable=True, broken=True)
+    model = body.get("model")
+    served = model if isinstance(model, str) and model else name
+    texts = [_text(choice) for choice in choices]
+    endings = [_ending(choice) for choice in choices]
+    if tools:
+        messages = [_part(choice, "message") for choice in choices]
+        texts = [said_with_calls(each, text, tools) for each, text in zip(messages, texts, strict=True)]
+    told = [_token_probabilities(choice) for choice in choices]
+    thoughts = [thinking_of(_part(choice, "message")) for choice in choices]
+    used = usage_of(body, name, price, own_price=own_price).shares(texts)
+    first, *others = (
+        Reply(
+            *(text, served, ending, each.tokens_in, each.tokens_out, each.cost_usd, each.reasoning, probabilities),
+            thinking=thought,
+        )
+        for text, ending, each, probabilities, thought in zip(texts, endings, used, told, thoughts, strict=True)
+    )
+    return replace(first, others=tuple(others)) if others else first
+
+
+def _text(choice: Mapping[str, Any]) -> str:
+    message = _part(choice, "message")
+    content = message.get("content")
+    if isinstance(content, list):  # parts, of which those that think are left out
+        content = "".join(str(part.get("text", "")) for part in content if _is_text(part))
+    found = content or message.get("refusal")
+    return whole(found) if isinstance(found, str) else ""
+
+
+def thinking_of(message: Mapping[str, Any]) -> str | None:
+    """Return the thinking that a message has in fields of its own, or in parts of its content; None where it has none.
+    Fields that say the same in two forms are read once.
+
+    >>> thinking_of({"content": "B", "reasoning_content": "A? No."})
+    'A? No.'
+    >>> thinking_of({"content": [{"type": "thinking", "thinking": "A?"}, {"type": "text", "text": "B"}]})
+    'A?'
+    """
+    fields = (_thought(message.get(name)) for name in THOUGHTS)
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    inside = _thought([part for part in parts if isinstance(part, dict) and part.get("type") in THINKING_PARTS])
+    return next((whole(found) for found in (*fields, inside) if found.strip()), None)
+
+
+def _thought(value: Any) -> str:
+    """Return the text of a thought, in whichever form it comes; of one that is hidden, nothing."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n\n".join(filter(None, map(_thought, value)))
+    if isinstance(value, dict):
+        return next((found for name in _THOUGHT if (found := _thought(value.get(name)))), "")
+    return ""
+
+
+def _token_probabilities(choice: Mapping[str, Any]) -> str | None:
+    """Return the probabilities of the tokens of a choice, where it says them."""
+    content = _part(choice, "logprobs").get("content")
+    if not isinstance(content, list) or not content or not all(isinstance(each, dict) for each in content):
+        return None
+    return whole(write_token_probabilities(content))
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in ("text", "output_text")
+
+
+def _ending(choice: Mapping[str, Any]) -> str | None:
+    """Return the provider's word for how a choice ended; an error or a refusal in a field of its own has its word."""
+    ending = choice.get("finish_reason")
+    word = ending if isinstance(ending, str) and ending.strip() else None
+    if choice.get("error") and ending_of(word) is not Ending.ERROR:
+        return BROKEN
+    refusal = _part(choice, "message").get("refusal")
+    if isinstance(refusal, str) and refusal.strip() and ending_of(word) not in (Ending.CONTENT_FILTER, Ending.ERROR):
+        return REFUSAL
+    return word
+
+
+def _told_error(choice: Mapping[str, Any]) -> str:
+    """Return the word for an error, with its code. Its message may have a key, so it is left out."""
+    code = _part(choice, "error").get("code")
+    return f"`{_ending(choice)}`" + (f", code {code}" if isinstance(code, int) else "")

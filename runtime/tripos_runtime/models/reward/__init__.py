@@ -1,5 +1,0 @@
-"""Reward models: trained here, of other folders, and served."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,413 @@
+"""Reward models: chats go in, a number for each comes out.
+
+They fill the roles of scorers that give `reward`, and no other. To the rest of the runtime one is a `Model` whose reply
+is the number (`BatchedReward`), so that gates, retries, budgets, the ledger and work that is done once need to know
+nothing of it. Units ask one by one; a model is given many chats together, since an encoder takes sixteen in little more
+time than one.
+
+A reward model that needs no weights: a number that is a function of the text, for tests and first runs.
+
+Reward models behind an HTTP server: vLLM's pooling and scoring, and `/predict` of Text Embeddings Inference.
+
+| name | sends | reads |
+| --- | --- | --- |
+| `vllm-pooling/NAME` | `POST /pooling`, `{"model", "input": [texts]}` | a number, or the last of many |
+| | for a dialogue `POST /pooling`, `{"model", "messages", "use_activation": false}` | the same |
+| `vllm-score/NAME` | `POST /score`, `{"model", "text_1": [before], "text_2": [last]}` | `data[i].score` |
+| `tei/NAME` | `POST /predict`, `{"inputs": [[text], …], "raw_scores": true}` | the score of the one label |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import math
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, Protocol
+
+import orjson
+
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.models.base import FREE, DialogueTurn, Endpoint, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.catalog import Provider, is_here
+from tripos_runtime.models.chat_completions import base_url_of, key_of, openai_headers
+from tripos_runtime.models.errors import CallPlace, answer_error, model_error
+from tripos_runtime.models.http import ModelConnection, headers_of
+
+Chat = tuple[Message, ...]
+
+PREFIXES = ("mock/reward", "reward/", "vllm-pooling/", "vllm-score/", "tei/")
+"""The beginnings of the names of reward models."""
+FULL = 16
+"""The number of chats that are worth a call of their own; fewer wait a little for others."""
+MOST = 64
+"""The most chats at once, also for a model that would take more."""
+AT_ONCE = 256
+"""The most questions to a reward model that are under way at once: they fill the next batch while one is worked on."""
+LINGER_S = 0.004
+
+
+class RewardModel(Protocol):
+    """Something that says of texts how good they are. `endpoint` names where it is, `price` what it costs, `None` where
+    nobody knows; `most` is how many chats it takes at once, and `batches` how many calls of `score` at a time."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def endpoint(self) -> str: ...
+
+    @property
+    def price(self) -> Price | None: ...
+
+    @property
+    def most(self) -> int: ...
+
+    @property
+    def batches(self) -> int: ...
+
+    async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
+        """Return a finite number for each chat, in their order; more is better, and the scale is the model's own. It
+        must not hold the event loop: what computes does so in a thread. Raises `ModelError`."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections, threads and processes."""
+        ...
+
+
+def is_reward(name: str) -> bool:
+    """Return true if the model of that name gives numbers in place of text.
+
+    >>> is_reward("mock/reward"), is_reward("reward/models/tutor"), is_reward("mock/careful")
+    (True, True, False)
+    """
+    return name.startswith(PREFIXES)
+
+
+def as_text(chat: Chat) -> str:
+    """Return a chat as one text, for models that take no messages; the turns of a dialogue are a transcript.
+
+    >>> as_text((Message("system", "You grade."), Message("user", "2 + 2 = 5")))
+    'You grade.\\n\\n2 + 2 = 5'
+    >>> turns = DialogueTurn("user", "5", "Ann"), DialogueTurn("assistant", "Why?", "Teacher")
+    >>> as_text((Message("user", "2 + 2?"), *turns))
+    '2 + 2?\\n\\nAnn: 5\\nTeacher: Why?'
+    """
+    turns = "\n".join(f"{message.speaker}: {message.content}" for message in chat if isinstance(message, DialogueTurn))
+    return "\n\n".join(
+        [*(message.content for message in chat if not isinstance(message, DialogueTurn)), *([turns] if turns else [])]
+    )
+
+
+def before_and_reply(chat: Chat) -> tuple[str, str] | None:
+    """Return what stands before the reply that is judged, without the system message, and the reply; None of a chat
+    that has no dialogue.
+
+    >>> turns = DialogueTurn("user", "5", "Ann"), DialogueTurn("assistant", "Why?", "T")
+    >>> before_and_reply((Message("system", "Judge."), *turns))
+    ('Ann: 5', 'Why?')
+    """
+    if not chat or not isinstance(chat[-1], DialogueTurn):
+        return None
+    return as_text(tuple(each for each in chat[:-1] if each.role != "system")), chat[-1].content
+
+
+@dataclass
+class BatchedReward:
+    """A reward model as the runtime asks it: one request, one reply, which is the number as text."""
+
+    model: RewardModel
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    structured: bool = False
+    slots: int | None = None
+    most_samples: int = 1
+    at_once: int = AT_ONCE
+    """How many requests are let out together, where no limit was set for it."""
+    _waiting: list[tuple[Chat, asyncio.Future[float]]] = field(default_factory=list)
+    _under_way: set[asyncio.Task[None]] = field(default_factory=set)
+    _free: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._free = max(1, self.model.batches)
+
+    @property
+    def name(self) -> str:
+        """The reward model's name."""
+        return self.model.name
+
+    @property
+    def endpoint(self) -> str:
+        """Return where the reward model is."""
+        return self.model.endpoint
+
+    @property
+    def price(self) -> Price | None:
+        """Return what the reward model costs."""
+        return self.model.price
+
+    async def ask(self, request: Request) -> Reply:
+        """Return the reward of the request's messages. Raises `ModelError`."""
+        answer = asyncio.get_running_loop().create_future()
+        self._waiting.append((request.messages, answer))
+        self._begin()
+        value = await answer
+        cost = 0.0 if self.price == FREE else None
+        return Reply(repr(value), self.name, "stop", None, None, cost)
+
+    async def close(self) -> None:
+        """Wait for what is under way and closes the model."""
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+        await self.model.close()
+
+    def _begin(self) -> None:
+        if self._free and self._waiting:
+            self._free -= 1
+            task = asyncio.get_running_loop().create_task(self._work())
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
+
+    async def _work(self) -> None:
+        """Take batches until nobody waits."""
+        try:
+            while self._waiting:
+                if len(self._waiting) < FULL:
+                    await self.sleep(LINGER_S)
+                most = max(1, min(MOST, self.model.most))
+                batch, self._waiting = self._waiting[:most], self._waiting[most:]
+                batch = [(chat, answer) for chat, answer in batch if not answer.done()]
+                if batch:
+                    await self._settle(batch)
+        finally:
+            self._free += 1
+
+    async def _settle(self, batch: Sequence[tuple[Chat, asyncio.Future[float]]]) -> None:
+        try:
+            values = checked(self.name, await self.model.score([chat for chat, _ in batch]), len(batch))
+        except ModelError as error:
+            if len(batch) > 1 and not error.retryable and not error.fatal:
+                for one in batch:  # one text that is too long must not cost the others their reward
+                    await self._settle([one])
+                return
+            values = [error] * len(batch)
+        except Exception as error:
+            said = f"`{self.name}` failed: {type(error).__name__}: {error}"
+            values = [ModelError("R0233", said, "read the log of the model server")] * len(batch)
+        for (_, answer), value in zip(batch, values, strict=True):
+            if answer.done():
+                continue
+            if isinstance(value, ModelError):
+                answer.set_exception(value)
+            else:
+                answer.set_result(value)
+
+
+def checked(name: str, values: Sequence[float], count: int) -> list[float | ModelError]:
+    """Return what a model gave for `count` chats, with an error in place of what is no finite number. Raises
+    `ModelError` R0233 where these are not so many.
+
+    >>> checked("reward/x", [0.5, 2], 2)
+    [0.5, 2.0]
+    """
+    if len(values) != count:
+        message = f"`{name}` gave {len(values)} rewards for {count} texts"
+        raise ModelError("R0233", message, "check that it is a reward model, which gives one number a text")
+    bad = ModelError("R0233", f"`{name}` gave no finite number", "check that the text fits the model's context")
+    return [float(value) if math.isfinite(value) else bad for value in values]
+
+
+SPREAD = 8.0
+"""Rewards lie from minus half of this to half of it."""
+
+
+@dataclass(frozen=True)
+class MockReward:
+    """Gives every text a reward that says nothing about it. `mock/reward:b` gives others than `mock/reward`."""
+
+    name: str = "mock/reward"
+    price: Price | None = FREE
+    most: int = 64
+    batches: int = 1
+
+    @property
+    def endpoint(self) -> str:
+        """A place of its own."""
+        return self.name
+
+    async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
+        """Return the rewards, computed in a thread as those of a real model are."""
+        return await asyncio.to_thread(lambda: [mock_reward(self.name, as_text(chat)) for chat in chats])
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def open_mock_reward(name: str) -> MockReward:
+    """Return the mock of that name. Raises `ModelError` for any other.
+
+    >>> open_mock_reward("mock/rewards")
+    Traceback (most recent call last):
+    tripos_runtime.models.base.ModelError: there is no model `mock/rewards`
+    """
+    if name != "mock/reward" and not name.startswith("mock/reward:"):
+        hint = "did you mean `mock/reward`?"
+        raise ModelError("R0103", f"there is no model `{name}`", hint, fatal=True)
+    return MockReward(name)
+
+
+def mock_reward(name: str, text: str) -> float:
+    """Return the reward of a text: evenly spread, and the same in every process.
+
+    >>> mock_reward("mock/reward", "What do you know?") == mock_reward("mock/reward", "What do you know?")
+    True
+    """
+    drawn = hashlib.blake2b(f"{name}\0{text}".encode("utf-8", "replace"), digest_size=6).digest()
+    return round((int.from_bytes(drawn) / 2**48 - 0.5) * SPREAD, 6)
+
+
+NO_KEY = "none"
+AT_A_TIME = 4
+"""The number of batches that are under way together: the server puts them together with others as it can."""
+
+
+@dataclass(frozen=True)
+class _Form:
+    """The protocol of a kind of server. `most` is the number of texts of one request where nobody changed it."""
+
+    provider: Provider
+    path: str
+    most: int
+    body: Callable[[str, Sequence[Chat]], Mapping[str, Any]]
+    values: Callable[[Any], list[float]]
+    dialogue: Callable[[str, Chat], Mapping[str, Any]] | None = None
+    """The request of one dialogue that is judged, where it is not sent as a text."""
+
+
+class ServedReward:
+    """A reward model at an address. Raises `ModelError` R0101 where nothing says where that is, and R0102 where its key
+    is not set."""
+
+    batches = AT_A_TIME
+
+    def __init__(
+        self, name: str, endpoint: Endpoint | None = None, *, price: Price | None = None, timeout_s: float = 300.0
+    ) -> None:
+        kind, _, self._model = name.partition("/")
+        self.name = name
+        self.price = FREE if price is None and is_here(endpoint) else price
+        self._form = FORMS[kind]
+        self.most = self._form.most
+        base_url = base_url_of(name, self._form.provider, endpoint).removesuffix("/v1")
+        variable, key = key_of(name, self._form.provider, endpoint)
+        self.endpoint = f"{base_url} {variable}".strip()
+        self._place = CallPlace(name, base_url, variable, (key,))
+        headers = openai_headers(self._form.provider, key)
+        if key == NO_KEY:
+            del headers["Authorization"]
+        self._line = ModelConnection(f"{base_url}{self._form.path}", headers, timeout_s, (key,))
+
+    async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
+        """Return the rewards of some chats, from one request, or of dialogues from one each. Raises `ModelError`."""
+        alone = self._form.dialogue
+        if alone is None or not all(isinstance(chat[-1], DialogueTurn) for chat in chats):
+            return await self._asked(self._form.body(self._model, chats))
+        found = await asyncio.gather(*(self._asked(alone(self._model, chat)) for chat in chats))
+        return [reward for each in found for reward in each]
+
+    async def _asked(self, body: Mapping[str, Any]) -> list[float]:
+        try:
+            answer = await self._line.post(orjson.dumps(body))
+        except OSError as error:
+            raise model_error(error, self.name, self._place.address, self._place.key_variables) from error
+        if answer.status != 200:
+            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place)
+        try:
+            return self._form.values(orjson.loads(answer.body))
+        except (ValueError, TypeError, LookupError) as error:
+            message = f"`{self.name}` answered without a reward for each text: {_brief(error)}"
+            hint = "check that it is a reward model, which gives one number a text, and that the server is of its kind"
+            raise ModelError("R0233", message, hint) from error
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._line.close()
+
+
+def _pooling_body(model: str, chats: Sequence[Chat]) -> Mapping[str, Any]:
+    return {"model": model, "input": [as_text(chat) for chat in chats]}
+
+
+def _dialogue_body(model: str, chat: Chat) -> Mapping[str, Any]:
+    """The server puts the messages into the model's chat template. A reward is the number itself: a server that applies
+    an activation would make all high ones equal."""
+    messages = [{"role": message.role, "content": message.content} for message in chat]
+    return {"model": model, "messages": messages, "add_generation_prompt": False, "use_activation": False}
+
+
+def _score_body(model: str, chats: Sequence[Chat]) -> Mapping[str, Any]:
+    return {
+        "model": model,
+        "text_1": [as_text(chat[:-1]) for chat in chats],
+        "text_2": [chat[-1].content for chat in chats],
+    }
+
+
+def _predict_body(model: str, chats: Sequence[Chat]) -> Mapping[str, Any]:
+    return {"inputs": [[as_text(chat)] for chat in chats], "raw_scores": True}
+
+
+def _in_order(said: Any) -> list[Any]:
+    """Return the entries of vLLM's `data`, by their index."""
+    return sorted(said["data"], key=lambda entry: int(entry["index"]))
+
+
+def _pooled(said: Any) -> list[float]:
+    """Return the number in each entry of `/pooling`.
+
+    >>> _pooled({"data": [{"index": 1, "data": [[0.25], [1.5]]}, {"index": 0, "data": -2.0}]})
+    [-2.0, 1.5]
+    """
+    return [_last_number(entry["data"]) for entry in _in_order(said)]
+
+
+def _last_number(value: Any) -> float:
+    if not isinstance(value, list):
+        return float(value)
+    last = value[-1] if value else None
+    if last is None or (len(value) > 1 and not isinstance(last, list)):
+        raise ValueError(f"{len(value)} numbers for one text")
+    return _last_number(last)
+
+
+def _scored(said: Any) -> list[float]:
+    return [float(entry["score"]) for entry in _in_order(said)]
+
+
+def _predicted(said: Any) -> list[float]:
+    """Return the score of the one label of each text.
+
+    >>> _predicted([[{"label": "LABEL_0", "score": 0.5}], [{"label": "LABEL_0", "score": -1.0}]])
+    [0.5, -1.0]
+    """
+    found: list[float] = []
+    for labels in said:
+        if len(labels) != 1:
+            raise ValueError(f"{len(labels)} labels for one text")
+        found.append(float(labels[0]["score"]))
+    return found
+
+
+def _brief(error: Exception) -> str:
+    return f"it has no {error}" if isinstance(error, KeyError) else str(error)[:100]
+
+
+_VLLM = Provider(None, ("VLLM_API_KEY",), ("VLLM_BASE_URL",), key_unset=NO_KEY)
+_TEI = Provider(None, ("TEI_API_KEY",), ("TEI_BASE_URL",), key_unset=NO_KEY)
+
+FORMS: Mapping[str, _Form] = {
+    "vllm-pooling": _Form(_VLLM, "/pooling", 64, _pooling_body, _pooled, _dialogue_body),
+    "vllm-score": _Form(_VLLM, "/score", 64, _score_body, _scored),
+    "tei": _Form(_TEI, "/predict", 32, _predict_body, _predicted),
+}
+"""The kinds of servers, by the beginning of a model's name. 32 is what Text Embeddings Inference takes at once."""

@@ -1,0 +1,352 @@
+"""Replies that the ledger has under another name: a reply is an answer to what was sent, whatever asked for it.
+
+Where a name is not known, what would be sent is looked for; a reply to just that is adopted under the new name, with
+where it came from. Each reply is a draw of its own: it is adopted by one name of a run and by none where the run has it
+already. So what is asked is what an empty store would be asked for and this one was not, no more and no less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import field
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.references import names_in
+from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.ledger import NO_OTHERS, Ledger, OtherReplies, OtherStore, Row, TakenCounts
+from tripos_runtime.asking.questions import Adopted
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.datasets.selection import data_of
+from tripos_runtime.program.binding import making_binding
+from tripos_runtime.program.units import Pair, StepCall, Unit, pairs_of
+
+KEYS = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
+"""The column that names a row."""
+MOST_REQUESTS = 4096
+"""The number of requests that are remembered: the samples of one question are sent the same."""
+
+
+class _Member(NamedTuple):
+    """A row that has a draw, with its unreadable first try; `source` says in which other store it is."""
+
+    row: Row
+    draft: Row | None
+    source: OtherStore | None = None
+
+
+Members = list[_Member]
+"""The rows that have one draw, the one that was asked for and those that adopted it."""
+
+
+class Wanted(NamedTuple):
+    """A reply that is looked for: where it is kept, its name and the digest of what would be sent. `number` and
+    `about`, the item and what is judged, say which of several draws would do best."""
+
+    table: str
+    name: str
+    model: str
+    request: str
+    number: int = 0
+    about: Collection[str] = ()
+
+
+class Adoptable(Exception):
+    """There is a reply to adopt."""
+
+
+@dataclass
+class Adoption:
+    """Finds replies for one run. Without `claims` nothing is claimed, for nothing is kept."""
+
+    ledger: Ledger
+    own: Own
+    claims: bool = True
+    others: OtherReplies = NO_OTHERS
+    """The replies of other stores. One that has a name of this run is adopted under that name alone."""
+    taken: TakenCounts = field(default_factory=TakenCounts)
+    """Counts what is adopted from other stores."""
+    probing: bool = False
+    """True if `Adoptable` is raised where there is anything to adopt."""
+    _taken: set[str] = field(default_factory=set)
+    """The origins of what was adopted."""
+    _origins: dict[str, str] = field(default_factory=dict)
+    _draws: dict[tuple[str, str], dict[str, Members]] = field(default_factory=dict)
+
+    def could(self, table: str, model: str) -> bool:
+        """Return true if there is any reply of a model that might be adopted."""
+        return model in self.ledger.repliers(table) or model in self.others.repliers(table)
+
+    def find(self, wanted: Wanted, here: Here) -> Adopted | None:
+        """Return a reply for the request, which is this run's from now on; `here` is the case at hand."""
+        if not self.could(wanted.table, wanted.model):
+            return None
+        draws = self._draws_of(wanted)
+        if self.probing and draws:
+            raise Adoptable
+        for origin in self._ranked(draws, wanted):
+            if (
+                origin in self._taken
+                or self._is_live(wanted, draws[origin], here)
+                or not self._claimed(origin, wanted, here)
+            ):
+                continue
+            self._taken.add(origin)
+            self._origins[wanted.name] = origin
+            members = draws.pop(origin)
+            members = [each for each in members if each.source is None] or members
+            named = (each for each in members if each.row[KEYS[wanted.table]] == origin)
+            row, draft, source = next(named, members[0])
+            if source is not None:
+                self.taken.add(source.place, row)
+            return Adopted(row, draft, origin, source)
+        return None
+
+    def kept(self, adopted: Adopted) -> None:
+        """Say that an adopted reply is kept under its new name."""
+        if self.claims:
+            self.ledger.release(_claim(adopted.origin))
+
+    def refresh(self) -> bool:
+        """Take in what other processes made visible; whether there was anything."""
+        if not self.ledger.refresh():
+            return False
+        self._draws.clear()
+        if self.own.making is not None:
+            self.own.making.forget()
+        return True
+
+    def _ranked(self, draws: Mapping[str, Members], wanted: Wanted) -> list[str]:
+        """Return the origins of the draws, the best first."""
+        if len(draws) < 2:
+            return list(draws)
+        about = {*wanted.about, *(self._origins[name] for name in wanted.about if name in self._origins)}
+
+        def rank(origin: str) -> tuple[Any, ...]:
+            rows = [each.row for each in draws[origin]]
+            other = wanted.name not in {row[KEYS[wanted.table]] for row in rows}
+            numbers = {_number(row) for row in rows}
+            judged = any(row.get("sample_id") in about for row in rows)
+            near = any(row["item_id"] in about for row in rows)
+            return (other, wanted.number not in numbers, not judged, not near, min(numbers), origin)
+
+        return sorted(draws, key=rank)
+
+    def _draws_of(self, wanted: Wanted) -> dict[str, Members]:
+        """Return the draws that nobody took yet, by their origin: each with every row that has it."""
+        place = (wanted.table, wanted.request)
+        if place not in self._draws:
+            if len(self._draws) >= MOST_REQUESTS:
+                self._draws.clear()
+            draws = self._draws[place] = {}
+            found = [_Member(*each) for each in self.ledger.replies(wanted.table, wanted.request)]
+            for row, draft, source in self.others.replies(wanted.table, wanted.request):
+                found.append(_Member(row, draft, OtherStore(*source)))
+            for each in found:
+                origin = each.row["adopted_from"] or each.row[KEYS[wanted.table]]
+                if origin not in self._taken:
+                    draws.setdefault(origin, []).append(each)
+        return self._draws[place]
+
+    def _is_live(self, wanted: Wanted, members: Members, here: Here) -> bool:
+        for row, _, source in members:
+            name = row[KEYS[wanted.table]]
+            if (source is None or name != wanted.name) and self.own.has(name, row, here):
+                return True
+        return False
+
+    def _claimed(self, origin: str, wanted: Wanted, here: Here) -> bool:
+        """Return true if no other process adopts the same for the same run."""
+        if not self.claims:
+            return True
+        if not self.ledger.claim(_claim(origin)):
+            return False
+        if self.refresh() and self._is_live(wanted, self._draws_of(wanted).get(origin, []), here):
+            self.ledger.release(_claim(origin))
+            return False
+        return True
+
+
+def _number(row: Row) -> int:
+    """Return which of several draws a row is."""
+    columns = ("sample_number", "conversation_number", "repeat")
+    return next((row[name] for name in columns if row.get(name) is not None), 0)
+
+
+def _claim(origin: str) -> str:
+    return f"draw {origin}"
+
+
+def about(call: StepCall, unit: Unit) -> tuple[str, ...]:
+    """Return what a reply is about: the item, and for others than turns the replies that are judged."""
+    return (unit.case.item_id,) if call.table == "turns" else (unit.case.item_id, *unit.samples.values())
+
+
+@dataclass(frozen=True)
+class Namesakes:
+    """Finds in other stores the replies that have the names of this run, for whoever goes through what is kept. None of
+    them is adopted by that."""
+
+    others: OtherReplies
+
+    def find(self, wanted: Wanted, here: Here) -> Adopted | None:
+        """Return the reply of that name, if there is one."""
+        if wanted.model not in self.others.repliers(wanted.table):
+            return None
+        for row, draft, source in self.others.replies(wanted.table, wanted.request):
+            if row[KEYS[wanted.table]] == wanted.name:
+                return Adopted(row, draft, row["adopted_from"] or wanted.name, OtherStore(*source))
+        return None
+
+
+class Making(Protocol):
+    """The data sets that a run makes."""
+
+    @property
+    def pending(self) -> frozenset[str]:
+        """Return the data sets whose rows are not all made yet."""
+        ...
+
+    def has(self, dataset: str, name: str) -> bool:
+        """Return true if a reply is one of those that the rows of a data set are made of, or if that is not known
+        yet."""
+        ...
+
+    def forget(self) -> None:
+        """Look again at what is kept, since there is more."""
+        ...
+
+
+@dataclass
+class Own:
+    """Knows which results a run has itself. What costs more to know is found out when it is needed first."""
+
+    plan: Plan
+    models: Mapping[str, Sequence[str]]
+    """The models that answer, by role."""
+    scenarios: Sequence[Scenario]
+    """The scenarios that are run."""
+    cases: Callable[[Sequence[Scenario]], Iterable[Case]]
+    """The cases of some of them, of all shards together."""
+    units: Callable[[Case], Sequence[Unit]]
+    making: Making | None = None
+    """The data sets that are made, once their making has begun."""
+    _asked: dict[frozenset[str], _AskedNames] = field(default_factory=dict)
+
+    def has(self, name: str, row: Row, here: Here) -> bool:
+        """Return true if a result of the store is one of the run at hand; `here` is the case at hand."""
+        print_ = row["fingerprint"]
+        if print_ in self._made:
+            datasets = self._made[print_].get(row["binding"], ())
+            return any(self.making is None or self.making.has(each, name) for each in datasets)
+        if print_ not in self._prints:
+            return False
+        if row["item_id"] == here.item and print_ in here.prints:
+            return name in here.names
+        asked = self._names()
+        return print_ in asked.unknown or (row["item_id"] in asked.items and name in asked.names)
+
+    @cached_property
+    def _made(self) -> Mapping[str, Mapping[str, Sequence[str]]]:
+        """The data sets that are made, by the fingerprints and the bindings of what is asked for them."""
+        found: dict[str, dict[str, list[str]]] = {}
+        for made in self.plan.made:
+            for each in made.fingerprints:
+                binding = making_binding(self.plan, made, each, self.models)
+                found.setdefault(each, {}).setdefault(binding, []).append(made.name)
+        return found
+
+    @cached_property
+    def _prints(self) -> Collection[str]:
+        return self.plan.fingerprints
+
+    def _names(self) -> _AskedNames:
+        """Return what is asked about cases, as far as it is known before the rest of the rows is made."""
+        pending = frozenset() if self.making is None else self.making.pending
+        if pending not in self._asked:
+            known = [each for each in self.scenarios if pending.isdisjoint(_rows_taken(each))]
+            others = [each for each in self.scenarios if not pending.isdisjoint(_rows_taken(each))]
+            unknown = {print_ for each in others for print_ in each.fingerprints}
+            items = {case.item_id for case in self.cases(known)}
+            names = PackedNames(name for case in self.cases(known) for name in names_of(self.units(case)))
+            self._asked[pending] = _AskedNames(items, names, unknown)
+        return self._asked[pending]
+
+
+def _rows_taken(scenario: Scenario) -> set[str]:
+    """Return the data sets that say which cases a scenario has."""
+    return data_of(scenario) | ({scenario.rows.dataset} if scenario.rows is not None else set())
+
+
+class _AskedNames(NamedTuple):
+    """The items of a run and the names of everything that is asked about them; and the fingerprints of the scenarios
+    whose items are not known yet."""
+
+    items: Collection[str]
+    names: PackedNames
+    unknown: Collection[str]
+
+
+class Here:
+    """The case at hand: its item, and the names of what is asked about it."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self._units = units
+        self.item = units[0].case.item_id if units else ""
+
+    @cached_property
+    def prints(self) -> Collection[str]:
+        """The fingerprints of its scenario."""
+        return set(self._units[0].case.scenario.fingerprints) if self._units else set()
+
+    @cached_property
+    def names(self) -> Collection[str]:
+        """The names of every reply, judgement and turn of its units and their pairs."""
+        return names_of(self._units)
+
+
+NOWHERE = Here(())
+"""Where no case is at hand: rows are being made."""
+
+
+class PackedNames:
+    """A set of names in 8 bytes each."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        import numpy as np
+
+        self._sorted = np.unique(np.fromiter((int(name[:16], 16) for name in names), np.uint64))
+
+    def __contains__(self, name: object) -> bool:
+        import numpy as np
+
+        wanted = np.uint64(int(str(name)[:16], 16))
+        place = int(np.searchsorted(self._sorted, wanted))
+        return place < len(self._sorted) and bool(self._sorted[place] == wanted)
+
+
+def names_of(units: Sequence[Unit]) -> set[str]:
+    """Return the names of every reply that the units of a case yield, and their pairs, but for those that a condition
+    on the row rules out."""
+    found: set[str] = set()
+    parts: list[Unit | Pair] = [*units, *pairs_of(units)]
+    for part in parts:
+        unit = part.first if isinstance(part, Pair) else part
+        found.update(call.name for call in part.calls if not _is_ruled_out(call.step, unit))
+        for talk in part.talks.values():
+            if not _is_ruled_out(talk.step, unit):
+                found.update(talk.turns)
+    return found
+
+
+def _is_ruled_out(step: Ask | Converse | Judging, unit: Unit) -> bool:
+    """Return true if the condition of a step does not hold, whatever is replied."""
+    names = unit.case.names
+    if step.when is None or not names_in(step.when) <= names.keys():
+        return False
+    try:
+        return not evaluate(step.when, names)
+    except Unavailable:
+        return False

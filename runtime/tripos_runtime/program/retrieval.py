@@ -1,0 +1,591 @@
+"""The corpus of a step: the elements of its source, with the texts and indexes of them that were asked for.
+
+Indexes of texts: one measure of a query against every text at once.
+
+Each is made of the texts alone, so what the texts say names it (`name_of`), and it can be written down and read again.
+
+The rankings of a step: the measures in its expression that an index can take of all elements at once.
+
+Chooses what a retrieving step yields: the elements of the greatest value for which its condition holds.
+
+Elements of equal value stay in the order of the source. What is included is put among them in an order that says
+nothing of which were: by a digest of the element and of what it was compared with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any, Protocol
+from zipfile import BadZipFile
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+
+from tripos_compiler.language.evaluation import DATA, TREES, Unavailable, evaluate
+from tripos_compiler.language.references import names_in, paths_in, subexpressions
+from tripos_compiler.library.functions.similarity import BY_LENGTH, SATURATION, grams_of
+from tripos_compiler.library.functions.texts import VERSION, terms_of
+from tripos_compiler.library.types import ordered
+from tripos_compiler.plan import (
+    Binary,
+    Call,
+    Data,
+    Expr,
+    Get,
+    Items,
+    RecordValue,
+    Ref,
+    Retrieve,
+    Unary,
+    digest,
+    written,
+)
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.datasets.sources import SplitCondition, holds, places_by_value, split
+from tripos_runtime.models.vectors import Vector
+
+Values = npt.NDArray[np.float32]
+"""A number for each text, in their order."""
+
+
+class TextIndex(Protocol):
+    """Measures a query against every text."""
+
+    def values(self, query: str) -> Values:
+        """Return a number for each text; more is nearer."""
+        ...
+
+    def to_bytes(self) -> bytes:
+        """Return what the index can be made again from."""
+        ...
+
+
+@dataclass(frozen=True)
+class TermIndex:
+    """BM25 of every text, by bm25s (Lù, 2024): the weight of a term in each text, columns of a sparse matrix.
+
+    Lucene's weights, ln(1 + (N - n + 0.5) / (n + 0.5)) for a term that n of N texts have, with k1 = 1.5 and b = 0.75
+    (Robertson and Zaragoza, 2009). A term that a query repeats counts once.
+
+    >>> index = TermIndex.of(["二次函数的图象", "光的折射", "一次函数"])
+    >>> [round(float(value), 2) for value in index.values("函数图象")]
+    [3.63, 0.0, 1.57]
+    """
+
+    scores: dict[str, Any]
+    vocabulary: dict[str, int]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> TermIndex:
+        """Return the index of these texts."""
+        vocabulary: dict[str, int] = {}
+        codes = [[vocabulary.setdefault(term, len(vocabulary)) for term in terms_of(text)] for text in texts]
+        if not vocabulary:
+            none = {"data": np.zeros(0, np.float32), "indices": np.zeros(0, np.int32), "indptr": np.zeros(1, np.int64)}
+            return cls({**none, "num_docs": len(codes)}, {})
+        scores = _bm25().build_index_from_ids(list(range(len(vocabulary))), codes, show_progress=False)
+        return cls(scores, vocabulary)
+
+    def values(self, query: str) -> Values:
+        """BM25 of every text for a query."""
+        known = [self.vocabulary[term] for term in dict.fromkeys(terms_of(query)) if term in self.vocabulary]
+        if not known:
+            return np.zeros(self.scores["num_docs"], np.float32)
+        bm25 = _bm25()
+        bm25.scores = self.scores
+        found: Values = bm25.get_scores_from_ids(known) * np.float32(SATURATION + 1)
+        return found
+
+    def to_bytes(self) -> bytes:
+        """Return the index as the bytes of an `.npz` file."""
+        return _packed(self.vocabulary, {name: np.asarray(value) for name, value in self.scores.items()})
+
+    @classmethod
+    def from_bytes(cls, kept: bytes) -> TermIndex:
+        """Return the index that `to_bytes` wrote. Raises `ValueError` where it is none."""
+        vocabulary, arrays = _unpacked(kept)
+        return cls({**arrays, "num_docs": int(arrays["num_docs"])}, vocabulary)
+
+
+@dataclass(frozen=True)
+class GramIndex:
+    """The cosine of the runs of two and of three characters, as the function `similarity` has it.
+
+    >>> index = GramIndex.of(["abc", "xyz", "一元二次方程"])
+    >>> [round(float(value), 2) for value in index.values("ABC ")], round(float(index.values("二次方程的解")[2]), 2)
+    ([1.0, 0.0, 0.0], 0.38)
+    """
+
+    data: npt.NDArray[np.float32]
+    indices: npt.NDArray[np.int32]
+    indptr: npt.NDArray[np.int64]
+    count: int
+    vocabulary: dict[str, int]
+    blank: npt.NDArray[np.bool_]
+    """Which texts have no run at all: they are like a blank query and no other."""
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> GramIndex:
+        """Return the index of these texts."""
+        from scipy.sparse import csc_matrix
+
+        vocabulary: dict[str, int] = {}
+        columns, rows, values, blank = [], [], [], []
+        for number, text in enumerate(texts):
+            counts = grams_of(text)
+            blank.append(not counts)
+            if counts:
+                own = np.fromiter(counts.values(), np.float32, len(counts))
+                values.append(own / np.sqrt((own * own).sum()))
+                columns.append([vocabulary.setdefault(gram, len(vocabulary)) for gram in counts])
+                rows.append(np.full(len(counts), number, np.int32))
+        flat = np.concatenate(values) if values else np.zeros(0, np.float32)
+        places = (np.concatenate(rows), np.concatenate([np.asarray(each) for each in columns])) if values else ([], [])
+        matrix = csc_matrix((flat, places), shape=(len(blank), max(1, len(vocabulary))), dtype=np.float32)
+        return cls(
+            matrix.data, matrix.indices, matrix.indptr.astype(np.int64), len(blank), vocabulary, np.asarray(blank, bool)
+        )
+
+    def values(self, query: str) -> Values:
+        """Return the likeness of every text to a query, 0 to 1."""
+        counts: Counter[str] = grams_of(query)
+        if not counts:
+            return self.blank.astype(np.float32)
+        norm = float(np.sqrt(sum(count * count for count in counts.values())))
+        found = np.zeros(self.count, np.float32)
+        for gram, count in counts.items():
+            code = self.vocabulary.get(gram)
+            if code is not None:
+                part = slice(int(self.indptr[code]), int(self.indptr[code + 1]))
+                found[self.indices[part]] += self.data[part] * np.float32(count / norm)  # a text has a gram once
+        return np.minimum(found, np.float32(1.0))
+
+    def to_bytes(self) -> bytes:
+        """Return the index as the bytes of an `.npz` file."""
+        arrays = {"data": self.data, "indices": self.indices, "indptr": self.indptr, "blank": self.blank}
+        return _packed(self.vocabulary, arrays)
+
+    @classmethod
+    def from_bytes(cls, kept: bytes) -> GramIndex:
+        """Return the index that `to_bytes` wrote. Raises `ValueError` where it is none."""
+        vocabulary, arrays = _unpacked(kept)
+        blank = arrays["blank"]
+        return cls(arrays["data"], arrays["indices"], arrays["indptr"], len(blank), vocabulary, blank)
+
+
+@dataclass(frozen=True)
+class VectorIndex:
+    """Vectors of length 1, a row each; the value of a query is its cosine with each.
+
+    >>> VectorIndex.of([[3.0, 4.0], [0.0, 2.0]]).near([0.0, 5.0]).tolist()
+    [0.800000011920929, 1.0]
+    """
+
+    vectors: npt.NDArray[np.float32]
+
+    @classmethod
+    def of(cls, vectors: Sequence[Sequence[float]] | npt.NDArray[np.float32]) -> VectorIndex:
+        """Return the index of these vectors, all of one length. One of only zeros is like no other."""
+        rows = np.asarray(vectors, np.float32)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        return cls((rows / np.where(lengths == 0, np.float32(1.0), lengths)).astype(np.float32, copy=False))
+
+    def near(self, query: Sequence[float] | npt.NDArray[np.float32]) -> Values:
+        """Return the cosine of every vector with a query's."""
+        asked = np.asarray(query, np.float32)
+        length = float(np.linalg.norm(asked))
+        found: Values = self.vectors @ (asked / np.float32(length or 1.0))
+        return found
+
+
+def index_of(texts: Sequence[str | None], by_text: Mapping[str, Vector]) -> VectorIndex:
+    """Return the vectors of some texts, of length 0 where there is none."""
+    length = len(next(iter(by_text.values()), ()))
+    rows = [np.zeros(length, np.float32) if text is None else by_text[text] for text in texts]
+    return VectorIndex.of(np.asarray(rows, np.float32).reshape(len(rows), length))
+
+
+INDEXES: dict[str, type[TermIndex] | type[GramIndex]] = {"bm25": TermIndex, "similarity": GramIndex}
+"""The kinds of index that measure a query against texts, by function."""
+
+
+def name_of(kind: str, texts: Sequence[str]) -> str:
+    """Return the name of an index: 32 hexadecimal digits of what it is made of.
+
+    >>> name_of("bm25", ["a", "b"]) == name_of("bm25", ["ab"])
+    False
+    """
+    hashed = hashlib.blake2b(orjson.dumps([kind, VERSION, len(texts)]), digest_size=16)
+    for text in texts:
+        said = text.encode("utf-8", "surrogatepass")
+        hashed.update(len(said).to_bytes(8, "little"))
+        hashed.update(said)
+    return hashed.hexdigest()
+
+
+def _bm25() -> Any:
+    from bm25s import BM25
+
+    made = BM25(k1=SATURATION, b=BY_LENGTH, method="lucene", csc_backend="scipy")
+    made.nonoccurrence_array = None  # what only other methods have
+    return made
+
+
+def _packed(vocabulary: dict[str, int], arrays: dict[str, Any]) -> bytes:
+    words = "\0".join(vocabulary).encode("utf-8", "surrogatepass")  # in the order of their codes; none has a NUL
+    file = io.BytesIO()
+    np.savez(file, words=np.frombuffer(words, np.uint8), count=np.asarray(len(vocabulary)), **arrays)
+    return file.getvalue()
+
+
+def _unpacked(kept: bytes) -> tuple[dict[str, int], dict[str, Any]]:
+    try:
+        with np.load(io.BytesIO(kept), allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        words = arrays.pop("words").tobytes().decode("utf-8", "surrogatepass").split("\0")
+        count = int(arrays.pop("count"))
+    except (OSError, KeyError, ValueError, EOFError, TypeError, AttributeError, BadZipFile) as error:
+        raise ValueError(f"this is no index: {error}") from error
+    vocabulary = {word: code for code, word in enumerate(words)} if count else {}
+    if len(vocabulary) != count:
+        raise ValueError("this is no index: its words are not all there")
+    return vocabulary, arrays
+
+
+WORTH_KEEPING = 2_000
+"""An index of fewer texts is made again sooner than it is found and read."""
+
+
+class IndexStore(Protocol):
+    """Keeps indexes by their names, for the runs that follow."""
+
+    def get(self, name: str) -> bytes | None:
+        """Return what was kept under a name; None where nothing was, or it cannot be read."""
+        ...
+
+    def put(self, name: str, kept: bytes) -> None:
+        """Keep something under a name. Whatever goes wrong is nobody's loss."""
+        ...
+
+
+@dataclass
+class Collection:
+    """The elements of a source in its order, each known as `alias`."""
+
+    elements: Sequence[Any]
+    alias: str
+    shelf: IndexStore | None = None
+    vectors: dict[str, VectorIndex] = field(default_factory=dict)
+    """The vectors of its texts, by the model that embeds and the expression of the text."""
+    _texts: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
+    _absent: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
+    _indexes: dict[tuple[str, str], TextIndex] = field(default_factory=dict)
+    _places: dict[str, dict[Any, list[int]] | None] = field(default_factory=dict)
+
+    def texts(self, expr: Expr, names: Mapping[str, Any]) -> tuple[str | None, ...]:
+        """Return the text of every element that an expression of the element alone gives; None where it gives none."""
+        key = written(expr).model_dump_json()
+        if key not in self._texts:
+            found = self._values(expr, names)
+            self._texts[key] = tuple(value if isinstance(value, str) else None for value in found)
+        return self._texts[key]
+
+    def absent(self, expr: Expr, names: Mapping[str, Any]) -> npt.NDArray[np.int64]:
+        """Return the places of the elements that have no such text."""
+        key = written(expr).model_dump_json()
+        if key not in self._absent:
+            lacking = [place for place, text in enumerate(self.texts(expr, names)) if text is None]
+            self._absent[key] = np.asarray(lacking, np.int64)
+        return self._absent[key]
+
+    def index(self, kind: str, expr: Expr, names: Mapping[str, Any]) -> TextIndex:
+        """Return the index of those texts, made or taken from the shelf when it is first asked for."""
+        key = (kind, written(expr).model_dump_json())
+        if key not in self._indexes:
+            self._indexes[key] = self._made(kind, [text or "" for text in self.texts(expr, names)])
+        return self._indexes[key]
+
+    def places(self, expr: Expr, value: Any, names: Mapping[str, Any]) -> list[int] | None:
+        """Return the places of the elements of which an expression has this value; None where that cannot be looked
+        up."""
+        key = written(expr).model_dump_json()
+        if key not in self._places:
+            self._places[key] = places_by_value(self._values(expr, names))
+        known = self._places[key]
+        return None if known is None or isinstance(value, list | dict | set | frozenset) else known.get(value, [])
+
+    def _values(self, expr: Expr, names: Mapping[str, Any]) -> list[Any]:
+        seen = {DATA: names.get(DATA), TREES: names.get(TREES)}
+        found: list[Any] = []
+        for element in self.elements:
+            seen[self.alias] = element
+            try:
+                found.append(evaluate(expr, seen))
+            except Unavailable:
+                found.append(None)
+        return found
+
+    def _made(self, kind: str, texts: Sequence[str]) -> TextIndex:
+        maker = INDEXES[kind]
+        if self.shelf is None or len(texts) < WORTH_KEEPING:
+            return maker.of(texts)
+        name = f"{kind}-{name_of(kind, texts)}"
+        kept = self.shelf.get(name)
+        if kept is not None:
+            try:
+                return maker.from_bytes(kept)
+            except ValueError:
+                pass  # damaged: it is made again
+        made = maker.of(texts)
+        self.shelf.put(name, made.to_bytes())
+        return made
+
+
+SIDES = {"bm25": ("query", "document"), "similarity": ("a", "b")}
+"""The functions that an index can take, with the names of their arguments."""
+VALUE = "@measure"
+"""The first part of the name under which an expression finds a measure of the element at hand."""
+
+
+@dataclass(frozen=True)
+class SimilarityCall:
+    """A call that compares a text of the row at hand, `query`, with a text of the element."""
+
+    call: Call
+    query: Expr
+    text: Expr
+
+    @property
+    def kind(self) -> str:
+        """The function."""
+        return self.call.function
+
+
+def measures_in(by: Expr, alias: str) -> tuple[SimilarityCall, ...]:
+    """Return the measures in an expression, each once, in the order in which they stand.
+
+    >>> call = Call(function="bm25", args=(Ref(path=("q", "stem")), Ref(path=("c",))))
+    >>> [(each.kind, each.text.path) for each in measures_in(call, "c")]
+    [('bm25', ('c',))]
+    """
+    found: dict[str, SimilarityCall] = {}
+    for part in subexpressions(by):
+        if isinstance(part, Call) and (measure := _measure(part, alias)) is not None:
+            found.setdefault(part.model_dump_json(), measure)
+    return tuple(found.values())
+
+
+def with_values(by: Expr, measures: tuple[SimilarityCall, ...]) -> Expr:
+    """Return the expression with every measure looked up under its number."""
+    calls = [measure.call for measure in measures]
+
+    def put(expr: Expr) -> Expr:
+        match expr:
+            case Call() if expr in calls:
+                return Ref(path=(VALUE, str(calls.index(expr))))
+            case Call(args=args, named=named):
+                inner = {name: put(value) for name, value in named.items()}
+                return expr.model_copy(update={"args": tuple(map(put, args)), "named": inner})
+            case Unary(value=value):
+                return expr.model_copy(update={"value": put(value)})
+            case Binary(left=left, right=right):
+                return expr.model_copy(update={"left": put(left), "right": put(right)})
+            case Items(values=values):
+                return expr.model_copy(update={"values": tuple(map(put, values))})
+            case RecordValue(fields=fields):
+                return expr.model_copy(update={"fields": {name: put(value) for name, value in fields.items()}})
+            case Get(of=of):
+                return expr.model_copy(update={"of": put(of)})
+        return expr
+
+    return put(by)
+
+
+def _measure(call: Call, alias: str) -> SimilarityCall | None:
+    sides = SIDES.get(call.function)
+    if sides is None:
+        return None
+    given = {**dict(zip(sides, call.args, strict=False)), **call.named}
+    first, second = (given[side] for side in sides)
+    if alias not in names_in(first) and names_in(second) == {alias}:
+        return SimilarityCall(call, first, second)
+    if call.function == "similarity" and alias not in names_in(second) and names_in(first) == {alias}:
+        return SimilarityCall(call, second, first)
+    return None
+
+
+MOST_COLLECTIONS = 64
+"""The number of sources that are kept at once: those that depend on the row are made anew for each."""
+
+
+@dataclass(frozen=True)
+class RetrievalPlan:
+    """A step taken apart: its measures, what is computed from them, and its condition in parts."""
+
+    measures: tuple[SimilarityCall, ...]
+    value: Expr
+    where: SplitCondition
+    takes: tuple[Ref, ...]
+    """The parts of the row, or of other steps, that its source depends on."""
+    source: str
+    """The rest of its source's name."""
+
+
+@dataclass
+class Chooser:
+    """Looks through the sources of a plan's steps."""
+
+    shelf: IndexStore | None = None
+    _parted: dict[str, RetrievalPlan] = field(default_factory=dict)
+    _collections: dict[str, Collection] = field(default_factory=dict)
+
+    def parted(self, step: Retrieve) -> RetrievalPlan:
+        """Return the step taken apart, once."""
+        if step.fingerprint not in self._parted:
+            measures = measures_in(step.by, step.alias)
+            value = with_values(step.by, measures)
+            takes = tuple(Ref(path=path) for path in sorted(paths_in(step.source)))
+            source = digest([step.source.model_dump(mode="json"), step.alias])
+            where = split(step.where, step.alias)
+            self._parted[step.fingerprint] = RetrievalPlan(measures, value, where, takes, source)
+        return self._parted[step.fingerprint]
+
+    def collection(self, step: Retrieve, names: Mapping[str, Any]) -> Collection:
+        """Return what a step looks through for a row. Raises `Unavailable` where that needs what an earlier step did
+        not yield."""
+        parted = self.parted(step)
+        key = digest([parted.source, [evaluate(each, names) for each in parted.takes]])
+        if key not in self._collections:
+            if len(self._collections) >= MOST_COLLECTIONS:
+                del self._collections[next(iter(self._collections))]
+            elements = evaluate(step.source, names)
+            self._collections[key] = Collection(ordered(elements), step.alias, self.shelf)
+        return self._collections[key]
+
+    def chosen(
+        self,
+        step: Retrieve,
+        names: Mapping[str, Any],
+        own: Mapping[str, Any],
+        values: Mapping[int, Values] = {},
+    ) -> list[Any]:
+        """Return what a step yields for the row `own`. `values` are those of measures that were taken already, by their
+        number. Elements among which others are put come in an order that follows from them and from what they are
+        ranked by, so that it tells nothing else of the row. Raises `Unavailable` where it needs what an earlier step
+        did not yield."""
+        included = [element for expr in step.include for element in _each(evaluate(expr, names))]
+        parted, collection = self.parted(step), self.collection(step, names)
+        found: list[Any] = []
+        if collection.elements:
+            taken = [
+                self._value(collection, each, number, names, values) for number, each in enumerate(parted.measures)
+            ]
+            ranked = _values(parted, collection, taken, names)
+            own_row = own if isinstance(step.source, Data) and step.source.field is None else None
+            for place in _in_order(ranked, _candidates(parted.where, collection, names), step.top):
+                element = collection.elements[place]
+                if own_row is not None and element == own_row:
+                    continue
+                seen = {**names, step.alias: element} if parted.where.rest else names
+                if all(holds(part, seen) for part in parted.where.rest):
+                    found.append(element)
+                if len(found) == step.top:
+                    break
+        if not included:
+            return found
+        known = [*found]
+        known += [each for number, each in enumerate(included) if each not in found and each not in included[:number]]
+        asked = [evaluate(measure.query, names) for measure in parted.measures]
+        return sorted(known, key=lambda element: digest([asked, step.name, element]))
+
+    def _value(
+        self,
+        collection: Collection,
+        measure: SimilarityCall,
+        number: int,
+        names: Mapping[str, Any],
+        values: Mapping[int, Values],
+    ) -> Values:
+        if number in values:
+            found = values[number].astype(np.float32, copy=True)
+        else:
+            query = evaluate(measure.query, names)
+            found = collection.index(measure.kind, measure.text, names).values(query)
+        absent = collection.absent(measure.text, names)
+        if len(absent):
+            found[absent] = np.nan
+        return found
+
+
+def _values(parted: RetrievalPlan, collection: Collection, taken: Sequence[Values], names: Mapping[str, Any]) -> Values:
+    """Return the value of every element; not a number where it has none."""
+    if isinstance(parted.value, Ref) and parted.value.path[0] == VALUE:
+        return taken[0]
+    found = np.full(len(collection.elements), np.nan, np.float32)
+    seen = dict(names)
+    for place, element in enumerate(collection.elements):
+        seen[collection.alias] = element
+        seen[VALUE] = {str(number): float(each[place]) for number, each in enumerate(taken)}
+        try:
+            found[place] = float(evaluate(parted.value, seen))
+        except Unavailable as reason:
+            if reason.step in names:
+                raise
+    return found
+
+
+def _candidates(
+    where: SplitCondition, collection: Collection, names: Mapping[str, Any]
+) -> npt.NDArray[np.int64] | None:
+    """Return the places of the elements for which every equality holds; None for all of them."""
+    kept: npt.NDArray[np.int64] | None = None
+    for same in where.same:
+        value = evaluate(same.other, names)
+        places = collection.places(same.element, value, names)
+        if places is None:
+            places = _compared(same.element, value, collection, names)
+        own = np.asarray(places, np.int64)
+        kept = own if kept is None else np.intersect1d(kept, own, assume_unique=True)
+    return kept
+
+
+def _compared(element: Expr, value: Any, collection: Collection, names: Mapping[str, Any]) -> list[int]:
+    same = Binary(operator="==", left=element, right=Ref(path=(VALUE,)))
+    seen = {**names, VALUE: value}
+    found: list[int] = []
+    for place, each in enumerate(collection.elements):
+        seen[collection.alias] = each
+        if holds(same, seen):
+            found.append(place)
+    return found
+
+
+def _in_order(values: Values, places: npt.NDArray[np.int64] | None, top: int) -> Iterator[int]:
+    """Yield the places from the greatest value down, those without one left out; a few at first, since few are
+    wanted."""
+    own = values if places is None else values[places]
+    there = np.flatnonzero(~np.isnan(own))
+    count = max(2 * top, 64)
+    if count < len(there):
+        nearest = np.partition(own[there], len(there) - count)[len(there) - count]
+        first = there[own[there] >= nearest]
+        yield from _sorted(own, first, places)
+        there = there[own[there] < nearest]
+    yield from _sorted(own, there, places)
+
+
+def _sorted(values: Values, at: npt.NDArray[np.int64], places: npt.NDArray[np.int64] | None) -> Iterator[int]:
+    order = at[np.argsort(-values[at], kind="stable")]
+    yield from (order if places is None else places[order]).tolist()
+
+
+def _each(value: Any) -> list[Any]:
+    """Return what is included: each of a list, or the value itself."""
+    if isinstance(value, list | tuple | set | frozenset):
+        return ordered(value)
+    return [value]

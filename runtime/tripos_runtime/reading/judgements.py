@@ -1,0 +1,203 @@
+"""A judge's reply to a score and a reason for each metric."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+from tripos_compiler.plan import Metric
+from tripos_compiler.replies.names import fold
+from tripos_compiler.replies.number_tokens import DEFAULT
+from tripos_compiler.replies.text import ReplyText
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.reading.json_values import FoundJson, find_all
+from tripos_runtime.reading.plain_text import OddNumberError, has_unread_brackets, is_refusal, number_in, too_long
+
+SCORE_KEYS = frozenset({"score", "value", "rating", "points", "grade", "mark", "得分", "分数", "评分", "分值", "打分"})
+NAME_KEYS = frozenset({"metric", "name", "criterion", "dimension", "指标", "维度", "标准", "评价指标"})
+REASON_KEYS = frozenset(
+    {
+        "reason",
+        "reasoning",
+        "comment",
+        "comments",
+        "rationale",
+        "explanation",
+        "justification",
+        "feedback",
+        "理由",
+        "原因",
+        "评语",
+        "说明",
+        "解释",
+        "评价",
+        "依据",
+    }
+)
+"""Fields that give the reasons of a value."""
+ASIDE = re.compile(r"[(（]([^()（）]*)[)）]")
+NOT_ONE = "the score is not one number"
+DEEPEST = 3
+"""Levels of objects that may stand around a judgement."""
+
+
+@dataclass(frozen=True)
+class MetricRead:
+    """The verdict of a judge on one metric. `value` is `None` unless `status` is `scored`."""
+
+    value: float | None
+    status: Literal["scored", "parse_failure", "refused"]
+    reason: str | None = None
+    error: str | None = None
+
+
+class MetricReads(dict[str, MetricRead]):
+    """A `MetricRead` for every metric, by name, and in `extra` the metrics that the judge invented."""
+
+    extra: tuple[str, ...] = ()
+
+
+def read_metrics(metrics: Sequence[Metric], text: str, locale: str = DEFAULT) -> MetricReads:
+    """Return the scores of a judge's reply. Every metric has an entry; a score out of its scale is a failure, not a
+    score. Numbers in texts are written as `locale` writes them.
+
+    >>> depth = Metric(name="depth", title={"en": "Depth"}, dimension="", low=1, high=10, asks={}, levels=())
+    >>> reads = read_metrics([depth], '{"Depth": {"Score": "8/10", "理由": "clear"}, "style": 3}')
+    >>> reads["depth"], reads.extra
+    (MetricRead(value=8.0, status='scored', reason='clear', error=None), ('style',))
+    """
+    if (error := too_long(text)) is not None:
+        return MetricReads({metric.name: _failure(error) for metric in metrics})
+    text = ReplyText.parse(text).answer
+    best: MetricReads | None = None
+    found = find_all(text)
+    for one in found:
+        reads = _reads(metrics, one, locale)
+        if best is None or _scored(reads) > _scored(best):
+            best = reads
+    if best is not None and any(_holds_objects(one.value) for one in found):
+        return best
+    if is_refusal(text):
+        refused = MetricRead(None, "refused", error="the judge refused")
+        return MetricReads({metric.name: refused for metric in metrics})
+    if len(metrics) == 1:
+        score = _score(metrics[0], text, locale)
+        unread = score.error == NOT_ONE and has_unread_brackets(text)
+        return MetricReads({metrics[0].name: _failure("the reply holds no JSON") if unread else score})
+    return MetricReads({metric.name: _failure("the reply holds no JSON") for metric in metrics})
+
+
+def _holds_objects(value: Any) -> bool:
+    """Return true for what may hold judgements; `[1]` is a reference."""
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(part, dict) for part in value))
+
+
+def _scored(reads: MetricReads) -> int:
+    return sum(one.status == "scored" for one in reads.values())
+
+
+def _reads(metrics: Sequence[Metric], found: FoundJson, locale: str) -> MetricReads:
+    entries = _entries(metrics, found.value)
+    known = _known(metrics)
+    missing = _failure("missing" if found.complete else "missing: the reply is cut off")
+    reads = MetricReads({metric.name: missing for metric in metrics})
+    by_name = {metric.name: metric for metric in metrics}
+    extra: list[str] = []
+    for name, entry in entries:
+        metric = next((known[key] for key in _foldings(name) if key in known), None)
+        if metric is None:
+            extra.append(name)
+            continue
+        one = _score(by_name[metric], entry, locale)
+        if reads[metric] is not missing and reads[metric].value != one.value:
+            one = _failure("given twice, differently")
+        reads[metric] = one
+    reads.extra = tuple(extra)
+    return reads
+
+
+def _known(metrics: Sequence[Metric]) -> dict[str, str]:
+    """The name of a metric by everything it is called. A title that two metrics share names neither."""
+    known: dict[str, str] = {}
+    shared: set[str] = set()
+    for metric in metrics:
+        for title in metric.title.values():
+            if known.setdefault(fold(title), metric.name) != metric.name:
+                shared.add(fold(title))
+    by_title = {title: name for title, name in known.items() if title and title not in shared}
+    return by_title | {fold(metric.name): metric.name for metric in metrics}
+
+
+def _foldings(name: str) -> Iterator[str]:
+    """Yield what a key may mean: itself, without its number (`1. Depth`), without what stands in brackets, or that."""
+    for part in (name, ASIDE.sub("", name), *ASIDE.findall(name)):
+        yield fold(part)
+        yield re.sub(r"^\d+", "", fold(part))
+
+
+def _entries(metrics: Sequence[Metric], value: Any, depth: int = 0) -> list[tuple[str, Any]]:
+    """Return the judgement's names and what is given for each, from whichever level of the value knows most metrics."""
+    known = _known(metrics)
+    here = list(_pairs(value))
+    matches = sum(any(key in known for key in _foldings(name)) for name, _ in here)
+    best = (matches, here)
+    if depth < DEEPEST:
+        for _, inner in here if isinstance(value, dict) else []:
+            if isinstance(inner, dict | list):
+                deeper = _entries(metrics, inner, depth + 1)
+                count = sum(any(key in known for key in _foldings(name)) for name, _ in deeper)
+                best = max(best, (count, deeper), key=lambda pair: pair[0])
+    if best[0] == 0 and len(metrics) == 1 and isinstance(value, dict) and _find(value, SCORE_KEYS):
+        return [(metrics[0].name, value)]
+    return best[1]
+
+
+def _pairs(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yield names and entries of an object, or of a list of objects that each carry their name or are one pair."""
+    if isinstance(value, dict):
+        yield from value.items()
+    elif isinstance(value, list):
+        for part in value:
+            if isinstance(part, dict):
+                names = _find(part, NAME_KEYS)
+                if names and isinstance(names[0], str):
+                    yield names[0], part
+                elif len(part) == 1:
+                    yield from part.items()
+
+
+def _find(entry: dict[str, Any], keys: frozenset[str]) -> list[Any]:
+    return [part for name, part in entry.items() if fold(name) in keys]
+
+
+def _score(metric: Metric, entry: Any, locale: str) -> MetricRead:
+    reason = None
+    if isinstance(entry, dict):
+        reasons = [part for part in _find(entry, REASON_KEYS) if isinstance(part, str)]
+        reason = reasons[0] if reasons else None
+        scores = _find(entry, SCORE_KEYS)
+        if len(scores) != 1:
+            return _failure("no score" if not scores else "more than one score", reason)
+        entry = scores[0]
+    if entry is None:
+        return _failure("null", reason)
+    if isinstance(entry, bool) or not isinstance(entry, int | float | str):
+        return _failure("the score is not a number", reason)
+    try:
+        number = number_in(entry, metric.high, locale) if isinstance(entry, str) else entry
+        value = None if number is None else float(number)
+    except OverflowError:
+        value = None
+    except OddNumberError as error:
+        return _failure(str(error), reason)
+    if value is None:
+        return _failure(NOT_ONE, reason)
+    placed = metric.placed(value)
+    if placed is None:
+        return _failure(f"{value:g} is not in {metric.low}..{metric.high}", reason)
+    return MetricRead(placed, "scored", reason)
+
+
+def _failure(error: str, reason: str | None = None) -> MetricRead:
+    return MetricRead(None, "parse_failure", reason, error)

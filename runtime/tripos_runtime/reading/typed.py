@@ -1,0 +1,559 @@
+"""Replies to typed values: tolerant of form, strict about content.
+
+Values of JSON as values of one type: tolerant of form, strict about content.
+
+Turns of a dialogue, from JSON of many shapes or from lines such as `Teacher: good morning`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from string import ascii_uppercase
+from typing import Any, Literal
+
+from tripos_compiler.library.types import holds_json, without_optional
+from tripos_compiler.plan import (
+    AudioType,
+    Axis,
+    BoolType,
+    ChoiceType,
+    DialogueType,
+    FileType,
+    ImageType,
+    IntegerType,
+    JsonType,
+    ListType,
+    MetricsType,
+    NumberType,
+    OptionalType,
+    PathType,
+    RecordType,
+    SetType,
+    TextType,
+    TreeType,
+    Type,
+)
+from tripos_compiler.replies.choices import chosen_letter
+from tripos_compiler.replies.names import fold, read_name
+from tripos_compiler.replies.number_tokens import DEFAULT
+from tripos_compiler.replies.places import boxed
+from tripos_compiler.replies.text import ReplyText
+from tripos_compiler.replies.truth import read_truth
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.reading.json_values import FoundJson, NotExact, exact_json, find_all, parts_around_json
+from tripos_runtime.reading.judgements import REASON_KEYS
+from tripos_runtime.reading.plain_text import (
+    BRACKET,
+    BULLET,
+    JSON_BEGUN,
+    OddNumberError,
+    elements_in,
+    has_unread_brackets,
+    is_refusal,
+    names_alone,
+    number_in,
+    numbers_listed,
+    symbol_in,
+    told_apart,
+    too_long,
+    unenclosed,
+)
+
+
+class Unreadable(Exception):
+    """The reason why a value cannot be read; never leaves this room."""
+
+
+def as_text(raw: Any) -> str:
+    """Return a text; of a list of texts its lines."""
+    match raw:
+        case str():
+            return raw
+        case bool():
+            return str(raw).lower()
+        case int() | float():
+            return str(raw)
+        case list() if all(isinstance(part, str) for part in raw):
+            return "\n".join(raw)
+        case _:
+            raise Unreadable("a text was asked for")
+
+
+def as_number(raw: Any) -> float:
+    """Return a number."""
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise Unreadable("a number was asked for")
+    try:
+        return float(raw)
+    except OverflowError:
+        raise Unreadable(f"`{short(str(raw))}` is not one number") from None
+
+
+def as_integer(raw: Any, low: int | None, high: int | None) -> int:
+    """Return a whole number within its bounds."""
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
+        raise Unreadable("a whole number was asked for")
+    value = int(raw)
+    if value != raw:
+        raise Unreadable(f"{raw:g} is not a whole number")
+    if (low is not None and value < low) or (high is not None and value > high):
+        bounds = f"{'' if low is None else low}..{'' if high is None else high}"
+        raise Unreadable(f"{short(str(value))} is not in {bounds}")
+    return value
+
+
+def as_bool(raw: Any) -> bool:
+    """Return a truth value, also of a word that says one."""
+    if isinstance(raw, bool):
+        return raw
+    found = read_truth(raw) if isinstance(raw, str) else None
+    if found is None:
+        raise Unreadable(f"`{short(str(raw))}` is neither yes nor no")
+    return found
+
+
+def parts_of(raw: Any) -> list[Any]:
+    """Return the elements of a list, also of one written as lines or with commas."""
+    if isinstance(raw, list):
+        return raw
+    return elements_in(raw) if isinstance(raw, str) else [raw]
+
+
+def as_set(values: list[Any]) -> frozenset[Any] | list[Any]:
+    """Return a set; of records, which can be in none, the list of them, each once."""
+    try:
+        return frozenset(values)
+    except TypeError:
+        # Records cannot be members of a set; without repeats, the list of them is one.
+        first: dict[Any, Any] = {}
+        for value in values:
+            first.setdefault(_hashable(value), value)
+        return list(first.values())
+
+
+def _hashable(value: Any) -> Any:
+    match value:
+        case dict():
+            return frozenset((name, _hashable(part)) for name, part in value.items())
+        case list():
+            return tuple(map(_hashable, value))
+    return value
+
+
+def short(text: str) -> str:
+    """Return a text on one line, cut where it is long."""
+    line = " ".join(text.split())
+    return line if len(line) <= 40 else f"{line[:39]}…"
+
+
+SPEAKERS = frozenset({"speaker", "role", "name", "from"})
+UTTERANCES = frozenset({"text", "content", "message", "utterance", "value"})
+LINE = re.compile(r"\s*([^:：\n]{1,40})[:：]\s*(\S.*)")
+
+
+def turns_in(raw: Any) -> list[dict[str, str]] | None:
+    """The turns, each with a `speaker` and a `text`, or `None` where one has no speaker. A line without a speaker
+    goes on with the turn before it.
+
+    >>> turns_in("Teacher: What is a half?\\nPupil: One of two parts.")
+    [{'speaker': 'Teacher', 'text': 'What is a half?'}, {'speaker': 'Pupil', 'text': 'One of two parts.'}]
+    >>> turns_in([{"Teacher": "Hello"}]), turns_in("Hello")
+    ([{'speaker': 'Teacher', 'text': 'Hello'}], None)
+    """
+    turns: list[tuple[str, list[str]]] = []
+    parts = raw.strip().splitlines() if isinstance(raw, str) else raw
+    for part in parts if isinstance(parts, list) else []:
+        turn = _spoken(part) if isinstance(part, str) else _given(part)
+        if turn is not None:
+            turns.append((turn[0], [turn[1]]))
+        elif turns and isinstance(part, str):
+            _go_on(turns[-1][1], part)
+        else:
+            return None
+    return [{"speaker": speaker, "text": "\n".join(lines)} for speaker, lines in turns] or None
+
+
+def _go_on(lines: list[str], line: str) -> None:
+    """Add a line to the lines of a turn, which begin and end with what is no space from then on."""
+    if len(lines) == 1:
+        lines[0] = lines[0].lstrip() if line.strip() else lines[0].strip()
+    if line.strip():
+        lines.append(line.rstrip())
+    if not lines[0]:
+        lines[:] = [line.strip()]
+
+
+def _spoken(line: str) -> tuple[str, str] | None:
+    found = LINE.fullmatch(line)
+    return None if found is None else (found[1].strip("*# "), found[2].strip("* "))
+
+
+def _given(part: Any) -> tuple[str, str] | None:
+    if not isinstance(part, dict):
+        return None
+    words = {fold(name): said for name, said in part.items() if isinstance(said, str)}
+    speakers = [said for name, said in words.items() if name in SPEAKERS]
+    texts = [said for name, said in words.items() if name in UTTERANCES]
+    if speakers and texts:
+        return speakers[0], texts[0]
+    (name, said), *more = part.items() or [("", None)]
+    return (name, said) if not more and isinstance(said, str) else None
+
+
+LETTERS = ascii_uppercase
+TRUTHS = (
+    "true",
+    "yes",
+    "是",
+    "是的",
+    "对",
+    "对的",
+    "正确",
+    "false",
+    "no",
+    "否",
+    "不是",
+    "错",
+    "错的",
+    "错误",
+    "不对",
+    "不正确",
+)
+NOTHING = frozenset({"", "null", "none", "na", "无"})
+WRAPPERS = (
+    "value",
+    "answer",
+    "result",
+    "score",
+    "verdict",
+    "choice",
+    "label",
+    "rating",
+    "结果",
+    "分数",
+    "答案",
+    "判断",
+    "结论",
+    "得分",
+    "评分",
+)
+BESIDES = REASON_KEYS | {
+    "confidence",
+    "certainty",
+    "probability",
+    "thinking",
+    "thought",
+    "analysis",
+    "steps",
+    "notes",
+    "note",
+}
+"""Names of what stands beside the one value of an object."""
+OTHERS = ("student", "correct", "reference", "expected", "gold", "学生", "正确", "参考", "标准")
+"""Begin names of what is no answer of the one that replies."""
+WHOLE_LIST = re.compile(r"\s*(?:```\w*\s*)?\[[^\[\]]*\]\s*(?:```)?\s*")
+REFUSED = "the model refused to answer"
+CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
+
+
+@dataclass(frozen=True)
+class ReadReply:
+    """A reply as it was read: a `value`, or the `error` that kept it from being one."""
+
+    value: Any
+    error: str | None = None
+    status: Literal["ok", "parse_failure", "refused"] = "ok"
+
+
+def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT) -> ReadReply:
+    """Return the value of that type in a reply. Records are dictionaries, lists lists, sets frozensets, a dialogue is a
+    list of `{"speaker": …, "text": …}`. With `axes`, a choice is also known by its labels in any language. Numbers of
+    JSON are JSON's; in texts, also those of JSON, they are written as `locale` writes them.
+
+    >>> read(IntegerType(low=1, high=10), "I'd give it 8/10.").value
+    8
+    >>> read(RecordType(fields={"answer": ChoiceType(values=("A", "B"))}), "```json\\n{'Answer': 'b'}\\n```").value
+    {'answer': 'B'}
+    >>> read(IntegerType(low=1, high=5), '{"value": 9}').error
+    '9 is not in 1..5'
+    >>> read(NumberType(), "2.000", locale="de").value, read(NumberType(), '{"value": 2.000}', locale="de").value
+    (2000.0, 2.0)
+    """
+    if (error := too_long(text)) is not None:
+        return ReadReply(None, error, "parse_failure")
+    reader = _ValueReader({axis.name: axis for axis in axes}, locale)
+    if holds_json(type):
+        return _read_exactly(reader, type, parts_around_json(text).answer)
+    text = ReplyText.parse(text).answer
+    found = find_all(text)
+    if len(found) == 1 and isinstance(found[0].value, int | float) and not isinstance(found[0].value, bool):
+        found = [FoundJson(text.strip())]  # a number on its own was written by no rules of JSON
+    if isinstance(type, TextType):
+        return _read_text(text, found)
+    if boxed(text) is not None and not JSON_BEGUN.search(text):
+        found = []  # braces of LaTeX
+    if isinstance(without_optional(type), IntegerType | NumberType) and not WHOLE_LIST.fullmatch(text):
+        found = [one for one in found if not isinstance(one.value, list)]  # `[1]` is a reference
+    if isinstance(type, ChoiceType) and not told_apart(type.values):
+        found = [one for one in found if isinstance(one.value, dict)]  # other brackets stand around a name of signs
+    errors: list[str] = []
+    for one in found:
+        try:
+            return ReadReply(reader.reply(type, one.value, whole=one.complete))
+        except Unreadable as error:
+            errors.append(str(error))
+    if not any(isinstance(one.value, dict) for one in found):
+        if is_refusal(text):
+            return ReadReply(None, REFUSED, "refused")
+        try:
+            return ReadReply(reader.plain(type, text))
+        except Unreadable as error:
+            errors.append(str(error))
+    return ReadReply(None, errors[0], "parse_failure")
+
+
+def _read_exactly(reader: _ValueReader, type: Type, text: str) -> ReadReply:
+    """Read what has any JSON in it: nothing would show that a mended or chosen part is not what was meant."""
+    try:
+        return ReadReply(reader.reply(type, exact_json(text), whole=True))
+    except NotExact as error:
+        if not error.found and is_refusal(text):
+            return ReadReply(None, REFUSED, "refused")
+        return ReadReply(None, str(error), "parse_failure")
+    except Unreadable as error:
+        return ReadReply(None, str(error), "parse_failure")
+
+
+def _read_text(text: str, found: Sequence[FoundJson]) -> ReadReply:
+    """Text of any wording is a text, a refusal too. JSON around it counts where it is what was asked for or all
+    there is; a text may well speak of other JSON."""
+    bare = text.strip()
+    for one in found:
+        if isinstance(one.value, str):
+            return ReadReply(one.value)
+        if isinstance(one.value, dict):
+            said = {fold(name): part for name, part in one.value.items() if isinstance(part, str)}
+            if "value" in said:
+                return ReadReply(said["value"])
+            if len(one.value) == len(said) == 1 and bare.startswith(("{", "```")):
+                return ReadReply(next(iter(said.values())))
+    if not bare:
+        return ReadReply(None, "the reply is empty", "parse_failure")
+    if CUT_OFF_TEXT.match(bare):
+        return ReadReply(None, "the reply is cut off", "parse_failure")
+    return ReadReply(bare)
+
+
+@dataclass(frozen=True)
+class _ValueReader:
+    axes: Mapping[str, Axis]
+    locale: str
+    """How texts write numbers."""
+
+    def reply(self, type: Type, raw: Any, *, whole: bool) -> Any:
+        """Return a value from the JSON of a whole reply, which may stand in an object or a list of its own."""
+        if isinstance(type, RecordType):
+            return self._record(type, raw, whole=whole)
+        if isinstance(raw, dict) and not isinstance(without_optional(type), JsonType):
+            named = {fold(name): part for name, part in reversed(raw.items())}
+            wrapper = next((name for name in WRAPPERS if name in named), None)
+            if wrapper is not None:
+                raw = named[wrapper]
+            elif isinstance(type, IntegerType | NumberType):
+                pass
+            elif len(left := [part for name, part in named.items() if name not in BESIDES]) == 1:
+                raw = left[0]
+        return self.value(type, raw)
+
+    def plain(self, type: Type, text: str) -> Any:
+        """Return a value from a reply without JSON."""
+        if not text.strip():
+            raise Unreadable("the reply is empty")
+        if has_unread_brackets(text):
+            return self._alone(type, text)
+        match type:
+            case TextType() | PathType() | IntegerType() | NumberType() | BoolType() | ChoiceType() | DialogueType():
+                return self.value(type, text.strip())
+            case OptionalType(of=of):
+                return None if fold(text) in NOTHING else self.plain(of, text)
+            case ListType(of=of) | SetType(of=of) if not isinstance(of, TextType) or BULLET.match(text):
+                return self.value(type, text)
+            case RecordType(fields=fields) if len(fields) == 1:
+                ((name, field),) = fields.items()
+                if isinstance(field, IntegerType | NumberType | BoolType | ChoiceType):
+                    return {name: self.value(field, text)}
+        raise Unreadable("the reply holds no JSON")
+
+    def _alone(self, type: Type, text: str) -> Any:
+        """Return a value from a reply with brackets that are no JSON: only from where an answer stands by itself."""
+        places: list[str] = []
+        match type:
+            case ChoiceType(values=names) if not told_apart(names):  # signs and brackets are part of what is said
+                return self.value(type, text)
+            case OptionalType(of=of):
+                return self._alone(of, text)
+            case RecordType(fields=fields) if len(fields) == 1:
+                ((name, field),) = fields.items()
+                if isinstance(field, IntegerType | NumberType | BoolType | ChoiceType):
+                    return {name: self._alone(field, text)}
+            case DialogueType():
+                turns = turns_in(text)
+                if turns and len(turns) > 1 and not any(re.search(r'[{}"]', turn["speaker"]) for turn in turns):
+                    return turns
+            case ListType(of=TextType()) if BULLET.match(text):
+                return self.value(type, text)
+            case ListType(of=of) | SetType(of=of) if not isinstance(of, TextType):
+                places = [] if BRACKET.search(unenclosed(text)) else [unenclosed(text)]
+            case IntegerType() | NumberType():
+                if self._number(text, type.high if isinstance(type, IntegerType) else None) is not None:
+                    return self.value(type, text)
+            case BoolType():
+                places = names_alone(text, TRUTHS)
+            case ChoiceType() if _brackets_close(text):
+                return self.value(type, text)
+            case ChoiceType():
+                places = names_alone(text, self._spellings(type))
+        values = [self.value(type, place) for place in places]
+        if values and all(value == values[0] for value in values):
+            return values[0]
+        raise Unreadable("the reply holds no JSON that can be read")
+
+    def value(self, type: Type, raw: Any) -> Any:
+        """Return a value of the type from one of JSON or from a text."""
+        if isinstance(type, OptionalType):
+            return self._optional(type.of, raw)
+        if raw is None:
+            raise Unreadable("the value is null")
+        match type:
+            case TextType() | PathType():
+                return as_text(raw)
+            case IntegerType(low=low, high=high):
+                return as_integer(self._read_number(raw, high), low, high)
+            case NumberType():
+                return as_number(self._read_number(raw))
+            case BoolType():
+                return as_bool(raw)
+            case ChoiceType():
+                return self._choice(type, raw)
+            case ListType(of=of):
+                return self._items(of, raw)
+            case SetType(of=of):
+                return as_set(self._items(of, raw))
+            case RecordType():
+                return self._record(type, raw, whole=True)
+            case DialogueType():
+                turns = turns_in(raw)
+                if turns is None:
+                    raise Unreadable("a dialogue was asked for, each turn with a speaker and a text")
+                return turns
+            case JsonType():
+                return raw
+            case MetricsType() | TreeType() | ImageType() | AudioType() | FileType():
+                raise Unreadable("a value of this type cannot be replied")
+
+    def _read_number(self, raw: Any, scale: int | None = None) -> Any:
+        """Return a number that a text states, alone in a list or an object or beside its reasons there; what is no text
+        as it is."""
+        while isinstance(raw, list | dict):
+            inner = raw if isinstance(raw, dict) else dict(enumerate(raw))
+            inner = {name: part for name, part in inner.items() if fold(str(name)) not in BESIDES} or inner
+            if len(inner) != 1 or fold(str(next(iter(inner)))).startswith(OTHERS):
+                break
+            (raw,) = inner.values()
+        if not isinstance(raw, str):
+            return raw
+        number = self._number(raw, scale)
+        if number is None:
+            raise Unreadable(f"`{short(raw)}` is not one number")
+        return number
+
+    def _number(self, text: str, scale: int | None) -> int | float | None:
+        try:
+            return number_in(text, scale, self.locale)
+        except OddNumberError as error:
+            raise Unreadable(str(error)) from None
+
+    def _items(self, of: Type, raw: Any) -> list[Any]:
+        """Return the elements of a list, also of one written as lines or with commas."""
+        inner = without_optional(of)
+        if isinstance(inner, JsonType) and not isinstance(raw, list):
+            raise Unreadable("a list was asked for")
+        if not isinstance(raw, str) or not isinstance(inner, IntegerType | NumberType):
+            return [self.value(of, part) for part in parts_of(raw)]
+        try:
+            numbers = numbers_listed(raw, self.locale)
+        except OddNumberError as error:
+            raise Unreadable(str(error)) from None
+        if None in numbers:
+            raise Unreadable(f"`{short(raw)}` is no list of numbers")
+        return [self.value(of, number) for number in numbers]
+
+    def _optional(self, of: Type, raw: Any) -> Any:
+        if raw is None:
+            return None
+        try:
+            return self.value(of, raw)
+        except Unreadable:
+            if isinstance(raw, str) and fold(raw) in NOTHING:
+                return None
+            raise
+
+    def _choice(self, type: ChoiceType, raw: Any) -> str:
+        if isinstance(raw, list) and len(raw) == 1:
+            raw = raw[0]
+        spellings = self._spellings(type)
+        text = as_text(raw)
+        apart = told_apart(type.values)
+        if set(spellings) == set(LETTERS[: len(spellings)]):
+            name = chosen_letter(text, [""] * len(spellings))
+        else:
+            name = read_name(text, spellings, spellings) if apart else symbol_in(text, type.values)
+        if name is None:
+            raise Unreadable(f"`{short(text)}` is none of {', '.join(type.values)}")
+        return name
+
+    def _spellings(self, type: ChoiceType) -> dict[str, str]:
+        spellings = {value: value for value in type.values}
+        axis = self.axes.get(type.axis or "")
+        for value in axis.values if axis is not None else ():
+            if value.name in spellings:
+                spellings |= {label: value.name for label in value.labels.values() if label not in spellings}
+        return spellings
+
+    def _record(self, type: RecordType, raw: Any, *, whole: bool) -> dict[str, Any]:
+        if isinstance(raw, list) and len(raw) == 1:
+            raw = raw[0]
+        if not isinstance(raw, dict):
+            raise Unreadable("an object was asked for")
+        given = _by_field(type, raw)
+        if not given and len(raw) == 1:
+            (inner,) = raw.values()
+            if isinstance(inner, dict):
+                return self._record(type, inner, whole=whole)
+            if len(type.fields) == 1 and not holds_json(type):
+                given = dict.fromkeys(type.fields, inner)
+        record: dict[str, Any] = {}
+        for name, field in type.fields.items():
+            if name not in given and not (whole and isinstance(field, OptionalType)):
+                raise Unreadable(f"`{name}` is missing" + ("" if whole else ": the reply is cut off"))
+            try:
+                record[name] = self.value(field, given.get(name))
+            except Unreadable as error:
+                raise Unreadable(f"`{name}`: {error}") from None
+        return record
+
+
+def _by_field(type: RecordType, raw: dict[str, Any]) -> dict[str, Any]:
+    folded = {fold(name): part for name, part in reversed(raw.items())}
+    return {
+        name: raw[name] if name in raw else folded[fold(name)]
+        for name in type.fields
+        if name in raw or fold(name) in folded
+    }
+
+
+def _brackets_close(text: str) -> bool:
+    """Return true if brackets are part of a text, rather than of JSON that went wrong."""
+    pairs = text.count("{") == text.count("}") and text.count("[") == text.count("]")
+    return pairs and JSON_BEGUN.search(text) is None

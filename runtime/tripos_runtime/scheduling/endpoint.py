@@ -1,0 +1,576 @@
+"""The gate before an endpoint: who may call now, who waits, and when an endpoint counts as gone.
+
+The circuit breaker of an endpoint: after many failures in a row one call at a time finds out.
+
+The concurrency that an endpoint bears: three times as many calls each round trip until it objects, then one more.
+
+The order of waiting calls: lanes in turn, and within a lane whoever came first.
+
+The visible state of an endpoint during a run.
+
+The clock, the pause and the wall time of a run, which tests replace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import math
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from datetime import datetime
+from itertools import count
+from typing import Generic, Literal, TypeVar, get_args
+
+from tripos_compiler.diagnostics.text_format import duration
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.models.base import ModelError
+from tripos_runtime.scheduling.budget import Stopped
+from tripos_runtime.scheduling.limits import LimitShare
+
+FAILURES = 10
+"""The failures in a row after which the endpoint counts as silent …"""
+FAILING_S = 2.0
+"""… unless they came all at once: hundreds of calls under way fail together when one connection hiccups."""
+LONGEST_PAUSE_S = 60.0
+
+
+@dataclass
+class Circuit:
+    """Times are seconds of any clock that only goes forward.
+
+    >>> circuit = Circuit(patience_s=900)
+    >>> [circuit.failed(second, probe=False) for second in range(12)].index(True)  # the tenth failure
+    9
+    >>> circuit.may_probe(9.9), circuit.may_probe(10.0)
+    (False, True)
+    >>> circuit.probing = True
+    >>> circuit.failed(10.5, probe=True), circuit.probe_at  # the next after 2 s
+    (False, 12.5)
+    >>> circuit.answered(12.6), circuit.silent  # it was silent, and is no more
+    (True, False)
+    """
+
+    patience_s: float
+    failures: int = 0
+    """In a row."""
+    failing_since: float = 0.0
+    silent_since: float | None = None
+    probing: bool = False
+    """True if the one call that finds out is under way."""
+    probe_at: float = 0.0
+    pause_s: float = 1.0
+
+    @property
+    def silent(self) -> bool:
+        """True if no calls are let out but one at a time."""
+        return self.silent_since is not None
+
+    @property
+    def gives_up_at(self) -> float:
+        """When silence has lasted too long."""
+        return math.inf if self.silent_since is None else self.silent_since + self.patience_s
+
+    def may_probe(self, now: float) -> bool:
+        """Return true if it is time for the one call that finds out."""
+        return not self.probing and now >= self.probe_at
+
+    def answered(self, now: float) -> bool:
+        """Take note of an answer, whatever it said; whether that ended a silence."""
+        ended = self.silent
+        self.failures = 0
+        self.silent_since = None
+        return ended
+
+    def failed(self, now: float, *, probe: bool) -> bool:
+        """Take note of a call that got no answer; whether the endpoint counts as silent from now on."""
+        self.failures += 1
+        if self.failures == 1:
+            self.failing_since = now
+        if self.silent:
+            if probe:
+                self.pause_s = min(self.pause_s * 2, LONGEST_PAUSE_S)
+                self.probe_at = now + self.pause_s
+            return False
+        return now - self.failing_since >= FAILING_S and self.fall_silent(now)
+
+    def fall_silent(self, now: float) -> bool:
+        """Count the endpoint as silent from now on if there were failures enough; whether that is new."""
+        if self.silent or self.failures < FAILURES:
+            return False
+        self.silent_since = now
+        self.pause_s = 1.0
+        self.probe_at = now + self.pause_s
+        return True
+
+
+START = 16
+FASTER = 3
+"""The factor by which calls grow each round trip at the start. At twice as many, 20,000 calls with 512 at a time take
+an eighth longer than they must; at three times, a fourteenth."""
+STUMBLE = 0.2
+"""The share of server errors among the last calls that is taken for overload; fewer are accidents."""
+MEMORY = 0.9
+"""The part of that share that a call leaves standing."""
+
+
+class Window:
+    """`allowed` is how many calls may be under way now, at most `most`.
+
+    An endpoint objects by 429, by not answering in time, or by server errors that are no accident. That halves the
+    window once for all calls that were let out before: they were sent under the old size. So a call carries the
+    `epoch` in which it was let out.
+
+    >>> window = Window(most=64)
+    >>> window.allowed
+    16
+    >>> for _ in range(16):  # a round trip
+    ...     window.grow(in_flight=window.allowed)
+    >>> window.allowed
+    48
+    >>> window.shrink(epoch=0)
+    >>> window.shrink(epoch=0)
+    >>> window.allowed, window.epoch
+    (24, 1)
+    >>> for _ in range(25):
+    ...     window.grow(in_flight=window.allowed)
+    >>> window.allowed
+    25
+    """
+
+    __slots__ = ("_size", "_threshold", "_trouble", "allowed", "epoch", "most")
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.allowed = min(START, most)
+        self.epoch = 0
+        self._size = float(self.allowed)
+        self._threshold = float(most)
+        """Up to here the size multiplies; from here on it grows by one a round trip."""
+        self._trouble = 0.0
+
+    def grow(self, in_flight: int) -> None:
+        """Take note of a call that went well, when so many were under way, itself counted."""
+        self._trouble *= MEMORY
+        if self.allowed >= self.most:
+            return
+        if 2 * in_flight >= self.allowed:  # a window that is not filled says nothing about a larger one
+            self._size += FASTER - 1.0 if self._size < self._threshold else 1.0 / self._size
+            self.allowed = min(int(self._size), self.most)
+
+    def shrink(self, epoch: int) -> None:
+        """Take note of an objection to a call that was let out in that epoch."""
+        if epoch != self.epoch:
+            return
+        self.epoch += 1
+        self._size = max(1.0, self._size / 2)
+        self._threshold = self._size
+        self.allowed = int(self._size)
+
+    def stumble(self, epoch: int) -> None:
+        """Take note of a server error or a broken connection."""
+        self._trouble = self._trouble * MEMORY + 1.0 - MEMORY
+        if self._trouble > STUMBLE:
+            self.shrink(epoch)
+
+    def restart(self) -> None:
+        """Begin with one call, multiplying up to half of what went well before: an endpoint has come back."""
+        self._threshold = max(1.0, self._size / 2)
+        self._size = 1.0
+        self.allowed = 1
+        self.epoch += 1
+        self._trouble = 0.0
+
+
+G = TypeVar("G", bound=Hashable)
+W = TypeVar("W")
+
+
+class Lanes(Generic[G, W]):
+    """The waiting calls of an endpoint. A lane is what they are asked for, a role in a scenario; its turn comes round
+    however many wait in the others. A group is what a limit of its own may keep back (a model with so many calls a
+    minute): whoever is in another group of the same lane goes past it.
+
+    >>> lanes: Lanes[str, str] = Lanes()
+    >>> for ticket, (lane, name) in enumerate([("ask", "a1"), ("ask", "a2"), ("ask", "a3"), ("judge", "j1")]):
+    ...     lanes.add(lane, "any", ticket, name)
+    >>> [lanes.take(lambda group: True) for _ in range(4)]
+    ['a1', 'j1', 'a2', 'a3']
+    """
+
+    def __init__(self) -> None:
+        self._lanes: OrderedDict[Hashable, dict[G, list[tuple[int, W]]]] = OrderedDict()
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, lane: Hashable, group: G, ticket: int, waiter: W) -> None:
+        """Put a waiter into its lane. Tickets are unique, and the lowest goes first: whoever comes again with the
+        ticket of the first time is where it was."""
+        heapq.heappush(self._lanes.setdefault(lane, {}).setdefault(group, []), (ticket, waiter))
+        self._count += 1
+
+    def take(self, may_go: Callable[[G], bool]) -> W | None:
+        """Return the next one of a group that may go, or None where nobody may."""
+        for lane, groups in self._lanes.items():
+            first = min(((heap[0][0], group) for group, heap in groups.items() if may_go(group)), default=None, key=_0)
+            if first is not None:
+                heap = groups[first[1]]
+                _, waiter = heapq.heappop(heap)
+                self._count -= 1
+                if not heap:
+                    self._drop(lane, first[1])
+                if lane in self._lanes:
+                    self._lanes.move_to_end(lane)
+                return waiter
+        return None
+
+    def remove(self, lane: Hashable, group: G, ticket: int) -> None:
+        """Take out one who waits no longer. Nothing happens where it has gone."""
+        heap = self._lanes.get(lane, {}).get(group, [])
+        left = [entry for entry in heap if entry[0] != ticket]
+        if len(left) == len(heap):
+            return
+        self._count -= 1
+        heapq.heapify(left)
+        if left:
+            self._lanes[lane][group] = left
+        else:
+            self._drop(lane, group)
+
+    def _drop(self, lane: Hashable, group: G) -> None:
+        """An empty lane has no turn to lose: it joins at the end when it comes back."""
+        groups = self._lanes[lane]
+        del groups[group]
+        if not groups:
+            del self._lanes[lane]
+
+
+def _0(entry: tuple[int, object]) -> int:
+    return entry[0]
+
+
+State = Literal["ready", "held back", "silent", "given up"]
+"""`held back`: it asked to be left alone for a while. `silent`: it has stopped answering, and one call at a time finds
+out whether it is back. `given up`: it has been silent for too long, and its calls fail."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state of one endpoint. `limit` is how many calls it may have at a time now, `waiting` how many wait
+    for their turn, `retries` how many were made again so far."""
+
+    endpoint: str
+    models: tuple[str, ...]
+    in_flight: int
+    limit: int
+    waiting: int
+    retries: int
+    state: State
+
+    def beside(self, other: Snapshot) -> Snapshot:
+        """Return the state of the endpoint, to which another process makes calls too: the worse of both states."""
+        return Snapshot(
+            self.endpoint,
+            self.models,
+            self.in_flight + other.in_flight,
+            self.limit + other.limit,
+            self.waiting + other.waiting,
+            self.retries + other.retries,
+            max(self.state, other.state, key=get_args(State).index),
+        )
+
+
+Sleep = Callable[[float], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class Times:
+    """The passing of time: seconds that only go forward, a pause, and the time on the wall."""
+
+    clock: Callable[[], float]
+    sleep: Sleep
+    now: Callable[[], datetime]
+
+
+Shares = tuple[LimitShare, ...]
+
+UNREACHABLE = "R0101"
+RATE_LIMITED = "R0104"
+TIMED_OUT = "R0109"
+SERVER_ERROR = "R0111"
+GIVEN_UP = "R0112"
+NO_ANSWER = frozenset((UNREACHABLE, TIMED_OUT, SERVER_ERROR))
+PROBE = -1
+"""In place of the epoch of a call: it is the one that finds out whether an endpoint is back."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiter:
+    future: asyncio.Future[int]
+    shares: Shares
+    tokens: int
+
+
+class Gate:
+    """Everything about one endpoint and key. A call comes in by `try_enter` or `enter`, which say in which epoch of the
+    window it goes out, and leaves by one of `succeeded`, `failed` and `vanished`, exactly once."""
+
+    def __init__(
+        self,
+        endpoint: str,
+        models: Sequence[str],
+        most: int,
+        patience_s: float,
+        notes: Callable[[str], None],
+        times: Times,
+        gates: list[Gate],
+    ) -> None:
+        """`gates` are those of the run, this one and the others: an endpoint that is gone stops the run if there is no
+        other in use."""
+        self.endpoint = endpoint
+        self.models = tuple(models)
+        self.window = Window(most)
+        self.circuit = Circuit(patience_s)
+        self.in_flight = 0
+        self.retries = 0
+        self.answered = False
+        """True if anything ever came back."""
+        self._patience_s = patience_s
+        self._notes = notes
+        self._times = times
+        self._clock = times.clock
+        self._gates = gates
+        self._lanes: Lanes[Shares, _Waiter] = Lanes()
+        self._tickets = count()
+        self._used = False
+        self._held_until = -math.inf
+        self._told = False
+        self._alarm: asyncio.Task[None] | None = None
+        self._alarm_at = math.inf
+
+    def ticket(self) -> int:
+        """Return the place of a call in its lane, which it keeps when it is made again."""
+        return next(self._tickets)
+
+    @property
+    def silent(self) -> bool:
+        """True if the endpoint has stopped answering, so that what fails is no fault of the call."""
+        return self.circuit.silent
+
+    @property
+    def given_up(self) -> bool:
+        """True if it has been silent for longer than the run is patient."""
+        return self._clock() >= self.circuit.gives_up_at
+
+    def snapshot(self) -> Snapshot:
+        """Return how things stand."""
+        now = self._clock()
+        state: State = "held back" if now < self._held_until else "ready"
+        if self.silent:
+            state = "given up" if now >= self.circuit.gives_up_at else "silent"
+        waiting = len(self._lanes)
+        return Snapshot(self.endpoint, self.models, self.in_flight, self.window.allowed, waiting, self.retries, state)
+
+    def try_enter(self, shares: Shares, tokens: int) -> int | None:
+        """Return the epoch of a call that may go at once; None where it has to wait."""
+        if self._lanes or self.in_flight >= self.window.allowed or self.circuit.silent:
+            return None
+        if shares or self._held_until > -math.inf:
+            now = self._clock()
+            if now < self._held_until or any(share.wait_s(now) > 0 for share in shares):
+                return None
+            self._held_until = -math.inf
+            for share in shares:
+                share.enter(now, tokens)
+        self._used = True
+        self.in_flight += 1
+        return self.window.epoch
+
+    async def enter(self, lane: Hashable, shares: Shares, tokens: int, ticket: int) -> int:
+        """Wait for a turn, and return the epoch. Raises `ModelError` (R0112) where the endpoint is gone, and `Stopped`
+        where there is no other."""
+        self._used = True
+        future: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+        self._lanes.add(lane, shares, ticket, _Waiter(future, shares, tokens))
+        self._let_in()
+        try:
+            return await future
+        except asyncio.CancelledError:
+            self._lanes.remove(lane, shares, ticket)
+            if future.done() and not future.cancelled() and future.exception() is None:
+                self.vanished(future.result(), shares, tokens)
+            raise
+
+    def succeeded(self, epoch: int, shares: Shares, tokens: int, used: int | None) -> None:
+        """A reply came, which used so many tokens."""
+        self._heard()
+        self.window.grow(self.in_flight)
+        self._leave(epoch, shares, tokens, used)
+
+    def failed(self, epoch: int, shares: Shares, tokens: int, error: ModelError) -> None:
+        """An error came, or nothing did."""
+        if error.code in NO_ANSWER and error.retryable and not error.broken:
+            self._missed(epoch, error)
+        else:
+            self._heard()
+            if error.code == RATE_LIMITED:
+                self.window.shrink(epoch)
+        if error.retry_after_s:
+            until = self._clock() + min(error.retry_after_s, self._patience_s)
+            self._held_until = max(self._held_until, until)
+        self._leave(epoch, shares, tokens, None)
+
+    def vanished(self, epoch: int, shares: Shares, tokens: int) -> None:
+        """The call was given up by whoever made it, and says nothing about the endpoint."""
+        self._leave(epoch, shares, tokens, None)
+
+    def _heard(self) -> None:
+        self.answered = True
+        if self.circuit.failures == 0:
+            return
+        now = self._clock()
+        since = self.circuit.silent_since
+        if self.circuit.answered(now) and since is not None:
+            self._told = False
+            self.window.restart()
+            self._notes(f"{self._names} answers again, after {duration(now - since)}")
+
+    def _missed(self, epoch: int, error: ModelError) -> None:
+        if error.code == TIMED_OUT:
+            self.window.shrink(epoch)
+        else:
+            self.window.stumble(epoch)
+        if error.code == SERVER_ERROR:
+            self.answered = True
+        if not self.answered and error.code == UNREACHABLE:
+            return  # more likely a wrong address: whoever calls gives up soon
+        if self.circuit.failed(self._clock(), probe=epoch == PROBE):
+            self._tell_silence(error)
+
+    def blamed(self, error: ModelError) -> bool:
+        """Return true if the endpoint and not the call is to blame when a call is out of retries: nothing else got an
+        answer either. It counts as silent from now on."""
+        if error.code not in NO_ANSWER or not self.circuit.fall_silent(self._clock()):
+            return False
+        self._tell_silence(error)
+        return True
+
+    def _tell_silence(self, error: ModelError) -> None:
+        since = self._times.now()
+        self._notes(
+            f"{self._names} has not responded since {since:%H:%M:%S} ({error.message}); "
+            "retrying one call after 1, 2, 4 … 60 s"
+        )
+
+    def _leave(self, epoch: int, shares: Shares, tokens: int, used: int | None) -> None:
+        self.in_flight -= 1
+        if epoch == PROBE:
+            self.circuit.probing = False
+        if shares:
+            for share in shares:
+                share.leave(tokens, used)
+            for gate in self._gates:  # a limit may span several endpoints
+                gate._let_in()
+        elif self._lanes:
+            self._let_in()
+
+    def _let_in(self) -> None:
+        """Let out whoever may go, and see to it that it is called again when the next one may."""
+        if not self._lanes:
+            return
+        now = self._clock()
+        if self.circuit.silent:
+            self._let_one_in(now)
+            return
+        if now < self._held_until:
+            self._wake(self._held_until)
+            return
+        soonest_s = math.inf
+        known: dict[Shares, bool] = {}
+
+        def may_go(shares: Shares) -> bool:
+            nonlocal soonest_s
+            if not shares:
+                return True
+            if shares not in known:
+                wait_s = max(share.wait_s(now) for share in shares)
+                known[shares] = wait_s <= 0
+                if wait_s > 0:
+                    soonest_s = min(soonest_s, wait_s)
+            return known[shares]
+
+        while self._lanes and self.in_flight < self.window.allowed:
+            waiter = self._lanes.take(may_go)
+            if waiter is None:
+                break
+            self._send(waiter, self.window.epoch, now)
+            if waiter.shares:
+                known.clear()  # limits may be shared by several groups
+        if self._lanes and soonest_s < math.inf:
+            self._wake(now + soonest_s)
+
+    def _let_one_in(self, now: float) -> None:
+        """While the endpoint is silent: one call at a time finds out, and after too long the others fail."""
+        circuit = self.circuit
+        if circuit.may_probe(now) and now >= self._held_until:
+            waiter = self._lanes.take(lambda shares: all(share.wait_s(now) <= 0 for share in shares))
+            if waiter is not None:
+                circuit.probing = True
+                self._send(waiter, PROBE, now)
+        if now >= circuit.gives_up_at:
+            self._give_up()
+        elif self._lanes:
+            probe_at = math.inf if circuit.probing else max(circuit.probe_at, self._held_until)
+            self._wake(min(probe_at if probe_at > now else now + 1.0, circuit.gives_up_at))
+
+    def _give_up(self) -> None:
+        if not self._told:
+            self._told = True
+            after = duration(self._patience_s)
+            self._notes(f"{self._names} did not answer for {after}: its calls fail from now on (R0112)")
+        self.send_away(self.gone)
+
+    def send_away(self, why: Callable[[], Exception]) -> None:
+        """Raise an error in everybody who waits."""
+        while (waiter := self._lanes.take(lambda shares: True)) is not None:
+            if not waiter.future.done():
+                waiter.future.set_exception(why())
+
+    def gone(self) -> ModelError | Stopped:
+        """Return what a call to an endpoint that was given up gets."""
+        message = f"{self._names} did not answer for {duration(self._patience_s)}"
+        hint = "check the server and the network, and run again: kept replies are reused"
+        if all(gate.given_up for gate in self._gates if gate._used):
+            return Stopped(GIVEN_UP, message, hint)
+        return ModelError(GIVEN_UP, message, hint)
+
+    def _send(self, waiter: _Waiter, epoch: int, now: float) -> None:
+        if waiter.future.done():  # cancelled a moment ago
+            if epoch == PROBE:
+                self.circuit.probing = False
+            return
+        self.in_flight += 1
+        for share in waiter.shares:
+            share.enter(now, waiter.tokens)
+        waiter.future.set_result(epoch)
+
+    def _wake(self, at: float) -> None:
+        """Look again at that time, or earlier."""
+        if self._alarm is not None and not self._alarm.done():
+            if self._alarm_at <= at:
+                return
+            self._alarm.cancel()
+        self._alarm_at = at
+        self._alarm = asyncio.get_running_loop().create_task(self._sound(at))
+
+    async def _sound(self, at: float) -> None:
+        await self._times.sleep(max(0.0, at - self._clock()))
+        self._alarm_at, self._alarm = math.inf, None
+        self._let_in()
+
+    @property
+    def _names(self) -> str:
+        first = f"`{self.models[0]}`"
+        return first if len(self.models) == 1 else f"the endpoint of {first} and {len(self.models) - 1} more"

@@ -1,0 +1,518 @@
+"""A playthrough of a world: its units take the steps of a run with scripted roles, and each message to the compared
+role is noted. No model is called and nothing is kept.
+
+The values of `reveal`: the same in both worlds of a pair, so that what is shown on purpose is no difference.
+
+The items of a plan that are gone through: some of each scenario, of every kind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import islice
+from typing import Any, cast
+
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.references import without_reveal
+from tripos_compiler.library.registry import with_functions, with_revealed
+from tripos_compiler.plan import (
+    Ask,
+    Call,
+    Column,
+    Compare,
+    Converse,
+    Data,
+    DataField,
+    Derived,
+    Grade,
+    Made as MadeSet,
+    Plan,
+    Scenario,
+    Score,
+    Step,
+    Walk,
+    digest,
+    written,
+)
+from tripos_runtime.asking.ledger import EmptyLedger, Row
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.datasets.generated_rows import MadeRow, RowFile
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.datasets.sources import SourceRow
+from tripos_runtime.drivers.live import At, Live
+from tripos_runtime.generate.attempts import Attempts
+from tripos_runtime.generate.maker import DataMaker
+from tripos_runtime.models.base import Request
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.needs import Got, HeldConversation, Need, ProgramValue, ReplyNeed
+from tripos_runtime.program.running import Shared
+from tripos_runtime.program.units import BoundTreatment, Pair, Unit, pairs_of
+from tripos_runtime.program.values import Names
+from tripos_runtime.scheduling.calling import Caller
+from tripos_runtime.secrecy_trial.copies import fresh, permuted
+from tripos_runtime.secrecy_trial.scripted_models import Script, Vectors, Voice, settings_told, words_of
+from tripos_runtime.secrecy_trial.secrets import SecretChange
+from tripos_runtime.secrecy_trial.seen_requests import Made, Place, SeenRequest, SeenRequests, SeenUnit as UnitKey
+from tripos_runtime.secrecy_trial.world import TrialWorld
+
+Key = tuple[Hashable, str, int]
+"""For what it is evaluated, which expression it is, and the how manieth time."""
+
+
+def is_narrow(call: Call) -> bool:
+    """Return true if a call of `reveal` says `rows`: it shows what a column has, and of no row which is its own."""
+    return len(call.args) > 1 or "rows" in call.named
+
+
+@dataclass
+class Shown:
+    """The value of every `reveal` in the first world of a pair."""
+
+    values: dict[Key, Any] = field(default_factory=dict)
+    _texts: dict[int, tuple[Call, str]] = field(default_factory=dict)
+
+    def text(self, call: Call) -> str:
+        """Return what tells a call from others."""
+        known = self._texts.get(id(call))
+        if known is None or known[0] is not call:
+            known = self._texts[id(call)] = (call, written(call).model_dump_json())
+        return known[1]
+
+
+@dataclass
+class Revealing:
+    """Says what `reveal` comes to in one world: what it came to in the first, which is the one that is `noted`."""
+
+    shown: Shown
+    noted: bool
+    narrow: bool = False
+    """True if a `reveal` with `rows` comes to what it is in this world."""
+    about: Hashable = None
+    """For what expressions are evaluated now: an attempt at a row, or a unit."""
+    _counts: Counter[tuple[Hashable, str]] = field(default_factory=Counter)
+
+    def begin(self, about: Hashable) -> None:
+        """Say for what expressions are evaluated from now on."""
+        self.about = about
+
+    def __call__(self, call: Call, value: Callable[[], Any]) -> Any:
+        """The value of a call, or why it has none."""
+        if self.narrow and is_narrow(call):
+            return value()
+        told = self.shown.text(call)
+        self._counts[self.about, told] += 1
+        key = (self.about, told, self._counts[self.about, told])
+        if not self.noted and key not in self.shown.values and self._counts[self.about, told] > 1:
+            key = (self.about, told, 1)  # a step that the first world did not come to shows what another one did
+        if self.noted or key not in self.shown.values:
+            try:
+                found = value()
+            except Unavailable as reason:
+                found = reason
+            if self.noted:
+                self.shown.values[key] = found
+        else:
+            found = self.shown.values[key]
+        if isinstance(found, Unavailable):
+            raise found
+        return found
+
+
+MOST_SAMPLES = 2
+"""The most samples of a row that are gone through: more are told the same."""
+MOST_REQUESTS = 600
+"""The approximate number of requests in a scenario, but of `FEWEST` items in any case."""
+FEWEST = 4
+
+
+def limit_of(scenario: Scenario, limit: int) -> int:
+    """Return how many items of a scenario are gone through: fewer where an item takes many requests, as in
+    conversations."""
+    requests = 0
+    for step in (step for treatment in scenario.treatments for step in treatment.steps):
+        if isinstance(step, Ask | Converse):
+            requests += min(step.samples, MOST_SAMPLES) * (step.limit if isinstance(step, Converse) else 1)
+    return max(FEWEST, min(limit, MOST_REQUESTS // max(1, requests)))
+
+
+def sampled(world: TrialWorld, limit: int) -> Mapping[str, frozenset[Place] | None]:
+    """Return the items of every scenario that are gone through, by its name; `None`: those that are made, of which no
+    more are made than that."""
+    return {scenario.name: _of(world, scenario, limit_of(scenario, limit)) for scenario in world.plan.scenarios}
+
+
+def _of(world: TrialWorld, scenario: Scenario, limit: int) -> frozenset[Place] | None:
+    rows = scenario.rows
+    if rows is None:
+        cells = {case.item_id: case.item_id for case in world.picked(scenario, None)}
+        return frozenset(_spread(dict.fromkeys(cells, ""), limit))
+    if any(each.name == rows.dataset for each in world.plan.made):
+        return None
+    asked = {case.origin: case for case in world.picked(scenario, None) if case.origin is not None}
+    kinds: dict[Place, str] = {
+        place: f"{case.context} {_kind(world.plan, rows.dataset, case.fields)}" for place, case in asked.items()
+    }
+    chosen = set(_spread(kinds, limit))
+    if rows.where is not None:  # of those that are not asked about some, which may be in another world
+        others: dict[Place, str] = {
+            row.origin: _kind(world.plan, rows.dataset, row.values)
+            for row in _rows(world, rows.dataset)
+            if row.origin not in asked
+        }
+        chosen.update(_spread(others, max(1, limit // 2)))
+    return frozenset(chosen)
+
+
+def _rows(world: TrialWorld, dataset: str) -> tuple[SourceRow, ...]:
+    return world.rows.rows[dataset]
+
+
+def _kind(plan: Plan, dataset: str, values: Mapping[str, object]) -> str:
+    """Return what kind of a row it is: what it says where it can say little."""
+    few = [each for each in plan.dataset(dataset).fields if each.type.kind in ("choice", "bool", "optional")]
+    said = [values[each.name] if each.type.kind != "optional" else values[each.name] is None for each in few]
+    return repr(said)
+
+
+def _spread(kinds: Mapping[Place, str], limit: int) -> list[Place]:
+    """Return that many places, of as many kinds as there are, drawn by their digests."""
+    by_kind: dict[str, list[Place]] = defaultdict(list)
+    for place in sorted(kinds, key=lambda place: digest(["worlds", place])):
+        by_kind[kinds[place]].append(place)
+    found: list[Place] = []
+    waiting = [by_kind[kind] for kind in sorted(by_kind, key=lambda kind: digest(["worlds", kind]))]
+    while waiting and len(found) < limit:
+        found += [each.pop(0) for each in waiting[: limit - len(found)]]
+        waiting = [each for each in waiting if each]
+    return found
+
+
+NOW = datetime(2000, 1, 1, tzinfo=UTC)
+Guesses = dict[Hashable, Sequence[Any]]
+"""The secrets of an item in the first world of a pair, which a compared role may guess."""
+
+
+class Forgetful(EmptyLedger):
+    """A ledger that keeps nothing, and has nothing."""
+
+    def claim(self, key: str, *, later: bool = False) -> bool:
+        """Nobody else is there."""
+        return True
+
+    def release(self, key: str) -> None:
+        """Nobody waits."""
+
+    def flush(self) -> None:
+        """Nobody reads."""
+
+    def refresh(self) -> bool:
+        """Nothing came."""
+        return False
+
+    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        """Forget them."""
+
+    def work(self, name: str) -> Forgetful:
+        """Return the work that nobody lists."""
+        return self
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Forget them."""
+
+    def finished(self) -> None:
+        """It never is."""
+
+    def finish(self, said: Mapping[str, Any]) -> None:
+        """Nobody is told."""
+
+    def abandon(self) -> None:
+        """Nobody is told."""
+
+
+@dataclass
+class Playthrough:
+    """One playthrough of a world."""
+
+    world: TrialWorld
+    script: Script
+    change: SecretChange | None
+    first: bool
+    """True if it is the first world of a pair, which says what is guessed and revealed."""
+    functions: Mapping[str, Callable[..., Any]]
+    shown: Shown
+    guesses: Guesses = field(default_factory=dict)
+    indexed: Playthrough | None = None
+    """Another way, whose collections are as those of this world."""
+    narrow: bool = False
+    """True if `reveal(…, rows: N)` comes to what it is in this world."""
+    seen: SeenRequests = field(default_factory=SeenRequests)
+    _at: UnitKey | None = None
+    _about: Hashable = None
+    _arms: tuple[tuple[str, str], ...] = ()
+    _sample: int = 0
+    _step: str = ""
+    _begun: tuple[Unit | Pair, Step] | None = None
+    _turn: int = 0
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        self.compared = next(role.name for role in plan.roles if role.kind == "compared")
+        judged = any(
+            isinstance(step, Compare) and plan.scorer(step.scorer).role == self.compared
+            for scenario in plan.scenarios
+            for step in scenario.steps
+        )
+        names: dict[str, tuple[str, ...]] = {role.name: (f"trial/{role.name}",) for role in plan.roles}
+        if judged:
+            names[self.compared] += (f"trial/{self.compared}:2",)
+        self.binding = RoleBinding(names, self.compared)
+        silent = {scorer.role for scorer in plan.scorers if not scorer.writes}
+        words = words_of(plan)
+        self.voices = {
+            name: Voice(role, name, self.script, self._told, words, role == self.compared, role in silent)
+            for role, each in names.items()
+            for name in each
+        }
+        self.callers = cast("Mapping[str, Caller]", self.voices)
+        ledger = Forgetful()
+        self.driver = _Driver(
+            plan, self.world.sources, ledger, CallCounters(), ledger, "trial", lambda: NOW, callers=self.callers
+        )
+        self.driver.going = self
+        self.driver.encoder = Vectors(self._embedded)  # type: ignore[assignment]
+        if self.indexed is not None:
+            self.driver.world.chooser = self.indexed.driver.world.chooser
+
+    @cached_property
+    def _secret(self) -> Mapping[str, Sequence[str]]:
+        """The secret fields of every data set."""
+        fields = {each.name: each.fields for each in self.plan.datasets}
+        fields |= {each.name: each.fields for each in self.plan.made}
+        return {name: [each.name for each in own if each.secret] for name, own in fields.items()}
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that is gone through."""
+        return self.world.plan
+
+    def go(
+        self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int
+    ) -> SeenRequests:
+        """Go through the cases of scenarios at these places, by the name of the scenario, of data sets that are made at
+        most `limit` slots each."""
+        asyncio.run(self._go(scenarios, places, limit))
+        return self.seen
+
+    async def _go(
+        self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int
+    ) -> None:
+        self._revealing = Revealing(self.shown, noted=self.first, narrow=self.narrow)
+        with with_functions(self.functions), with_revealed(self._revealing):
+            await self._make(scenarios, limit)
+            for scenario in scenarios:
+                bound_treatments = [
+                    BoundTreatment(scenario, one, self.plan, self.binding) for one in scenario.treatments
+                ]
+                picked = places.get(scenario.name)
+                cases = self.world.picked(scenario, picked)
+                self._revealing.begin(scenario.name)
+                for case in cases if picked is not None else islice(cases, limit_of(scenario, limit)):
+                    await self._case(case, bound_treatments)
+
+    async def _make(self, scenarios: Sequence[Scenario], limit: int) -> None:
+        """Make the data sets that the scenarios need."""
+        if not self.plan.made:
+            return
+        over = {each.rows.dataset for each in scenarios if each.rows is not None}
+        limit = max((limit_of(each, limit) for each in scenarios), default=limit)
+        many = any(each.rows > limit for each in self.plan.made if each.name in over)
+        selection = Selection(tuple(each.name for each in scenarios), limit=limit if many else None)
+        ledger = Forgetful()
+        maker = DataMaker(
+            self.plan, self.binding, self.world, selection, self.callers, ledger, CallCounters(), ledger, "trial",
+            lambda: NOW, 1, None, asyncio.sleep, lambda: None,
+        )  # fmt: skip
+        change = self.change
+        if change is not None:
+            maker.on_made = lambda attempts: change_made(attempts, self.world, change)
+        maker.on_attempt = self._attempt
+        await maker.make()
+
+    def _attempt(self, dataset: str, place: int, number: int) -> None:
+        """Note that an attempt at a row is made."""
+        self._about = ("attempt", made_at(self.world, dataset, place))
+        self._revealing.begin((self._about, number))
+        made = self.world.slots.by_name[dataset]
+        source = None if made.source is None else without_reveal(made.source)
+        slot = self.world.slots.filled(made, self.world.slots.slot_at(made, place))
+        if self.first and isinstance(source, Data) and slot is not None and isinstance(slot.source, Mapping):
+            self._know(self._about, source.dataset, slot.source)
+
+    def _know(self, place: Hashable, dataset: str, values: Mapping[str, Any]) -> None:
+        """Note the secrets of a row, which may be guessed."""
+        secret = self._secret.get(dataset, ())
+        self.guesses[place] = [values[name] for name in secret if values.get(name) is not None]
+
+    async def _case(self, case: Case, bound_treatments: Sequence[BoundTreatment]) -> None:
+        place: Place = case.item_id if case.origin is None else case.origin
+        if case.origin is not None and case.dataset in self.world.slots.by_name:
+            place = made_at(self.world, *case.origin)
+        self._at = UnitKey(case.scenario.name, place)
+        self.seen.units.setdefault(self._at, {})
+        self._about = place
+        if self.first:
+            self._know(place, case.dataset or "", case.fields)
+        for bound in bound_treatments:
+            self._arms = tuple(sorted(bound.treatment.arms.items()))
+            units = [
+                Unit(case, bound, model, number)
+                for model in self.binding.of(self.compared)
+                for number in bound.numbers[:MOST_SAMPLES]
+            ]
+            names: dict[Unit, Names] = {}
+            for unit in units:
+                self._sample = unit.number
+                self._revealing.begin((self._at, self._arms, unit.model, unit.number))
+                shared = Shared({}, {}, {})
+                await self.driver.go_through(unit, shared)
+                names |= shared.names
+            shared = Shared({}, {}, {}, names=names)
+            for pair in pairs_of(units):
+                if self.plan.scorer(pair.step.scorer).role == self.compared:
+                    self._sample = pair.number
+                    await self.driver.compare([pair], [], shared)
+        self._at = None
+
+    def begin(self, part: Unit | Pair, step: Step) -> None:
+        """Say which step is taken; what is told in it is counted from its beginning."""
+        if self._begun is None or self._begun[0] is not part or self._begun[1] is not step:
+            self._begun, self._step, self._turn = (part, step), step.name, 0
+
+    def _told(self, voice: Voice, request: Request) -> Sequence[Any]:
+        """Note what the compared role is told; what a role would guess."""
+        if voice.compared and self._at is not None:
+            self._note(voice.name, (*request.said, *settings_told(request)))
+        return self.guesses.get(self._about, ()) if self.script.guess else ()
+
+    def _embedded(self, model: str, texts: Sequence[str]) -> None:
+        if self.voices[model].compared and self._at is not None:
+            self._note(model, tuple(("user", text) for text in texts))
+
+    def _note(self, model: str, sent: tuple[tuple[str, str], ...]) -> None:
+        assert self._at is not None
+        self._turn += 1
+        self.seen.units[self._at][SeenRequest(self._arms, self._sample, self._step, self._turn, model)] = sent
+
+
+class _Driver(Live):
+    """Runs the steps that tell the compared role something, or that something depends on which does."""
+
+    going: Playthrough
+
+    def steps(self, unit: Unit) -> Sequence[Step]:
+        """Return the steps that a unit is taken through. Scores and other judges are told to nobody."""
+        compared = self.going.compared
+        return [
+            step
+            for step in unit.bound.treatment.steps
+            if not isinstance(step, Score | Column)
+            and not (isinstance(step, Grade) and unit.bound.role_of(step) != compared)
+        ]
+
+    async def meet(self, need: Need, at: At) -> Got:
+        """Return what is sent to a program for a need, of which it is noted at which step it came up."""
+        assert not isinstance(need, ProgramValue), "scores are left out"
+        step = (
+            need.call.step
+            if isinstance(need, ReplyNeed)
+            else need.talk.step
+            if isinstance(need, HeldConversation)
+            else need.step
+        )
+        self.going.begin(at.part, step)
+        return await super().meet(need, at)
+
+
+def made_at(world: TrialWorld, dataset: str, place: int) -> Made:
+    """Return the row that is made at a place of a world, as it is called in all worlds."""
+    slots = world.slots
+    made = slots.by_name[dataset]
+    slot = slots.slot_at(made, place)
+    at: Any = slot.at
+    source = without_reveal(made.source) if made.source is not None else None
+    if slot.above is not None:
+        at = made_at(world, slots.upstream(made) or "", slot.above)
+    elif isinstance(source, Data) and source.dataset not in slots.by_name:
+        at = world.rows.place_in_files(world.plan.dataset(source.dataset), slot.at)
+    return dataset, at, digest(slot.cell), slot.number
+
+
+def change_made(attempts: Attempts, world: TrialWorld, change: SecretChange) -> None:
+    """Change what roles wrote as secrets of the rows that they made. The rows themselves stay: what becomes of a row by
+    its own secrets is not told by it."""
+    made, kept = attempts.made, world.sources.made.rows
+    secret = _written(made)
+    if not secret:
+        return
+    before, after = list(kept[made.name]), RowFile()
+    for number, row in enumerate(before):
+        at = made_at(world, made.name, row.place)
+        values = dict(row.values)
+        for layer in (change.under, change):
+            if layer is None or not (layer.touches(at) if layer.made is None else at in layer.made):
+                continue
+            for each in secret:
+                if layer.takes(each.name):
+                    values[each.name] = _other(each, number, at, before, layer, world)
+            _derive(attempts, row, values, world)
+        after.add(MadeRow(row.place, values, row.origins))
+    kept[made.name] = after
+
+
+def _written(made: MadeSet) -> list[DataField]:
+    """Return the secret fields that a role fills."""
+    written: set[str] = set()
+    for step in made.steps:
+        if isinstance(step, Ask) and step.returns is not None and step.returns.kind == "record":
+            written |= step.returns.fields.keys()
+        if isinstance(step, Walk):
+            written.add(step.name)
+    return [each for each in made.fields if each.secret and each.name in written]
+
+
+def _other(
+    each: DataField, number: int, at: Made, rows: Sequence[MadeRow], change: SecretChange, world: TrialWorld
+) -> Any:
+    """Return what stands in the place of a secret that a role wrote."""
+    values = [row.values[each.name] for row in rows]
+    if change.kind == "alike":
+        return values[0]
+    if change.kind in ("permuted", "drawn", "exchanged"):
+        dice = change.dice(at[0], "" if change.kind == "exchanged" else each.name)
+        found = values[permuted(values, dice)[number]]
+        if found != values[number] or change.kind == "exchanged":
+            return found
+    dice = change.dice(at, each.name)
+    lacks = change.kind == "missing" and dice.random() < 0.6
+    new = fresh(each.type, values[number], dice, world.axes, values, lacks)
+    return frozenset(new) if each.type.kind == "set" else new
+
+
+def _derive(attempts: Attempts, row: MadeRow, values: dict[str, Any], world: TrialWorld) -> None:
+    """Computes anew what is computed from the row."""
+    filled = world.slots.filled(attempts.made, world.slots.slot_at(attempts.made, row.place))
+    if filled is None:
+        return
+    names = attempts.names_at(filled, values)
+    for step in attempts.made.steps:
+        if isinstance(step, Derived) and step.name in values:
+            try:
+                values[step.name] = evaluate(step.value, names)
+            except Unavailable:
+                continue

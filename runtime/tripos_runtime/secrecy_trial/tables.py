@@ -1,0 +1,154 @@
+"""The data files of a plan as they are written: raw records, which columns of them are secret, and under what names."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tripos_compiler.plan import DataField, DataFile, Dataset, Plan, Type, digest
+from tripos_compiler.source.inputs import FoundFile
+from tripos_runtime.datasets.data_files import DataFolders, dataset_files
+
+Key = tuple[str, str]
+"""A file: its path, with what is joined to it, and its SHA-256."""
+Records = Mapping[Key, Mapping[int, dict[str, Any]]]
+"""The records that are other than in the files, by file and number."""
+Cell = tuple[Key, int, str]
+"""A value of a file: the number of its row, from 1, and the column."""
+
+
+@dataclass(frozen=True)
+class FileRecords:
+    """The records of a file, each with what the name of the file says."""
+
+    file: FoundFile
+    records: list[dict[str, Any]]
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that any record has."""
+        return tuple(dict.fromkeys(name for record in self.records for name in record))
+
+    def values(self, column: str) -> list[Any]:
+        """Return what stands in a column, of the records that have it."""
+        return [record[column] for record in self.records if column in record]
+
+
+@dataclass(frozen=True)
+class SecretColumn:
+    """A column of a file that a data set keeps secret, with the type that it is read as."""
+
+    dataset: str
+    field: str
+    type: Type
+    column: str
+
+
+@dataclass
+class DataFiles:
+    """Every file that a plan's data sets are read from, each read once."""
+
+    plan: Plan
+    reader: DataFolders
+    spec_files: tuple[str, ...]
+    _read: dict[Key, FileRecords] = field(default_factory=dict)
+
+    def keys(self, dataset: str) -> tuple[Key, ...]:
+        """Return the files of a data set that is read."""
+        read = self.plan.dataset(dataset)
+        return tuple(self.key(read, file) for file in read.files)
+
+    def key(self, dataset: Dataset, file: DataFile | FoundFile) -> Key:
+        """Return what the records of a file of a data set are known by: two data sets may join other files to it."""
+        joins = [join.model_dump(mode="json") for join in dataset.joins]
+        return f"{file.path} {digest(joins)}" if joins else file.path, file.sha256
+
+    def rows(self, key: Key) -> tuple[tuple[Key, int], ...]:
+        """Return the rows of a file, by file and number."""
+        return tuple((key, number) for number in range(1, len(self.every[key].records) + 1))
+
+    def __getitem__(self, key: Key) -> FileRecords:
+        return self.every[key]
+
+    @cached_property
+    def every(self) -> Mapping[Key, FileRecords]:
+        """All files. Raises `DataError` where one has changed since the plan was made."""
+        found: dict[Key, FileRecords] = {}
+        for dataset in self.plan.datasets:
+            captures = {(file.path, file.sha256): file.captures for file in dataset.files}
+            for file in dataset_files(self.reader, dataset, self.spec_files):
+                key = self.key(dataset, file)
+                told = captures[file.path, file.sha256]
+                if key not in found:
+                    found[key] = FileRecords(file, [{**told, **record} for record in self.reader.rows(file)])
+                elif not told.keys() <= set(found[key].columns):  # another data set reads more of the file's name
+                    found[key] = FileRecords(file, [{**told, **record} for record in found[key].records])
+        return found
+
+    @cached_property
+    def secrets(self) -> Mapping[Key, tuple[SecretColumn, ...]]:
+        """The secret columns of every file. A column is secret whoever reads it, if one data set keeps it so."""
+        found: dict[Key, dict[str, SecretColumn]] = {}
+        for dataset in self.plan.datasets:
+            for key in self.keys(dataset.name):
+                columns = set(self.every[key].columns)
+                for each in dataset.fields:
+                    own = [name for name in each.columns if name in columns] or [each.columns[0]]
+                    for column in own if each.secret else ():
+                        secret = SecretColumn(dataset.name, each.name, each.type, column)
+                        found.setdefault(key, {}).setdefault(column, secret)
+        return {key: tuple(each.values()) for key, each in found.items()}
+
+    def types(self, key: Key, column: str) -> list[Type]:
+        """Return the types of the fields that keep a column of a file secret, each of which may read a part of it."""
+        return [each.type for each in self._readers[key, column] if each.secret]
+
+    def is_shared(self, key: Key, column: str) -> bool:
+        """Return true if some field reads a secret column and is public: other parts of it, if its author is right."""
+        return any(not each.secret for each in self._readers[key, column])
+
+    @cached_property
+    def _readers(self) -> Mapping[tuple[Key, str], list[DataField]]:
+        found: dict[tuple[Key, str], list[DataField]] = defaultdict(list)
+        for dataset in self.plan.datasets:
+            for key in self.keys(dataset.name):
+                for each in dataset.fields:
+                    for column in each.columns:
+                        found[key, column].append(each)
+        return found
+
+    @cached_property
+    def seen(self) -> Mapping[Key, frozenset[str]]:
+        """The columns of every file that some data set reads."""
+        found: dict[Key, set[str]] = {}
+        for dataset in self.plan.datasets:
+            for key in self.keys(dataset.name):
+                found.setdefault(key, set()).update(name for each in dataset.fields for name in each.columns)
+        return {key: frozenset(each) for key, each in found.items()}
+
+    @cached_property
+    def public(self) -> Mapping[Key, frozenset[str]]:
+        """The columns of every file that some data set reads and none keeps secret."""
+        secret = {key: {each.column for each in some} for key, some in self.secrets.items()}
+        return {key: seen - secret.get(key, set()) for key, seen in self.seen.items()}
+
+    @cached_property
+    def told(self) -> Mapping[Key, frozenset[str]]:
+        """The columns of a file that a data set keeps public beside a secret: what they say its author says."""
+        found: dict[Key, set[str]] = {}
+        for dataset in self.plan.datasets:
+            if any(each.secret for each in dataset.fields):
+                public = {column for each in dataset.fields if not each.secret for column in each.columns}
+                for key in self.keys(dataset.name):
+                    found.setdefault(key, set()).update(public)
+        return {key: frozenset(each) for key, each in found.items()}
+
+    def cells(self) -> Iterator[tuple[Cell, SecretColumn]]:
+        """Yield every secret value of every file."""
+        for key, secrets in self.secrets.items():
+            for number in range(1, len(self.every[key].records) + 1):
+                for secret in secrets:
+                    yield (key, number, secret.column), secret

@@ -1,0 +1,297 @@
+"""Tries a plan in pairs of worlds: where nothing but secrets differs, every message to the compared role is the same.
+
+First the secrets of all rows are changed at once. Only where a message about an item differs then, those of that item
+alone are: secrets of other items may be shown, and its own may not. What `reveal(…, rows: N)` shows is tried apart:
+where rows exchange their secrets, it must be the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
+
+from tripos_compiler.language.references import expressions_of, subexpressions
+from tripos_compiler.plan import Call, Data, Plan, Retrieve, Scenario, digest
+from tripos_runtime.datasets.data_files import DataFolders
+from tripos_runtime.secrecy_trial.copies import Copies, Kind, Placement
+from tripos_runtime.secrecy_trial.playthrough import Guesses, Playthrough, Shown, is_narrow, sampled
+from tripos_runtime.secrecy_trial.scripted_models import Script, stand_ins
+from tripos_runtime.secrecy_trial.secrets import Changer, SecretChange, WorldItem, WorldItems
+from tripos_runtime.secrecy_trial.seen_requests import Place, RequestDifference, SeenRequests, differences
+from tripos_runtime.secrecy_trial.tables import DataFiles
+from tripos_runtime.secrecy_trial.world import TrialWorld
+
+PAIRS = 4
+ROWS = 24
+"""The number of items of a scenario that are gone through."""
+MOST_ALONE = 12
+"""The number of items at which a step differs that are looked at by themselves."""
+MANNERS: tuple[tuple[Kind, bool, bool, bool], ...] = (
+    ("permuted", False, False, False),
+    ("fresh", True, True, False),
+    ("missing", True, True, True),
+    ("drawn", False, False, False),
+)
+"""Of every four pairs, how secrets are changed, whether the other roles are moody, whether roles guess, and
+whether the secrets of all rows are alike in the first world, so that those of one row stand out in the other."""
+
+
+@dataclass(frozen=True)
+class SecretLeak:
+    """A message to the compared role that depends on secrets of the item it is about: `fields` were changed, `alone`
+    are those of them whose change alone makes the difference. `copies` says where else these secrets stand. `how` says
+    what is other: the secrets; what a `reveal` with `rows` shows once rows have exchanged them; or only the files in
+    which the rows that are asked about lie."""
+
+    difference: RequestDifference
+    row: str
+    fields: tuple[str, ...]
+    alone: tuple[str, ...]
+    copies: tuple[str, ...]
+    pair: int
+    how: Literal["secrets", "exchange", "files"] = "secrets"
+
+
+@dataclass
+class WorldTrial:
+    """The result of a trial. `units` counts the items that were gone through by scenario, of those that it has;
+    `others` the steps at which messages differ for secrets of other items only."""
+
+    pairs: int
+    leaks: list[SecretLeak] = field(default_factory=list)
+    messages: int = 0
+    units: dict[str, int] = field(default_factory=dict)
+    told: Counter[str] = field(default_factory=Counter)
+    """Messages by scenario."""
+    others: set[tuple[str, str]] = field(default_factory=set)
+    undecided: set[tuple[str, str]] = field(default_factory=set)
+    """The steps of which not every item was looked at by itself."""
+    seconds: float = 0.0
+
+
+def try_worlds(
+    plan: Plan,
+    reader: DataFolders,
+    spec_files: tuple[str, ...],
+    pairs: int = PAIRS,
+    rows: int = ROWS,
+) -> WorldTrial:
+    """Try a plan in so many pairs of worlds. Raises `DataError` where a data file has changed since it was made."""
+    began = time.monotonic()
+    trial = _Trying(plan, reader, spec_files, rows)
+    found = WorldTrial(pairs)
+    for number in range(pairs):
+        trial.pair(number, found)
+    found.seconds = time.monotonic() - began
+    return found
+
+
+@dataclass
+class _Trying:
+    plan: Plan
+    reader: DataFolders
+    spec_files: tuple[str, ...]
+    limit: int
+
+    @cached_property
+    def tables(self) -> DataFiles:
+        return DataFiles(self.plan, self.reader, self.spec_files)
+
+    @cached_property
+    def files(self) -> TrialWorld:
+        """The world as it is in the files."""
+        return TrialWorld(self.plan, self.reader, self.spec_files, tables=self.tables)
+
+    @cached_property
+    def changer(self) -> Changer:
+        return Changer(self.tables, Copies(self.tables), self.files.axes)
+
+    @cached_property
+    def places(self) -> Mapping[str, frozenset[Place] | None]:
+        return sampled(self.files, self.limit)
+
+    def pair(self, number: int, found: WorldTrial) -> None:
+        """Try one pair, and add what it finds."""
+        kind, moody, guesses, alike = MANNERS[number % len(MANNERS)]
+        under = SecretChange("alike", number) if alike else None
+        script = Script(number, moody, guesses)
+        known: Guesses = {}
+        shown = Shown()
+        first = self._going(script, under, known, shown)
+        one = first.go(self.plan.scenarios, self.places, self.limit)
+        change = SecretChange(kind, number, under=under)
+        other = self._going(script, change, known, shown, first).go(self.plan.scenarios, self.places, self.limit)
+        found.messages += one.messages + other.messages
+        for unit, parts in one.units.items():
+            found.told[unit.scenario] += len(parts)
+        if not found.units:
+            found.units = dict(Counter(unit.scenario for unit in one.units))
+        items = WorldItems(first.world, self.changer)
+        if self.narrow and not alike:
+            found.messages += self._exchanged(first, number, items, found)
+        for scenario in self.plan.scenarios if self.changer.layouts.groups else ():
+            found.messages += self._moved(scenario, first, one, number, items, found)
+        different = [each for each in differences(one, other, items.root) if not _is_known(each, found)]
+        if not different:
+            return
+        found.messages += self._alone(first, one, change, different, items, found)
+
+    @cached_property
+    def narrow(self) -> bool:
+        """Whether any `reveal` of the plan says `rows`."""
+        every = (part for expr in expressions_of(self.plan) for part in subexpressions(expr))
+        return any(isinstance(part, Call) and part.function == "reveal" and is_narrow(part) for part in every)
+
+    def _exchanged(self, first: Playthrough, number: int, items: WorldItems, found: WorldTrial) -> int:
+        """Let the rows exchange their secrets, and compare what is sent where a `reveal` with `rows` shows what it
+        showed before with what is sent where it shows what it comes to now. How many messages were compared."""
+        change = SecretChange("exchanged", number)
+        before = self._going(first.script, change, first.guesses, first.shown, first)
+        after = self._going(first.script, change, first.guesses, first.shown, first)
+        after.narrow = True
+        one, other = (each.go(self.plan.scenarios, self.places, self.limit) for each in (before, after))
+        for each in differences(one, other, items.root):
+            if not _is_known(each, found):
+                item = items.at(each.unit.place)
+                fields = item.fields
+                found.leaks.append(SecretLeak(each, item.title, fields, fields, (), number, "exchange"))
+        return one.messages + other.messages
+
+    def _moved(
+        self,
+        scenario: Scenario,
+        first: Playthrough,
+        one: SeenRequests,
+        number: int,
+        items: WorldItems,
+        found: WorldTrial,
+    ) -> int:
+        """Let the rows that a scenario asks about lie in other files, and say what they say: no message may tell of it.
+        How many messages were compared."""
+        mine = SeenRequests({unit: sent for unit, sent in one.units.items() if unit.scenario == scenario.name})
+        rows = items.rows_of(scenario, [unit.place for unit in mine.units])
+        cells = self.changer.laid_out(rows)
+        if not cells or not mine.units:
+            return 0
+        change = SecretChange(("permuted", "fresh")[number % 2], number, cells=cells)
+        placement = self.changer.layouts.placed(self.changer.records(change), number)
+        other = self._going(first.script, first.change, first.guesses, first.shown, first, placement).go(
+            [scenario], self.places, self.limit
+        )
+        for each in differences(mine, other, items.root):
+            if not _is_known(each, found):
+                title = items.at(each.unit.place).title
+                fields = tuple(sorted({self.changer.roots[cell].field for cell in cells}))
+                found.leaks.append(SecretLeak(each, title, fields, fields, (), number, "files"))
+        return other.messages
+
+    def _alone(
+        self,
+        first: Playthrough,
+        one: SeenRequests,
+        change: SecretChange,
+        different: list[RequestDifference],
+        items: WorldItems,
+        found: WorldTrial,
+    ) -> int:
+        """Look at the items at which something differs, with their secrets alone changed: first all of them at once,
+        then one by one. How many messages were compared."""
+        every = [items.at(place) for place in dict.fromkeys(each.unit.place for each in different)]
+        together = self._again(first, change, WorldItem.of(every), items)
+        messages = together.messages
+        left = [each for each in differences(one, together, items.root) if not _is_known(each, found)]
+        left.sort(key=lambda each: digest([change.seed, *each.unit]))  # other items in every pair
+        found.others.update((each.unit.scenario, each.part.step) for each in different)
+        tried: Counter[tuple[str, str]] = Counter()
+        for each in left:
+            step = (each.unit.scenario, each.part.step)
+            if _is_known(each, found):
+                continue
+            if tried[step] >= MOST_ALONE:
+                found.undecided.add(step)
+                continue
+            tried[step] += 1
+            item = items.at(each.unit.place)
+            seen = self._again(first, change, item, items)
+            messages += seen.messages
+            for own in differences(one, seen, items.root, {each.unit.place}):
+                if not _is_known(own, found):
+                    found.leaks.append(self._leak(own, first, one, change, item, items))
+        leaking = {(leak.difference.unit.scenario, leak.difference.part.step) for leak in found.leaks}
+        found.others -= leaking
+        found.undecided -= leaking
+        return messages
+
+    def _leak(
+        self,
+        own: RequestDifference,
+        first: Playthrough,
+        one: SeenRequests,
+        change: SecretChange,
+        item: WorldItem,
+        items: WorldItems,
+    ) -> SecretLeak:
+        """Return what is told of a leak: the fields whose change alone makes it."""
+        alone = []
+        for name in item.fields if len(item.fields) > 1 else ():
+            seen = self._again(first, replace(change, fields=frozenset((name,))), item, items)
+            if any(
+                each.unit == own.unit and each.part.step == own.part.step
+                for each in differences(one, seen, items.root, {own.unit.place})
+            ):
+                alone.append(name)
+        return SecretLeak(own, item.title, item.fields, tuple(alone) or item.fields, item.copies, change.seed)
+
+    def _again(self, first: Playthrough, change: SecretChange, item: WorldItem, items: WorldItems) -> SeenRequests:
+        """Return the first world with the secrets of some items changed, and what is sent about these."""
+        roots = {items.root(place) for place in item.places}
+        places = {
+            name: None if those is None else frozenset(each for each in those if items.root(each) in roots)
+            for name, those in self.places.items()
+        }
+        scenarios = [each for each in self.plan.scenarios if places[each.name] is None or places[each.name]]
+        own = replace(change, cells=item.cells, made=item.made)
+        return self._going(first.script, own, first.guesses, first.shown, first).go(scenarios, places, self.limit)
+
+    def _going(
+        self,
+        script: Script,
+        change: SecretChange | None,
+        known: Guesses,
+        shown: Shown,
+        first: Playthrough | None = None,
+        placement: Placement | None = None,
+    ) -> Playthrough:
+        records = {} if change is None else self.changer.records(change)
+        if placement is None:
+            placement = self.changer.layouts.placed(records, 0 if change is None else change.seed)
+        records = self.changer.joins.moved(records, placement)
+        world = TrialWorld(
+            self.plan, self.reader, self.spec_files,
+            tables=self.tables, records=records, placement=placement, base=self.files,
+        )  # fmt: skip
+        same = first is not None and not any(world.rows.changes(name) for name in _looked_through(self.plan))
+        functions = stand_ins(self.plan, repr(change))
+        return Playthrough(world, script, change, first is None, functions, shown, known, first if same else None)
+
+
+def _looked_through(plan: Plan) -> set[str]:
+    """Return the data sets that steps retrieve from."""
+    steps = [step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Retrieve)]
+    return {
+        part.dataset
+        for step in steps
+        for expr in expressions_of(step)
+        for part in subexpressions(expr)
+        if isinstance(part, Data)
+    }
+
+
+def _is_known(each: RequestDifference, found: WorldTrial) -> bool:
+    """Return true if a leak at that step is known already."""
+    at = (each.unit.scenario, each.part.step)
+    return any((leak.difference.unit.scenario, leak.difference.part.step) == at for leak in found.leaks)

@@ -1,0 +1,513 @@
+"""Hands a person replies to grade: draws them, puts them in an order, records that in the store, and tells how much
+narrower their grades will make corrected measures.
+
+The division of a sample between scenarios and models that makes the error of a mean least, from earlier grades.
+
+With N replies in a part and a standard deviation σ there, parts have shares as N σ (Neyman 1934, "On the two different
+aspects of the representative method", section V). What varies is what people and judges differ by, as far as judges are
+followed: the residual of people's grades by the judges' (Angelopoulos, Duchi and Zrnic 2023, PPI++, section 6).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from statistics import fmean, pvariance, variance
+from types import MappingProxyType
+from typing import TypeVar
+
+from tripos.annotation.batch import (
+    Batch,
+    HandedElement,
+    HandedReply,
+    evaluator_of,
+    every_batch,
+    name_of,
+    row_name,
+    save_batch,
+)
+from tripos.annotation.replies import GradableReply, RunReplies, ShownReply, chosen_role
+from tripos.errors import Failure
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.language.contexts import Drawn
+from tripos_compiler.plan import Plan, digest
+from tripos_warehouse import sql
+from tripos_warehouse.measures.evaluation import find_corrected
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.store.schemas import HUMAN, TABLES
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import RunRecord
+
+Part = tuple[str, str]
+"""A scenario and a model."""
+Spreads = Mapping[Part, float]
+NO_SPREADS: Spreads = MappingProxyType({})
+T = TypeVar("T")
+FEWEST = 5
+"""With fewer labels the spread of a part is that of all."""
+
+
+def spreads(connection: Connection, plan: Plan, role: str) -> dict[Part, float]:
+    """Return how much grades vary in each part; where people graded nothing yet, how much those of judges do."""
+    scorers = [scorer.name for scorer in plan.scorers if scorer.role == role]
+    rows = connection.execute(
+        f"""select scenario, model, metric, sample_id,
+          avg(value) filter (starts_with(evaluator, {sql.text(HUMAN)})),
+          avg(value) filter (not starts_with(evaluator, {sql.text(HUMAN)}))
+        from {sql.name(plan.benchmark.name)}.scores
+        where scorer in {sql.texts(scorers)} and evaluator is not null and value is not null
+        group by all order by all"""
+    ).fetchall()
+    labelled: dict[str, list[tuple[Part, float, float]]] = defaultdict(list)
+    judged: dict[str, list[tuple[Part, float]]] = defaultdict(list)
+    for scenario, model, metric, _, people, judge in rows:
+        if judge is not None:
+            judged[metric].append(((scenario, model), judge))
+            if people is not None:
+                labelled[metric].append(((scenario, model), people, judge))
+    residuals = {metric: list(_residuals(those)) for metric, those in labelled.items()}
+    values = residuals if any(len(each) >= FEWEST for each in residuals.values()) else judged
+    return _by_part(values)
+
+
+def _residuals(rows: Sequence[tuple[Part, float, float]]) -> Iterator[tuple[Part, float]]:
+    """Yield people's grades less what follows from the judges', with a slope that is not below 0."""
+    people, judges = [row[1] for row in rows], [row[2] for row in rows]
+    of_people, of_judges = fmean(people), fmean(judges)
+    below = pvariance(judges, of_judges) * len(rows)
+    above = sum((y - of_people) * (f - of_judges) for _, y, f in rows)
+    slope = max(above / below, 0.0) if below > 0 else 0.0
+    for part, y, f in rows:
+        yield part, y - slope * f
+
+
+def _by_part(values: Mapping[str, Sequence[tuple[Part, float]]]) -> dict[Part, float]:
+    """Return the standard deviation in each part, over metrics in the mean square.
+
+    >>> few = [(("a", "m"), float(n % 2)) for n in range(6)] + [(("b", "m"), 4.0 * (n % 2)) for n in range(6)]
+    >>> {part: round(spread, 3) for part, spread in _by_part({"MARK": few}).items()}
+    {('a', 'm'): 0.548, ('b', 'm'): 2.191}
+    """
+    squares: dict[Part, list[float]] = defaultdict(list)
+    for rows in values.values():
+        own: dict[Part, list[float]] = defaultdict(list)
+        for part, value in rows:
+            own[part].append(value)
+        within = [variance(each) for each in own.values() if len(each) >= FEWEST]
+        pooled = fmean(within) if within else variance([value for _, value in rows]) if len(rows) > 1 else 0.0
+        for part, each in own.items():
+            squares[part].append(variance(each) if len(each) >= FEWEST else pooled)
+    found = {part: math.sqrt(fmean(each)) for part, each in squares.items()}
+    # A part where all graded alike so far may have others: it counts as a tenth of what varies most.
+    least = max(found.values(), default=0.0) / 10
+    return {part: max(spread, least) or 1.0 for part, spread in found.items()}
+
+
+def by_shares(queues: Mapping[Part, Sequence[T]], shares: Mapping[Part, float]) -> Iterator[T]:
+    """Yield what is in queues so that those taken at any time go by the shares, as Webster's method has it; so a
+    larger number of them contains the smaller.
+
+    >>> "".join(by_shares({("x", "m"): "aaaa", ("y", "m"): "bbbb"}, {("x", "m"): 3.0, ("y", "m"): 1.0}))
+    'aabaabbb'
+    """
+    taken = dict.fromkeys(queues, 0)
+    while left := [key for key in queues if taken[key] < len(queues[key])]:
+        key = max(left, key=lambda each: shares[each] / (taken[each] + 0.5))
+        yield queues[key][taken[key]]
+        taken[key] += 1
+
+
+def in_proportion(
+    queue: Sequence[T], parts: Sequence[str], units: Sequence[Hashable], starts: Mapping[str, float]
+) -> list[T]:
+    """Return a queue in an order in which any number from its front has the parts in their proportions.
+
+    The j-th unit of a part of N, from 0, is put at (j + u) / N, where u, the part's start, is drawn between 0 and 1. So
+    whatever is in a random order before has the same chance to come among the first n (systematic sampling: Madow and
+    Madow 1944, "On the theory of systematic sampling"), and a larger number contains the smaller. What is of one unit
+    stays together, in the part of its first.
+
+    >>> "".join(in_proportion("aaaaaabbb", list("aaaaaabbb"), range(9), {"a": 0.5, "b": 0.4}))
+    'abaabaaba'
+    """
+    first: dict[Hashable, tuple[str, int]] = {}
+    sizes: dict[str, int] = defaultdict(int)
+    for part, unit in zip(parts, units, strict=True):
+        if unit not in first:
+            first[unit] = part, sizes[part]
+            sizes[part] += 1
+
+    def place(at: int) -> float:
+        part, number = first[units[at]]
+        return (number + starts[part]) / sizes[part]
+
+    return [queue[at] for at in sorted(range(len(queue)), key=place)]
+
+
+Show = Callable[[Sequence[GradableReply]], Mapping[str, ShownReply]]
+
+
+@dataclass(frozen=True)
+class AssignmentOptions:
+    """The options of an assignment: `limit` items a scenario, items whose axis has one of the values in `only`, these
+    scenarios, `sample` replies in all. `overlap` is the share of them that somebody else was handed too; `None` takes
+    no notice of others. `items` are those of the `subset` of that name."""
+
+    limit: int | None = None
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    scenarios: tuple[str, ...] = ()
+    sample: int | None = None
+    overlap: float | None = None
+    seed: int = 0
+    subset: str | None = None
+    items: Drawn | None = None
+    whole_items: bool | None = None
+    """True if items are drawn, each with every reply to it, and the same ones of each model."""
+    optimal: bool | None = None
+    """True if a scenario and model has the more of the sample the more grades varied there (`spreads`)."""
+    balance: tuple[str, ...] = ()
+    """Axes, arms and columns whose values the sample has in their proportions, in each scenario and model."""
+
+    @property
+    def whole(self) -> bool:
+        """True if every reply of the scenarios could be drawn, so that what was drawn stands for all of them."""
+        return self.limit is None and self.items is None and not self.only
+
+    def allows(self, candidate: GradableReply) -> bool:
+        """Return true if a reply lies where `only` and `scenarios` say."""
+        if self.scenarios and candidate.scenario not in self.scenarios:
+            return False
+        if self.items is not None and (candidate.scenario, candidate.unit.case.item_id) not in self.items:
+            return False
+        context = candidate.unit.case.context
+        return all(context.get(axis, values[0]) in values for axis, values in self.only.items())
+
+
+@dataclass(frozen=True)
+class EarlierAssignments:
+    """The earlier assignments: what this person had, and what others had, as `(sample_id, fingerprint)`."""
+
+    own: Collection[tuple[str, str]] = ()
+    others: Collection[tuple[str, str]] = ()
+    drawn_of: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """Of how many each of these was drawn at random, at most; 0 of those that were not."""
+
+
+def draw(
+    candidates: Iterable[GradableReply],
+    choice: AssignmentOptions,
+    handed: EarlierAssignments,
+    show: Show,
+    spread: Spreads = NO_SPREADS,
+) -> dict[GradableReply, ShownReply]:
+    """Return the replies for one person, with what they see of them, in no order yet (`shuffled`).
+
+    Of `sample` replies, scenarios have equal shares as far as they have replies, and within them models; with a
+    `spread` of each, those shares that make the error of a mean over all replies least (Neyman 1934). With an
+    `overlap`, what this person had before is not drawn again, and the rest of the shares is what nobody had.
+    """
+    allowed = list(_limited((each for each in candidates if choice.allows(each)), choice.limit))
+    if choice.overlap is None:
+        return _take(allowed, choice.sample, choice, show, spread)
+    fresh = [each for each in allowed if each.key not in handed.own]
+    common = [each for each in fresh if each.key in handed.others]
+    alone = [each for each in fresh if each.key not in handed.others]
+    count = len(fresh) if choice.sample is None else choice.sample
+    found = _take(common, round(count * choice.overlap), choice, show, spread)
+    return found | _take(alone, count - len(found), choice, show, spread)
+
+
+def shuffled(drawn: Iterable[GradableReply], seed: int, name: str) -> list[GradableReply]:
+    """Return an order of their own for every person, the same for the same seed."""
+    return sorted(drawn, key=lambda each: digest(["order", seed, name, each.judgement_id]))
+
+
+def _item(candidate: GradableReply) -> tuple[str, str]:
+    return candidate.scenario, candidate.unit.case.item_id
+
+
+def _limited(candidates: Iterable[GradableReply], limit: int | None) -> Iterator[GradableReply]:
+    items: dict[str, set[str]] = {}
+    for each in candidates:
+        some = items.setdefault(each.scenario, set())
+        if limit is None or each.unit.case.item_id in some or len(some) < limit:
+            some.add(each.unit.case.item_id)
+            yield each
+
+
+def _take(
+    candidates: Sequence[GradableReply], count: int | None, choice: AssignmentOptions, show: Show, spread: Spreads
+) -> dict[GradableReply, ShownReply]:
+    """The first `count` that there is something to see of, in the order of the draw; of whole items so many more as
+    the items that were begun have."""
+    queue = _interleaved(candidates, choice, spread)
+    found: dict[GradableReply, ShownReply] = {}
+    while queue and (count is None or len(found) < count):
+        size = len(queue) if count is None else count - len(found)
+        some, queue = queue[:size], queue[size:]
+        shown = show(some)
+        found |= {shown[name].of: shown[name] for each in some if (name := each.judgement_id) in shown}
+    if choice.whole_items:
+        begun = {_item(each) for each in found}
+        rest = [each for each in queue if _item(each) in begun]
+        shown = show(rest) if rest else {}
+        found |= {shown[name].of: shown[name] for each in rest if (name := each.judgement_id) in shown}
+    return found
+
+
+def _interleaved(
+    candidates: Iterable[GradableReply], choice: AssignmentOptions, spread: Spreads
+) -> list[GradableReply]:
+    """Every scenario's turn after another's, and within a scenario every model's; with spreads the turn is that of
+    whoever lags behind its share most."""
+
+    def place(each: GradableReply) -> tuple[str, str]:
+        own = digest(["draw", choice.seed, *each.key])
+        item = digest(["draw", choice.seed, *_item(each)]) if choice.whole_items else ""
+        return item, own
+
+    by_scenario: dict[str, dict[str, list[GradableReply]]] = {}
+    for each in sorted(candidates, key=place):
+        by_scenario.setdefault(each.scenario, {}).setdefault(each.of, []).append(each)
+    if choice.balance:
+        for models in by_scenario.values():
+            models.update({of: _balanced(queue, choice) for of, queue in models.items()})
+    if spread:
+        queues = {(name, model): queue for name, own in by_scenario.items() for model, queue in own.items()}
+        return list(by_shares(queues, {key: len(queue) * spread.get(key, 1.0) for key, queue in queues.items()}))
+    return list(turns([list(turns(list(models.values()))) for models in by_scenario.values()]))
+
+
+def _balanced(queue: Sequence[GradableReply], choice: AssignmentOptions) -> list[GradableReply]:
+    """Return a queue with the values of what is to be balanced in their proportions, however much of it is drawn."""
+    of = "" if choice.whole_items else queue[0].of  # whole items are those of each model
+    parts = ["".join(f"{each.value_of(name)}\n" for name in choice.balance) for each in queue]
+    units = [_item(each) if choice.whole_items else each.key for each in queue]
+    starts = {part: int(digest(["balance", choice.seed, of, part])[:8], 16) / 16**8 for part in parts}
+    return in_proportion(queue, parts, units, starts)
+
+
+def _known_values(every: Sequence[GradableReply], choice: AssignmentOptions) -> None:
+    """Raise `Failure` R0202 for something to balance that no reply has, or that no whole item has one value of."""
+    for name in choice.balance:
+        known = sorted({each for reply in every for each in reply.value_names})
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"did you mean `{close}`?" if close else f"there are {', '.join(known) or 'none'}"
+            raise Failure("R0202", f"no reply has an axis, arm or column `{name}`", hint)
+        if choice.whole_items and any(name in reply.arms for reply in every):
+            told = f"`--balance {name}`: an item has replies in each value of the arm"
+            raise Failure("R0202", told, f"leave out `--whole-items`, or `--balance {name}`")
+
+
+def turns(queues: Sequence[Sequence[GradableReply]]) -> Iterator[GradableReply]:
+    """Yield one of each queue, then the next of each, to the end of the longest."""
+    for place in range(max(map(len, queues), default=0)):
+        yield from (queue[place] for queue in queues if place < len(queue))
+
+
+NAME = re.compile(r"[^\W_][\w.-]{0,62}")
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A batch and what is seen of each of its rows, by the name of the row."""
+
+    batch: Batch
+    shown: Mapping[str, ShownReply]
+    shared: int | None = None
+    """How many of the replies somebody else was handed too, where an overlap was asked for."""
+    graded: int = 0
+    """How many of those that were drawn the person has graded already; they are not handed out again."""
+    lacking: int = 0
+    """How many fewer there are than were asked for."""
+
+
+@dataclass(frozen=True)
+class AssignmentDesk:
+    """A run of a store, and a person who grades it in a role; without a `round` for the first time."""
+
+    store: Store
+    connection: Connection
+    plan: Plan
+    run: RunRecord
+    role: str
+    name: str
+    round: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raise `Failure`: S0701 for a role that grades nothing, S0702 for an unfit name."""
+        if not NAME.fullmatch(self.name):
+            raise Failure(
+                "S0702",
+                f"`{self.name}` cannot be the name of a person here",
+                "letters, digits, `.`, `_` and `-`, such as --name anna",
+            )
+        chosen_role(self.plan, self.role, self.run.compared_role)
+
+    @property
+    def replies(self) -> RunReplies:
+        """Return what there is to grade."""
+        return RunReplies(self.connection, self.plan, self.run, self.role, evaluator_of(self.name), self.round)
+
+    def hand(self, choice: AssignmentOptions, now: Callable[[], datetime]) -> Assignment:
+        """Draw a batch and record it. Raises `Failure`: S0707 where nothing is left to hand out, S0704; and
+        `StoreError` where the store cannot be written."""
+        handed = self._handed()
+        replies = self.replies
+        every = list(replies.candidates())
+        _known_values(every, choice)
+        learned = spreads(self.connection, self.plan, self.role) if choice.optimal else NO_SPREADS
+        drawn = draw(every, choice, handed, replies.show, learned)
+        sought, graded = len(drawn), replies.graded()
+        sizes = _sizes(every, choice, handed)
+        again = [each for each in drawn if each.judgement_id in graded]
+        drawn = {each: shown for each, shown in drawn.items() if each.judgement_id not in graded}
+        self._drawn_too({each.judgement_id: sizes[_stratum(each)] for each in again if _stratum(each) in sizes})
+        if not drawn:
+            raise Failure("S0707", *self._nothing(choice, sought))
+        order = shuffled(drawn, choice.seed, self.name)
+        rows = tuple(_row(each, drawn[each], choice.seed, self.name, sizes.get(_stratum(each))) for each in order)
+        name = name_of(self.run.run_id, self.role, self.name, choice.seed, rows)
+        told = dataclasses.asdict(dataclasses.replace(choice, items=None))
+        chosen = {key: value for key, value in told.items() if value not in (None, (), {})}
+        batch = Batch(
+            name,
+            self.run.run_id,
+            self.plan.benchmark.name,
+            self.role,
+            self.name,
+            choice.seed,
+            now().isoformat(timespec="seconds"),
+            chosen,
+            rows,
+            self.round,
+        )
+        shared: int | None = None
+        if choice.overlap is not None:
+            shared = sum(row.key in handed.others for row in rows)
+        shown = {row.row: drawn[each] for row, each in zip(rows, order, strict=True)}
+        return Assignment(
+            save_batch(self.store, batch), shown, shared, sought - len(drawn), max(0, (choice.sample or 0) - sought)
+        )
+
+    def again(self, batch: Batch) -> Assignment:
+        """Return what is seen of a batch that was handed out before."""
+        wanted = {row.judgement_id: row.row for row in batch.rows}
+        replies = self.replies
+        found = [each for each in replies.candidates() if each.judgement_id in wanted]
+        shown = {wanted[name]: each for name, each in replies.show(found).items()}
+        if lost := len(wanted) - len(shown):
+            raise Failure(
+                "S0704",
+                f"{lost} of the {len(wanted)} replies of the batch `{batch.batch}` are not in the store",
+                "name the store that it was made from with `--store`",
+            )
+        return Assignment(batch, shown)
+
+    def _drawn_too(self, sizes: Mapping[str, int]) -> None:
+        """Record of judgements that the person has given already that their replies were drawn now. Left out, they
+        would be missing among what was drawn at random."""
+        kept = self.store.rows("judgements", set(sizes), TABLES["judgements"].schema.names)
+        rows = [{**row, "drawn_of": sizes[name]} for name, row in kept.items() if (row["drawn_of"] or 0) < sizes[name]]
+        if rows:
+            self.store.append({"judgements": rows})
+
+    def _handed(self) -> EarlierAssignments:
+        own: set[tuple[str, str]] = set()
+        others: set[tuple[str, str]] = set()
+        drawn_of: dict[tuple[str, str], int] = {}
+        for each in (each for each in every_batch(self.store) if each.round == self.round):
+            (own if each.name == self.name else others).update(row.key for row in each.rows)
+            for row in each.rows:
+                drawn_of[row.key] = max(drawn_of.get(row.key, 0), row.drawn_of or 0)
+        return EarlierAssignments(own, others, drawn_of)
+
+    def _nothing(self, choice: AssignmentOptions, graded: int) -> tuple[str, str]:
+        if graded:
+            return f"`{self.name}` has graded all of it already", "`--take` of the same file changes a grade"
+        if choice.overlap is not None:
+            return (
+                f"there is nothing left that `{self.name}` has not been handed",
+                "another `--overlap`, or none, draws from all replies",
+            )
+        return "nothing of this run is there to grade", "without `--only`, `--scenario` and `--limit` there may be more"
+
+
+def _stratum(each: GradableReply) -> tuple[str, str, str]:
+    """Return among which replies a reply is drawn with the same chance: those of its scenario, model (or
+    two of them) and scorer."""
+    return each.scenario, each.of, each.step.scorer
+
+
+def _sizes(
+    every: Sequence[GradableReply], choice: AssignmentOptions, handed: EarlierAssignments
+) -> dict[tuple[str, str, str], int]:
+    """Return how many replies each stratum has of which what is drawn now was drawn at random.
+
+    With an overlap, what somebody was handed earlier is drawn apart. That leaves a random rest only where it was drawn
+    at random itself, from all that is there now.
+    """
+    if not choice.whole:
+        return {}
+    sizes = Counter(map(_stratum, every))
+    if choice.overlap is not None:
+        for each in every:
+            if handed.drawn_of.get(each.key, sizes[_stratum(each)]) < sizes[_stratum(each)]:
+                sizes[_stratum(each)] = 0
+    return {stratum: size for stratum, size in sizes.items() if size}
+
+
+def _row(each: GradableReply, shown: ShownReply, seed: int, name: str, drawn_of: int | None) -> HandedReply:
+    return HandedReply(
+        row=row_name(seed, name, each.judgement_id),
+        scenario=each.scenario,
+        item_id=each.unit.case.item_id,
+        language=shown.language,
+        sample_id=each.sample_id,
+        model=each.model,
+        binding=each.binding,
+        scorer=each.step.scorer,
+        judgement_id=each.judgement_id,
+        judgement=each.step.judgement,
+        fingerprint=each.fingerprint,
+        marks=each.marks,
+        drawn_of=drawn_of,
+        other=each.other,
+        element=None if each.element is None else HandedElement(each.element.place, each.element.value),
+    )
+
+
+@dataclass(frozen=True)
+class ExpectedGain:
+    """How far the interval of a corrected measure reaches `now`, with so many graded `items`, and about `then`, with
+    those of a batch too."""
+
+    measure: str
+    model: str
+    now: float
+    items: int
+    then: float
+    items_then: int
+
+
+def expected_gains(connection: Connection, plan: Plan, batch: Batch) -> Iterator[ExpectedGain]:
+    """Yield what the grades of a batch will bring to every measure that people correct, where some are there already
+    and the batch has items of which nobody has graded anything."""
+    handed: dict[str, set[str]] = {}
+    for row in batch.rows:
+        for model in row.models:
+            handed.setdefault(model, set()).add(row.item_id)
+    for measure in plan.measures:
+        if not measure.corrected or measure.by:
+            continue
+        for model, three in sorted(find_corrected(connection, plan, measure).items()):
+            more = three.items + len(handed.get(model, set()) & set(three.names) - three.graded_items)
+            now, then = three.reach(three.items), three.reach(more)
+            if now and then is not None and more > three.items:
+                yield ExpectedGain(measure.name, model, now, three.items, then, more)

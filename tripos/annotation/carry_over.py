@@ -1,0 +1,198 @@
+"""Scores from outside a run under the plan of a run that has what they were said of.
+
+What a person graded, or a file rated, is a judgement like a judge's reply: it holds for every plan that asks the same.
+The scores are named by the plan besides, so another name, another condition or what becomes of values outside of a
+scale gives other scores. Those of a judge are read anew from what it said; so are these, at the end of a run, and
+wherever something new was said of what runs of other plans have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from tripos.annotation.replies import RunReplies
+from tripos.importing.rows import UnfitValue
+from tripos.importing.scores import gradable, replies_of
+from tripos_compiler.plan import Grade, Plan
+from tripos_runtime.drivers.lookup import given_bindings
+from tripos_runtime.program.binding import RoleBinding
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.ledger.imported_scores import GivenScore, any_given, difference, imported_score, is_given, rows_of
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.store.schemas import JUDGEMENTS
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect, connect_run
+from tripos_warehouse.views.runs import RunRecord, get_plan
+
+
+class _GivenJudgement(NamedTuple):
+    """A judgement from outside. `parsed` is what it says, by what each score is called there."""
+
+    judgement_id: str
+    sample_id: str
+    fingerprint: str
+    binding: str
+    evaluator: str
+    round: int | None
+    parsed: dict[str, Any]
+
+
+def carry_scores(store: Store, plan: Plan, run_id: str) -> int:
+    """Write the scores of what was said from outside of the replies of a run, as its plan has them, where the store
+    lacks them or has them otherwise; how many these are. Raises `StoreError` as `connect_run` and `append` do."""
+    prints = {step.judgement for step in _grades(plan)}
+    if not _any_given(store, prints):
+        return 0
+    connection, run = connect_run(store, run_id)
+    with connection:
+        said = _said(connection, prints)
+        scores = [*_by_people(connection, plan, run, said), *_imported(connection, plan, run, said)]
+    found = difference(store, scores)
+    if found.fresh:  # what was said stays as it is
+        store.append({"scores": rows_of(found, None, store.next_time())["scores"]})
+    return len(found.fresh)
+
+
+def carry_to_other_runs(store: Store, given: Sequence[GivenScore]) -> None:
+    """Write the scores of what was just said under the plans of other runs that have what it was said of."""
+    if not given:
+        return
+    judgements, fingerprints, bindings = (
+        sorted({getattr(each, name) for each in given}) for name in ("judgement", "fingerprint", "said_of")
+    )
+    connection = connect(store)
+    with connection:
+        runs = connection.execute(
+            """select distinct scored.run_id
+            from main.run_steps as asked join main.run_steps as scored using (run_id, scenario, binding)
+            where list_contains($judgements, asked.fingerprint) and list_contains($bindings, asked.binding)
+              and not list_contains($judgements, scored.fingerprint)
+              and not list_contains($fingerprints, scored.fingerprint)
+            order by all""",
+            {"judgements": judgements, "fingerprints": fingerprints, "bindings": bindings},
+        ).fetchall()
+    for (run_id,) in runs:
+        connection, run = connect_run(store, run_id)
+        with connection:
+            plan = get_plan(connection, run)
+        carry_scores(store, plan, run_id)
+
+
+def _grades(plan: Plan) -> Iterator[Grade]:
+    for scenario in plan.scenarios:
+        for treatment in scenario.treatments:
+            yield from (step for step in treatment.steps if isinstance(step, Grade))
+
+
+def _any_given(store: Store, prints: set[str]) -> bool:
+    """Return true if anything was said from outside in the place of such judgements, without opening the whole
+    store."""
+    try:
+        return bool(prints) and any_given(store.parts(JUDGEMENTS.name), prints)
+    except StoreError:  # whoever opens the store says what is wrong with it
+        return True
+
+
+def _said(connection: Connection, prints: Iterable[str]) -> list[_GivenJudgement]:
+    rows = connection.execute(
+        f"""select judgement_id, sample_id, fingerprint, binding, evaluator, round, parsed from main.judgements
+        where {is_given("evaluator", "round")} and list_contains($prints, fingerprint) and sample_id is not null
+        order by judgement_id""",
+        {"prints": sorted(prints)},
+    ).fetchall()
+    return [
+        _GivenJudgement(name, sample, fingerprint, binding, evaluator, round_, orjson.loads(parsed or "{}"))
+        for name, sample, fingerprint, binding, evaluator, round_, parsed in rows
+    ]
+
+
+def _by_people(
+    connection: Connection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
+) -> Iterator[GivenScore]:
+    """Yield what people graded, of what they would be handed."""
+    said = {each.judgement_id: each for each in every if each.round is None}
+    roles = {plan.scorer(step.scorer).role for step in _grades(plan) if plan.scorer(step.scorer).writes}
+    for evaluator in sorted({each.evaluator for each in said.values()}):
+        for role in sorted(roles - {run.compared_role}):
+            replies = RunReplies(connection, plan, run, role, evaluator)
+            found = [each for each in replies.candidates(pairs=False) if each.judgement_id in said]
+            views = replies.views([score for each in found for score in (each, *each.also)])
+            for each in (view.of for view in views):
+                about = {"sample_id": each.sample_id, "run_id": run.run_id, "benchmark": run.benchmark}
+                about |= {"scenario": each.scenario, "item_id": each.unit.case.item_id}
+                about |= {"model": each.model, "binding": each.binding}
+                for mark in each.marks:
+                    value, reason = _part(said[each.judgement_id], mark.key)
+                    worth, name = dict(mark.choices), None
+                    if mark.choices and value in worth:
+                        value, name = worth[str(value)], str(value)
+                    elif not isinstance(value, float | int) or mark.choices or not mark.allows(value):
+                        continue
+                    yield GivenScore(
+                        score_id=mark.score_id,
+                        judgement_id=each.judgement_id,
+                        sample=about,
+                        scorer=each.step.scorer,
+                        metric=mark.metric,
+                        evaluator=evaluator,
+                        value=value,
+                        rationale=reason,
+                        judgement=each.step.judgement,
+                        fingerprint=each.step.fingerprint,
+                        key=mark.key,
+                        name=name,
+                    )
+
+
+def _imported(
+    connection: Connection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
+) -> Iterator[GivenScore]:
+    """Yield what files rated, as far as the scales of the plan have it."""
+    said: dict[tuple[str, str, str], list[_GivenJudgement]] = {}
+    for each in every:
+        if each.round is not None:
+            said.setdefault((each.sample_id, each.fingerprint, each.binding), []).append(each)
+    if not said:
+        return
+    places = gradable(plan)
+    bindings = given_bindings(plan, RoleBinding(run.roles, run.compared_role, run.identities))
+    arms = [arm.name for arm in plan.arms]
+    for reply in replies_of(connection, plan, run, arms, places):
+        for metric, by_scorer in places[reply.place].items():
+            for given in by_scorer:
+                for step in given.steps:
+                    binding = bindings[step.fingerprint, reply.sample["binding"]]
+                    sample = {**reply.sample, "binding": binding}
+                    for each in said.get((reply.sample["sample_id"], step.judgement, binding), ()):
+                        value, reason = _part(each, metric)
+                        if each.round is None:
+                            continue
+                        if (failed := _failure(each, metric)) is not None:
+                            yield imported_score(
+                                sample, step, metric, each.evaluator, each.round, None, reason, **failed
+                            )
+                        if value is None:
+                            continue
+                        try:
+                            placed, name = given.scale.read(value), given.scale.chosen(value)
+                        except UnfitValue:
+                            continue
+                        number = value if isinstance(value, float | int) else None
+                        about = (each.evaluator, each.round, placed, reason, number)
+                        yield imported_score(sample, step, metric, *about, name=name)
+
+
+def _failure(said: _GivenJudgement, key: str) -> dict[str, Any] | None:
+    """Return the status and the error of a score that has no value, where that was told."""
+    part = said.parsed.get(key)
+    told = part if isinstance(part, dict) else {}
+    return {name: told.get(name) for name in ("status", "error")} if told.get("status") else None
+
+
+def _part(said: _GivenJudgement, key: str) -> tuple[float | str | None, str | None]:
+    """Return the value, or the name that was chosen, and the reason of one score of a judgement."""
+    part = said.parsed.get(key)
+    return (part.get("choice", part.get("score")), part.get("reason")) if isinstance(part, dict) else (None, None)

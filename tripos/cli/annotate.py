@@ -1,0 +1,316 @@
+"""`tripos annotate`: hands a person replies to grade, as a spreadsheet or as a page, and takes their grades back."""
+
+from __future__ import annotations
+
+import secrets
+from argparse import Namespace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from tripos.annotation.assignment import Assignment, AssignmentDesk, AssignmentOptions, expected_gains
+from tripos.annotation.batch import Answers, Batch, GradeError, IngestedGrades, check, get_batch
+from tripos.annotation.carry_over import carry_to_other_runs
+from tripos.annotation.page import GradingPage
+from tripos.annotation.replies import chosen_role
+from tripos.annotation.sheet import GradesFile, read_grades
+from tripos.cli.context import open_store
+from tripos.errors import GOOD, SOME_FAILED, Failure
+from tripos.runs.records import stored_media
+from tripos.runs.selection import chosen_only, chosen_scenarios, chosen_subset
+from tripos.terminal import harmless, show_json, show_message, show_text, terminal_width
+from tripos_compiler.diagnostics.text_format import counted
+from tripos_compiler.language.contexts import Drawn, select_treatments
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.ledger.imported_scores import KeptCounts, keep
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.tables.text import fold, pad
+from tripos_warehouse.views.connect import connect, connect_run
+from tripos_warehouse.views.runs import find_run, get_selected, known_in_run, marked_items
+
+SHEET = ".xlsx"
+MOST_FAULTS = 40
+LONGEST_NAME = 200
+"""Bytes of the name of a person, which is also that of a file."""
+
+
+def main(options: Namespace) -> int:
+    """Hands out, or takes back."""
+    _check(options)
+    try:
+        return _take(options) if options.take else _hand(options)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def _check(options: Namespace) -> None:
+    """Raise `Failure` R0202 where options of the one are given with the other."""
+    asked = (
+        "run",
+        "role",
+        "name",
+        "output",
+        "page",
+        "port",
+        "sample",
+        "overlap",
+        "whole_items",
+        "optimal",
+        "balance",
+        "limit",
+        "only",
+        "scenario",
+        "subset",
+        "seed",
+        "round",
+    )
+    given = [name for name in (asked if options.take else ("partial", "json")) if getattr(options, name)]
+    if not given:
+        return
+    shown = "RUN" if given[0] == "run" else f"--{given[0].replace('_', '-')}"
+    if options.take:
+        raise Failure(
+            "R0202", f"`{shown}` says nothing about a file that is taken back", "the file knows it: leave it out"
+        )
+    raise Failure("R0202", f"`{shown}` is for a file that is taken back", "give --take FILE too")
+
+
+# Handing out
+
+
+def _hand(options: Namespace) -> int:
+    path = _output(options)
+    store = open_store(options, writes=True)
+    connection, run = connect_run(store, options.run)
+    with connection:
+        plan = get_selected(connection, run)
+        plan = select_treatments(plan, chosen_only(options, plan))
+        role = chosen_role(plan, options.role, run.compared_role)
+        desk = AssignmentDesk(store, connection, plan, run, role, options.name, _round(options))
+        choice = _choice(options, desk)
+        if options.page:
+            hand = desk.again(_resumed(desk, path)) if path.exists() else desk.hand(choice, _now)
+        else:
+            hand = desk.hand(choice, _now)
+            _write_sheet(path, hand)
+        gains = tuple(expected_gains(connection, plan, hand.batch))
+        of = None if choice.items is None else known_in_run(connection, run.run_id, options.subset, len(choice.items))
+    _say(hand, path, options)
+    for each in gains:
+        now = f"{each.measure} of {each.model}: ±{each.now:.3g} with {each.items:,} graded items"
+        show_message(f"{now}, about ±{each.then:.3g} with {each.items_then:,}")
+    if of is not None and not of.whole:
+        show_message(f"{of.told(options.subset)} are in this run")
+    return _serve(hand, path, options) if options.page else GOOD
+
+
+def _round(options: Namespace) -> int | None:
+    """Return the round, where it is not the first, which is what grades without one are of."""
+    return options.round if options.round and options.round > 1 else None
+
+
+def _output(options: Namespace) -> Path:
+    if not options.name:
+        raise Failure("R0202", "the name of the person is missing", "give --name NAME; the scores will say human/NAME")
+    if len(options.name.encode("utf-8", "surrogatepass")) > LONGEST_NAME:
+        message = f"the name of the person has {len(options.name):,} characters, which no file name can hold"
+        raise Failure("R0202", message, "write a shorter one, such as --name anna")
+    if options.port is not None and not options.page:
+        raise Failure("R0202", "`--port` is for a page", "give --page too")
+    later = "" if _round(options) is None else f"-round{options.round}"
+    path = Path(options.output or f"{options.name}{later}{'.jsonl' if options.page else SHEET}")
+    if options.page:
+        if path.suffix == SHEET:
+            raise Failure("R0202", "a page keeps its grades in JSON Lines", "name a file such as anna.jsonl with `-o`")
+        return path
+    if path.suffix.lower() != SHEET:
+        raise Failure("R0202", f"`{path}` is no spreadsheet", f"end the name in {SHEET}, or give --page")
+    if path.exists():
+        raise Failure("S0703", f"`{path}` is there already, perhaps with grades in it", "name another file with `-o`")
+    return path
+
+
+def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
+    if options.overlap is not None and options.sample is None:
+        raise Failure("R0202", "`--overlap` is a share of a sample, but `--sample` is missing", "give --sample N too")
+    for name in ("whole-items", "optimal", "balance"):
+        if getattr(options, name.replace("-", "_")) and options.sample is None:
+            raise Failure(
+                "R0202", f"`--{name}` says how a sample is drawn, but `--sample` is missing", "give --sample N"
+            )
+    return AssignmentOptions(
+        options.limit,
+        chosen_only(options, desk.plan),
+        chosen_scenarios(options, desk.plan),
+        options.sample,
+        options.overlap,
+        options.seed or 0,
+        options.subset,
+        _items(options.subset, desk),
+        options.whole_items or None,
+        options.optimal or None,
+        tuple(options.balance),
+    )
+
+
+def _items(name: str | None, desk: AssignmentDesk) -> Drawn | None:
+    """Return the items of the run that it has marked as those of a subset. Raises `Failure` R0202 where there are
+    none."""
+    if name is None:
+        return None
+    chosen_subset(name, desk.plan)
+    found = marked_items(desk.connection, desk.run.run_id, name)
+    if not found:
+        hint = f"run them: `tripos run SPEC --subset {name}`"
+        raise Failure("R0202", f"run `{desk.run.run_id}` has no item of the subset `{name}`", hint)
+    return found
+
+
+def _resumed(desk: AssignmentDesk, path: Path) -> Batch:
+    """Return the batch of a file that was begun. Raises `Failure` S0703 where it is not of this person, role and
+    run."""
+    batch = get_batch(desk.store, read_grades(path).batch)
+    wanted = desk.run.run_id, desk.role, desk.name, desk.round
+    if (batch.run_id, batch.role, batch.name, batch.round) != wanted:
+        round_ = "" if batch.round is None else f" in round {batch.round}"
+        told = f"`{path}` is of `{batch.name}` as `{batch.role}` on run `{batch.run_id}`{round_}"
+        raise Failure("S0703", told, "name another file with `-o`")
+    return batch
+
+
+def _write_sheet(path: Path, hand: Assignment) -> None:
+    from tripos.annotation.sheet import sheet_bytes
+
+    content = sheet_bytes(hand.batch, hand.shown, datetime.fromisoformat(hand.batch.made_at))
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except OSError as error:
+        raise Failure("S0703", f"cannot write `{path}`: {error.strerror}", "name another file with `-o`") from error
+
+
+def _say(hand: Assignment, path: Path, options: Namespace) -> None:
+    batch = hand.batch
+    scenarios = len({row.scenario for row in batch.rows})
+    marks = sum(len(row.marks) for row in batch.rows)
+    told = (
+        f"{counted(len(batch.rows), 'reply')} of run {batch.run_id} for {batch.name}:"
+        f" {counted(scenarios, 'scenario')}, {counted(marks, 'grade')}"
+    )
+    show_message(told if batch.round is None else f"{told}, round {batch.round}")
+    if hand.shared is not None:
+        show_message(f"{counted(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
+    if hand.graded:
+        show_message(f"not handed out again: {counted(hand.graded, 'reply', 'replies')} that {batch.name} has graded")
+    if hand.lacking:
+        show_message(f"{hand.lacking:,} fewer than asked for: there are no more")
+    show_message(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
+    if not options.page:
+        show_message(f"written to {path}; when it is filled in: {_back(path, options)}")
+
+
+def _serve(hand: Assignment, path: Path, options: Namespace) -> int:
+    from tripos.view.server import serve
+
+    grades = GradesFile(path, hand.batch, _now().isoformat(timespec="seconds"))
+    page = GradingPage(hand, grades, _now, stored_media(open_store(options)).read)
+    try:
+        token = secrets.token_urlsafe(24)
+        serve(page, options.port or 0, token, lambda address: _open_at(f"{address}#/grade", path), page.take)
+    finally:
+        grades.close()
+    done = page.done
+    show_message(f"\n{done} of {counted(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}")
+    if done < len(hand.batch.rows):
+        show_message("the same command goes on with it")
+    show_message(f"take it back: {_back(path, options)}{'' if done == len(hand.batch.rows) else ' --partial'}")
+    return GOOD
+
+
+def _open_at(url: str, path: Path) -> None:
+    show_message(f"open {url}", flush=True)
+    show_message(f"every grade is kept in {path} at once; Ctrl-C ends it", flush=True)
+
+
+def _back(path: Path, options: Namespace) -> str:
+    return f"tripos annotate --take {path}" + (f" --store {options.store}" if options.store else "")
+
+
+# Taking back
+
+
+def _take(options: Namespace) -> int:
+    path = Path(options.take)
+    answers = _read(path)
+    store = open_store(options, writes=True)
+    batch = get_batch(store, answers.batch)
+    taken = check(batch, answers, partial=options.partial)
+    if not taken.faults:
+        kept = _keep(store, batch, taken)
+        _tell(options, batch, taken, kept)
+        return GOOD
+    if options.json:
+        _print_json(
+            {"batch": batch.batch, "evaluator": batch.evaluator, **_counts(KeptCounts(), taken.open)}, taken.faults
+        )
+    else:
+        _list(taken.faults)
+    hint = "mend it and take it again" + ("; `--partial` leaves out unfinished replies" if taken.open else "")
+    count = counted(len(taken.faults), "thing")
+    raise Failure("S0705", f"{count} in `{path}` cannot be taken, so nothing was", hint, SOME_FAILED)
+
+
+def _read(path: Path) -> Answers:
+    if path.suffix.lower() == SHEET:
+        from tripos.annotation.sheet import read_sheet
+
+        return read_sheet(path)
+    return read_grades(path)
+
+
+def _keep(store: Store, batch: Batch, taken: IngestedGrades) -> KeptCounts:
+    connection = connect(store)
+    with connection:
+        find_run(connection, batch.run_id)  # grades of a run that is not in this store would count nowhere
+    kept = keep(store, taken.scores, _now())
+    carry_to_other_runs(store, taken.scores)
+    return kept
+
+
+def _tell(options: Namespace, batch: Batch, taken: IngestedGrades, kept: KeptCounts) -> None:
+    if options.json:
+        _print_json({"batch": batch.batch, "evaluator": batch.evaluator, **_counts(kept, taken.open)}, ())
+        return
+    show_message(
+        f"{batch.evaluator}: {counted(kept.new, 'reply', 'replies')} graded, {kept.changed} changed,"
+        f" {kept.same} as before" + (f", {taken.open} not graded yet" if taken.open else "")
+    )
+
+
+def _counts(kept: KeptCounts, still_open: int) -> dict[str, int]:
+    return {"new": kept.new, "changed": kept.changed, "same": kept.same, "open": still_open}
+
+
+def _print_json(said: dict[str, object], faults: tuple[GradeError, ...]) -> None:
+    wrong = [{"address": each.address, "reason": each.reason} for each in faults]
+    show_json(orjson.dumps({**said, "faults": wrong}, option=orjson.OPT_INDENT_2).decode())
+
+
+def _list(faults: tuple[GradeError, ...]) -> None:
+    from rich.cells import cell_len
+
+    room = max(40, terminal_width())
+    shown = faults[:MOST_FAULTS]
+    wide = min(max(cell_len(harmless(each.address)) for each in shown), 24)
+    for each in shown:
+        first, *rest = fold(harmless(" ".join(each.reason.split())), room - wide - 2)
+        show_text(f"{pad(harmless(each.address), wide)}  {first}")
+        for line in rest:
+            show_text(f"{'':<{wide}}  {line}")
+    if len(faults) > MOST_FAULTS:
+        show_message(f"and {len(faults) - MOST_FAULTS} more")
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,231 @@
+"""`tripos run` and `tripos plan` of one benchmark or of several, one after another; runs under one budget."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from tripos.errors import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
+from tripos.runs.compilation import holds_benchmark, holds_parts
+from tripos.settings.load import ChosenSettings, chosen_settings
+from tripos.terminal import print_stderr, show_json, show_text, terminal_width
+from tripos_compiler.compile import Compilation
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.plan import Role
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.datasets.data_files import DataFolders
+
+Doing = Callable[[Namespace, ChosenSettings, Compilation, DataFolders], int]
+"""What is done with a benchmark that was compiled; gives an exit code, or raises `Failure`."""
+WORST_FIRST = (INTERRUPTED, USAGE, SOME_FAILED, NOT_HELD)
+"""Exit codes of runs, of which the first that any of them has is that of all."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A benchmark as it was read from a path: compiled, or why it could not be."""
+
+    path: str
+    compiled: tuple[Compilation, DataFolders] | None = None
+    failure: Failure | None = None
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The names of its roles; none where it has no plan."""
+        return frozenset(role.name for role in self._roles())
+
+    @property
+    def compared(self) -> str | None:
+        """The name of the role that `--model` fills."""
+        return next((role.name for role in self._roles() if role.kind == "compared"), None)
+
+    @property
+    def name(self) -> str | None:
+        """The name of the benchmark; `None` where it has no plan."""
+        plan = None if self.compiled is None else self.compiled[0].plan
+        return None if plan is None else plan.benchmark.name
+
+    def _roles(self) -> Sequence[Role]:
+        plan = None if self.compiled is None else self.compiled[0].plan
+        return () if plan is None else plan.roles
+
+
+def main(options: Namespace) -> int:
+    """Run every benchmark that was named. Exit codes are those of `run.main`, of several the worst: 130, 2, 1, 100.
+
+    Raises `Failure` where only one was named and it cannot be run."""
+    from tripos.cli import run, run as clusters
+
+    gc.freeze()  # what was imported stays: nobody looks for cycles in it again
+    if options.on is not None:
+        return clusters.clusters_main(options)
+    clusters.refuse_without_cluster(options)
+    if len(options.paths) == 1:
+        options.path = options.paths[0]
+        return run.main(options)
+    from tripos_runtime.scheduling.budget import Budget, BudgetError
+
+    _refuse_shared_files(options)
+    chosen = chosen_settings(options)
+    try:
+        budget = Budget.parse(chosen.config.budget) if chosen.config.budget else None
+    except BudgetError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    together = None if options.json or options.dry_run else partial(_show_together, options)
+    return each_of(options, chosen, partial(run.run_compiled, budget=budget), together)
+
+
+def _show_together(options: Namespace, names: Sequence[str]) -> None:
+    """Print the boards of several benchmarks in one table, where there are models to rank on two of them."""
+    from tripos.cli.context import open_store
+    from tripos.cli.leaderboard import together_lines
+    from tripos.cli.report import store_options
+    from tripos_compiler.language.plan_diff import are_comparable
+    from tripos_warehouse.errors import StoreError
+    from tripos_warehouse.report.named_boards import leaderboard_of
+
+    try:
+        boards = leaderboard_of(open_store(options), {}, benchmarks=names, comparable=are_comparable)
+    except (StoreError, Failure):
+        return  # each run has told why nothing of it can be read
+    if len(boards) > 1:
+        show_text("\n".join(["", *(line.rstrip() for line in together_lines(boards, terminal_width())), ""]))
+        show_text(f"{localized('with intervals')}  tripos leaderboard {store_options(options)}".rstrip())
+
+
+def each_of(
+    options: Namespace, chosen: ChosenSettings, do: Doing, after: Callable[[Sequence[str]], None] | None = None
+) -> int:
+    """Do one thing with every benchmark that was named, and `after` that one with the names of all that could be;
+    return the worst exit code. Raises `Failure` where no path has a benchmark, or a role is given that none has."""
+    benchmarks = [_read(options, path, chosen) for path in _with_benchmark(options.paths)]
+    if not benchmarks:
+        raise Failure("E0108", "none of the paths holds a benchmark", "give .tripos files, or folders that hold one")
+    _check_roles(options, benchmarks)
+    every = frozenset().union(*(each.roles for each in benchmarks))
+    codes: list[tuple[str, int]] = []
+    for place, each in enumerate(benchmarks):
+        if not options.json:
+            sys.stdout.flush()  # the line must not come before what the benchmark above it printed
+            print_stderr(("\n" if place else "") + f"[{place + 1}/{len(benchmarks)}] {each.path}")
+        code = _one(each, _for(each, options, benchmarks), _settings_for(each, chosen, every), do)
+        codes.append((each.path, code))
+        if code == INTERRUPTED:
+            break
+    worst = next((code for code in WORST_FIRST if any(code == had for _, had in codes)), GOOD)
+    if not options.json:
+        sys.stdout.flush()
+        print_stderr("\n" + "\n".join(_outcome_lines(benchmarks, codes)))
+    if after is not None and worst != INTERRUPTED:
+        after([each.name for each, (_, code) in zip(benchmarks, codes, strict=True) if each.name and code != USAGE])
+    return worst
+
+
+def _one(each: _Read, options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
+    """Return one of them; a failure of it is told, and is its exit code. As JSON it is told in one line."""
+    from tripos.cli.parser import show_failure
+
+    printed, failure = io.StringIO(), each.failure
+    code = USAGE
+    with contextlib.redirect_stdout(printed) if options.json else contextlib.nullcontext():
+        if each.compiled is not None:
+            try:
+                code = do(options, chosen, *each.compiled)
+            except Failure as stopped:
+                failure = stopped
+    if failure is not None:
+        show_failure(failure)
+        code = failure.exit_code
+    if options.json:
+        told = json.loads(printed.getvalue() or "{}")
+        if failure is not None:
+            told["error"] = {"code": failure.code, "message": failure.message, "hint": failure.hint}
+        show_json(json.dumps({"path": each.path, "exit_code": code, **told}, ensure_ascii=False))
+    return code
+
+
+def _outcome_lines(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]) -> list[str]:
+    """Return what became of each, in a line each."""
+    from rich.cells import cell_len
+
+    from tripos_warehouse.tables.text import pad
+
+    words = {
+        GOOD: "good",
+        SOME_FAILED: "something failed",
+        NOT_HELD: "an `expect` did not hold",
+        USAGE: "not run",
+        INTERRUPTED: "interrupted",
+    }
+    width = max(cell_len(each.path) for each in benchmarks)
+    lines = [f"{pad(path, width)}  {words.get(code, f'exit code {code}')}" for path, code in codes]
+    return lines + [f"{pad(each.path, width)}  not begun" for each in benchmarks[len(codes) :]]
+
+
+def _with_benchmark(paths: Sequence[str]) -> list[str]:
+    """Return the paths without those that a pattern of the shell brings along: folders and files of no benchmark, which
+    are told, but for a folder of declarations that benchmarks share."""
+    kept = []
+    for path in dict.fromkeys(path.rstrip("/") or path for path in paths):
+        if not Path(path).exists() or holds_benchmark(Path(path)):
+            kept.append(path)
+        elif not holds_parts(Path(path)):
+            print_stderr(f"passed over {path}: it holds no benchmark")
+    return kept
+
+
+def _read(options: Namespace, path: str, chosen: ChosenSettings) -> _Read:
+    from tripos.cli.context import compile_given
+
+    try:
+        return _Read(path, compile_given(Namespace(**{**vars(options), "path": path}), chosen.config))
+    except Failure as failure:
+        return _Read(path, failure=failure)
+
+
+def _for(each: _Read, options: Namespace, benchmarks: Sequence[_Read]) -> Namespace:
+    """Return the options with those roles only that a benchmark has; without the one that `--model` fills in it, where
+    another benchmark has a role of that name for somebody else."""
+    others = {name for other in benchmarks for name in other.roles if name != other.compared}
+    mine = each.roles - ({each.compared} & others if options.model else set())
+    role = [text for text in options.role if _role(text) in mine or not each.roles]
+    return Namespace(**{**vars(options), "path": each.path, "role": role})
+
+
+def _settings_for(each: _Read, chosen: ChosenSettings, every: frozenset[str]) -> ChosenSettings:
+    """Return the settings without the roles that only others of the benchmarks have."""
+    roles = {name: models for name, models in chosen.config.roles.items() if name not in every - each.roles}
+    return replace(chosen, config=chosen.config.model_copy(update={"roles": roles}))
+
+
+def _check_roles(options: Namespace, benchmarks: Sequence[_Read]) -> None:
+    """Raise `Failure` R0201 for a role that none of the benchmarks has."""
+    every = sorted(frozenset().union(*(each.roles for each in benchmarks)))
+    for name in map(_role, options.role):
+        if every and name not in every:
+            close = nearest(name, every)
+            hint = f"did you mean `{close}`?" if close else f"their roles are {', '.join(every)}"
+            raise Failure("R0201", f"none of the benchmarks has a role `{name}`", hint)
+
+
+def _role(text: str) -> str:
+    return str(text.partition("=")[0])
+
+
+def _refuse_shared_files(options: Namespace) -> None:
+    """Raise `Failure` R0202 for files that each run would write anew."""
+    for option, given in (("--junit", options.junit), ("--events", options.events)):
+        if given and given != "-":
+            message = f"`{option} {given}` holds the results of one run, but {len(options.paths)} paths are given"
+            raise Failure("R0202", message, "run one benchmark at a time with it")
+    if options.json and options.events:
+        raise Failure("R0202", "`--events -` and `--json` both write on standard output", "leave one of them out")

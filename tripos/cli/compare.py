@@ -1,0 +1,217 @@
+"""`tripos compare`: two runs, or two models of one, item by item; refuses what cannot be compared."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from contextlib import ExitStack
+from typing import Any
+
+from rich.cells import cell_len
+
+from tripos.cli.context import open_store
+from tripos.cli.report import write_xml
+from tripos.errors import GOOD, Failure
+from tripos.terminal import (
+    chosen_format,
+    harmless,
+    print_json,
+    show_rows,
+    show_tables,
+    show_text,
+    table_width,
+    terminal_width,
+)
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.plan import Plan
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.measure_rows import SEQUENCE
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.report.comparison import (
+    ChangeLine,
+    Comparison,
+    Equivalence,
+    Side,
+    changes_between,
+    compare,
+    notes_of,
+    render_comparison,
+    verdicts,
+)
+from tripos_warehouse.report.junit import comparison_junit
+from tripos_warehouse.report.paper_tables import comparison_tables
+from tripos_warehouse.report.remarks import CAUTION
+from tripos_warehouse.report.run_report import PROVING
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.tables.text import fold
+from tripos_warehouse.views.connect import connect_run
+from tripos_warehouse.views.runs import RunRecord, find_previous, get_selected
+
+MOST_CHANGES = 12
+"""The number of changes of the spec that are shown; the rest are counted."""
+
+
+def main(options: Namespace) -> int:
+    """Print how two runs, or two models, differ."""
+    if len(options.runs) > 2:
+        raise Failure("R0202", f"{len(options.runs)} runs cannot be compared at once", "give two: tripos compare A B")
+    form = chosen_format(options)
+    store = open_store(options)
+    try:
+        with ExitStack() as open_:
+            one, two = _sides(store, options, open_)
+            changed, by_judge = changes_between(one, two, anyway=options.anyway)
+            found = compare(one, two, by_judge=by_judge, margins=dict(options.within))
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.junit:
+        write_xml(comparison_junit(one, two, found), options.junit)
+    if form == "json":
+        print_json(_data(one, two, changed, found))
+    elif form == "csv":
+        show_rows(_data(one, two, changed, found)["rows"])
+    elif form != "text":
+        caption = f"{two.run.benchmark} {two.run.version}"
+        a, b = (f"{', '.join(side.models)} ({side.run.run_id})" for side in (one, two))
+        show_tables(comparison_tables(found, caption, a, b), form, options)
+    else:
+        lines = [*_head(one, two, changed), *render_comparison(found, table_width())]
+        show_text("\n".join(each for line in lines for each in _fit(line)))
+    return GOOD
+
+
+def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Side]:
+    found: list[tuple[Connection, Plan, RunRecord]] = []
+    wanted = list(options.runs) or [None]
+    while wanted:
+        opened, run = connect_run(store, wanted.pop())
+        connection: Connection = open_.enter_context(opened)
+        found.insert(0, (connection, get_selected(connection, run), run))
+        if not options.runs and len(found) == 1 and len(run.models) == 1:
+            wanted += find_previous(connection, run)
+    (connection, plan, run), (connection_b, plan_b, run_b) = found[0], found[-1]
+    a, b = _models(options, run, run_b, len(found) == 1)
+    return Side(connection, plan, run, a), Side(connection_b, plan_b, run_b, b)
+
+
+def _models(options: Namespace, one: RunRecord, two: RunRecord, alone: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the models of both sides, those in the same place being compared. Raises `StoreError` S0614."""
+    named = [name.strip() for each in options.models for name in each.split(",") if name.strip()]
+    if named:
+        if len(named) != 2:
+            raise StoreError("S0614", f"`--models` names {len(named)}, and two are compared", "write --models A,B")
+        return _model(named[0], one), _model(named[1], two)
+    if alone:
+        if len(one.models) != 2:
+            some = ", ".join(one.models)
+            told = "one model: give two runs" if len(one.models) == 1 else f"{len(one.models)} models: {some}"
+            raise StoreError("S0614", f"run `{one.run_id}` compares {told}", "say which two: --models A,B")
+        return one.models[:1], one.models[1:]
+    shared = tuple(model for model in one.models if model in two.models)
+    if shared:
+        return shared, shared
+    if len(one.models) == len(two.models) == 1:
+        return one.models, two.models
+    raise StoreError("S0614", "the two runs have no model in common", "say which to compare: --models A,B")
+
+
+def _model(text: str, run: RunRecord) -> tuple[str, ...]:
+    found = [model for model in run.models if model == text] or [
+        each for each in run.models if each.endswith(f"/{text}")
+    ]
+    if len(found) == 1:
+        return tuple(found)
+    close = nearest(text, run.models)
+    hint = f"did you mean `{close}`?" if close else f"its models are {', '.join(run.models)}"
+    raise StoreError("S0614", f"run `{run.run_id}` has no model `{text}`", hint)
+
+
+def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:
+    lines = [f"{two.run.benchmark} {two.run.version}"]
+    for letter, side in (("A", one), ("B", two)):
+        lines.append(f"{letter}  {', '.join(side.models)}  ({side.run.run_id})")
+    if any(model.startswith(PROVING) for side in (one, two) for model in side.models):
+        lines += ["", *fold(localized(CAUTION), terminal_width())]
+    if one.run.run_id != two.run.run_id:
+        lines += ["", "changed in between:"] if changed else ["", "nothing of the spec changed in between"]
+        lines += [f"  {'!' if each.scoring else ' '} {each}" for each in changed[:MOST_CHANGES]]
+        if len(changed) > MOST_CHANGES:
+            lines.append(f"    and {len(changed) - MOST_CHANGES} more")
+        if any(each.scoring for each in changed):
+            lines.append("  ! scores before and after mean different things")
+    return lines
+
+
+def _fit(line: str) -> list[str]:
+    """Return a line in lines that the terminal has room for; what goes on stands further in."""
+    room = table_width()
+    if cell_len(line) <= room:
+        return [harmless(line)]
+    text = line.lstrip(" ")
+    start = len(line) - len(text)
+    first, *rest = fold(harmless(text), room - start - 4)
+    return [" " * start + first, *(" " * (start + 4) + each for each in rest)]
+
+
+def _data(one: Side, two: Side, changed: list[ChangeLine], found: Comparison) -> dict[str, Any]:
+    return {
+        "format": "tripos.comparison/1",
+        **{
+            name: {"run_id": side.run.run_id, "models": list(side.models), "plan_digest": side.run.plan_digest}
+            for name, side in (("a", one), ("b", two))
+        },
+        "changes": [each._asdict() for each in changed],
+        "pairs": found.pairs,
+        "items": found.items,
+        "only_a": found.only_a,
+        "only_b": found.only_b,
+        "same": found.same,
+        "unpaired": [{"name": name, "reason": why} for name, why in found.unpaired],
+        "together": list(found.together),
+        "people": list(found.people),
+        "cautions": list(found.cautions),
+        "tests": found.tests,
+        "headline": list(found.first),
+        "notes": list(notes_of(found)),
+        "rows": [
+            {
+                "section": section.kind,
+                "name": row.name,
+                "of": row.of,
+                "lower_is_better": row.lower_is_better,
+                "a": row.a,
+                "b": row.b,
+                "difference": row.difference.value,
+                "standard_error": row.difference.standard_error,
+                "low": row.difference.low,
+                "high": row.difference.high,
+                "df": row.difference.df,
+                "pairs": row.difference.n,
+                "items": row.difference.clusters,
+                "p": row.difference.p,
+                "p_holm": row.p,
+                "q": row.q,
+                "ruled_out": row.ruled_out,
+                **_equivalence(row.equivalence),
+                "method": SEQUENCE if row.by_sequence else None,
+                "reason": row.difference.reason,
+                "verdict": told,
+            }
+            for section in found.sections
+            for row, told in zip(section.rows, verdicts(section, found.tests), strict=True)
+        ],
+    }
+
+
+def _equivalence(found: Equivalence | None) -> dict[str, Any]:
+    """Return what a row says of its margin as columns; none of a row without one."""
+    if found is None:
+        return {}
+    return {
+        "margin": found.margin,
+        "margin_low": found.low,
+        "margin_high": found.high,
+        "p_equivalent": found.p_equivalent,
+        "p_not_worse": found.p_not_worse,
+        "equivalence": found.verdict,
+    }

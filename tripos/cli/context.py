@@ -1,0 +1,152 @@
+"""The inputs of verbs: the store that is read, the spec that is compiled, and the warnings about them."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tripos.errors import Failure
+from tripos.settings.config import SETTINGS_FILE, Config
+from tripos.settings.load import ChosenSettings, chosen_settings, load_config
+from tripos.settings.trust import trust_of
+from tripos.terminal import is_colored, show_diagnostic, show_message, show_text, terminal_width
+from tripos_warehouse.errors import StoreError
+
+if TYPE_CHECKING:
+    from tripos.runs.preparation import RunWarning
+    from tripos_compiler.compile import Compilation
+    from tripos_compiler.diagnostics.diagnostic import Diagnostic
+    from tripos_runtime.datasets.data_files import DataFolders
+    from tripos_warehouse.store.store import Store
+
+
+MOST_SHOWN = 4
+"""The number of places of a warning that are named; the rest are counted."""
+
+
+COMMITTED = ("S0103", "S0402")
+"""The codes of damage that takes away rows which were committed, and which figures then lack."""
+_opened: list[Store] = []
+"""The stores that the command reads, so that it is tried again without what made it fail."""
+_damage: list[StoreError] = []
+"""What was damaged in them."""
+
+
+def open_store(options: Namespace, *, writes: bool = False, on_bucket: bool = True) -> Store:
+    """Return the store of `--store`, the settings or `results`. What is damaged is told on standard error and left out,
+    but of a store that the command writes to: what it does not know it could spoil. Raises `Failure` where there is
+    none, and S0113 for one on a bucket where `on_bucket` is false."""
+    from tripos_warehouse.store.paths import address_of
+    from tripos_warehouse.store.store import Store
+
+    root = chosen_settings(options).config.store
+    if not on_bucket and address_of(root):
+        hint = "use a store in a folder, with --store"
+        raise Failure("S0113", f"this command does not write to a store on a bucket yet: `{root}`", hint)
+    if not writes:
+        for store in _opened:
+            if store.place == (address_of(root) or str(Path(root).expanduser().resolve())):
+                return store
+    try:
+        store = Store.open(root, create=False, tell=_tell, tolerant=not writes)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if not writes:
+        _opened.append(store)
+    return store
+
+
+def found_damage() -> bool:
+    """Return true if the stores that this command reads hold rows that are not sound, which it then leaves out."""
+    found = [store.sweep() for store in _opened]
+    return any(found)
+
+
+def left_out() -> bool:
+    """Return true if this command answers without rows that its stores had committed."""
+    return any(error.code in COMMITTED for error in _damage)
+
+
+def forget() -> None:
+    """Let go of the stores, at the end of a command."""
+    _opened.clear()
+    _damage.clear()
+
+
+def _tell(error: StoreError) -> None:
+    from tripos_compiler.diagnostics.i18n import localized
+
+    message = f"{localized(error.message)}{localized(': ')}{localized('what it held is left out')}"
+    show_diagnostic("error", error.code, message, error.hint)
+    _damage.append(error)
+
+
+def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
+    """Compile the spec that a command was given and prints its diagnostics; also where its data is looked for."""
+    from tripos.releases.download import reach_of
+    from tripos.runs.compilation import find_spec
+    from tripos.settings.config import chosen_denials
+
+    releases = (*getattr(options, "releases", ()), *config.releases)
+    reach = reach_of(options)
+    fetch = replace(reach, here=False) if getattr(options, "fetch", False) else None
+    spec = find_spec(
+        options.path,
+        options.data,
+        config.data,
+        releases,
+        fetch,
+        allow_outside=getattr(options, "allow_outside", False),
+        trust=trust_of(options),
+        reach=reach,
+    )
+    compilation = spec.compile(chosen_denials(options, config))
+    show_diagnostics(compilation.diagnostics)
+    return compilation, spec.folders
+
+
+def with_stand_ins(options: Namespace, chosen: ChosenSettings, compilation: Compilation) -> ChosenSettings:
+    """Return the settings with the mock models of a benchmark that comes with Tripos, where nobody says which models
+    take part; that is told. They are those of `tripos.toml` beside its main file."""
+    from tripos.runs.compilation import is_shipped
+    from tripos.runs.selection import choices_of, has_models
+
+    folder = Path(compilation.sources[0].path).parent
+    if has_models(choices_of(options), chosen.config) or not is_shipped(folder):
+        return chosen
+    if not (folder / SETTINGS_FILE).is_file():
+        return chosen
+    own = load_config(folder, environ={})
+    show_message("no model is given: mock models reply; name real ones with --model", stderr=True)
+    return replace(chosen, config=chosen.config.model_copy(update={"models": own.models, "roles": own.roles}))
+
+
+def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) -> None:
+    """Print diagnostics on standard error: the first hundred, or every one."""
+    from tripos_compiler.diagnostics.renderers import MOST_SHOWN, render_text
+
+    most, others = None if every else MOST_SHOWN, ": `tripos check --all` shows them"
+    text = render_text(diagnostics, color=is_colored(sys.stderr), width=terminal_width(), most=most, others=others)
+    if text:
+        show_text(text, stderr=True, styled=True)
+
+
+def warning_printer(options: Namespace, config: Config) -> Callable[[RunWarning | None], None]:
+    """Return a function that prints a warning, where there is one. It raises `Failure` for one that is denied."""
+    from tripos.runs.preparation import check_denied
+    from tripos.settings.config import chosen_denials
+
+    def warn(warning: RunWarning | None) -> None:
+        if warning is None:
+            return
+        check_denied(warning, chosen_denials(options, config))
+        places = list(warning.places[:MOST_SHOWN])
+        if len(warning.places) > MOST_SHOWN:
+            places.append(f"and {len(warning.places) - MOST_SHOWN:,} more")
+        show_diagnostic("warning", warning.code, warning.message, warning.hint, places)
+
+    return warn

@@ -1,0 +1,382 @@
+"""`tripos describe`: statistics of the data sets of a spec, as a table, JSON or CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import statistics
+from argparse import Namespace
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tripos.cli.arguments import listed_names
+from tripos.cli.context import compile_given
+from tripos.errors import GOOD, USAGE, Failure
+from tripos.settings.load import load_config
+from tripos.settings.trust import trust_of
+from tripos.terminal import print_json, show_output, show_text, table_width
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.text_format import percent
+from tripos_compiler.library.functions.texts import words
+from tripos_compiler.plan import ChoiceType, DataField, Dataset, ListType, Plan, RecordType, SetType, TextType, Type
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_warehouse.query.results import export_cell
+from tripos_warehouse.tables.text import NOTHING, TextColumn, grid
+
+Row = Mapping[str, Any]
+Group = tuple[str, ...]
+"""The value of every field that rows are counted by."""
+NO_VALUE = "(none)"
+"""Stands for a missing value of a field that rows are counted by."""
+UNITS: dict[str, Callable[[str], int]] = {"characters": len, "words": words}
+"""How the length of a text is counted."""
+FIGURES = ("rows", "values", "distinct", "mean", "least", "median", "most")
+"""What is said of a field."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The statistics of one field in one group. `unit` is what `mean`, `least`, `median` and `most` count: characters
+    or words of a text, items of a list, turns of a dialogue, or nothing where they are of the numbers themselves; they
+    are None of what has no length, such as a choice. `distinct` counts different values, of a list different items."""
+
+    rows: int
+    values: int
+    distinct: int
+    unit: str
+    mean: float | None = None
+    least: float | None = None
+    median: float | None = None
+    most: float | None = None
+
+
+@dataclass
+class Gathered:
+    """The values of one field in one group."""
+
+    values: int = 0
+    distinct: set[Any] = field(default_factory=set)
+    sizes: list[float] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class FieldPart:
+    """A field, a part of a record, or the texts of a list `joined`: its name with dots, and its type without `?`."""
+
+    name: str
+    path: tuple[str, ...]
+    type: Type
+    joined: bool = False
+
+    def of(self, row: Row) -> Any:
+        """Return its value in a row; None where it is missing."""
+        value: Any = row
+        for name in self.path:
+            value = None if value is None else value.get(name)
+        return "".join(map(str, value)) if self.joined and value is not None else value
+
+
+def parts_of(fields: Iterable[DataField]) -> list[FieldPart]:
+    """Return the fields of a data set, those of records in their place, and behind a list of texts its texts
+    together."""
+    return [part for each in fields for part in _parts((each.name,), each.type)]
+
+
+def _parts(path: tuple[str, ...], type_: Type) -> Iterator[FieldPart]:
+    bare = type_.of if type_.kind == "optional" else type_
+    name = ".".join(path)
+    if isinstance(bare, RecordType):
+        for inner, of in bare.fields.items():
+            yield from _parts((*path, inner), of)
+        return
+    yield FieldPart(name, path, bare)
+    if isinstance(bare, ListType | SetType) and bare.of.kind == "text":
+        yield FieldPart(f"{name}.text", path, TextType(), joined=True)
+
+
+def describe(
+    rows: Iterable[Row],
+    parts: Sequence[FieldPart],
+    by: Sequence[FieldPart],
+    unit: str = "characters",
+    names: Mapping[str, str] | None = None,
+) -> dict[Group, dict[str, Figures]]:
+    """Return the figures of every part in every group of rows, the groups in the order in which the rows have them.
+    `names` has the name under which a value of `by` is counted, where that is not its own.
+
+    >>> from tripos_compiler.plan import TextType
+    >>> kind, text = (FieldPart(name, (name,), TextType()) for name in ("kind", "text"))
+    >>> rows = [{"kind": "a", "text": "one"}, {"kind": "b", "text": "three"}, {"kind": "c", "text": "three"}]
+    >>> found = describe(rows, [text], [kind], names={"b": "others", "c": "others"})
+    >>> [(group, of["text"].rows, of["text"].distinct, of["text"].mean) for group, of in found.items()]
+    [(('a',), 1, 1, 3.0), (('others',), 2, 1, 5.0)]
+    """
+    counts: dict[Group, int] = defaultdict(int)
+    gathered: dict[Group, dict[str, Gathered]] = {}
+    for row in rows:
+        group = tuple(_named(part.of(row), names or {}) for part in by)
+        counts[group] += 1
+        of = gathered.setdefault(group, {part.name: Gathered() for part in parts})
+        for part in parts:
+            _gather(of[part.name], part.of(row), UNITS[unit])
+    return {
+        group: {part.name: _figures(of[part.name], part, counts[group], unit) for part in parts}
+        for group, of in gathered.items()
+    }
+
+
+def _named(value: Any, names: Mapping[str, str]) -> str:
+    if value is None:
+        return NO_VALUE
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    return names.get(text, text)
+
+
+def _gather(into: Gathered, value: Any, length: Callable[[str], int]) -> None:
+    if value is None:
+        return
+    into.values += 1
+    match value:
+        case bool():
+            into.distinct.add(value)
+        case int() | float():
+            into.distinct.add(value)
+            into.sizes.append(value)
+        case str():
+            into.distinct.add(value)
+            into.sizes.append(length(value))
+        case list() | tuple() | set() | frozenset():
+            into.distinct.update(map(repr, value))
+            into.sizes.append(len(value))
+        case _:
+            into.distinct.add(repr(value))
+
+
+COUNTED = {"list": "items", "set": "items", "dialogue": "turns"}
+"""What is counted of a value of a type; of a text it is the unit that was asked for, and a number is itself."""
+
+
+def _figures(of: Gathered, part: FieldPart, rows: int, unit: str) -> Figures:
+    kind = part.type.kind
+    if kind not in (*COUNTED, "text", "integer", "number") or not of.sizes:
+        return Figures(rows, of.values, len(of.distinct), "")
+    mean, median = statistics.fmean(of.sizes), statistics.median(of.sizes)
+    counted = unit if kind == "text" else COUNTED.get(kind, "")
+    return Figures(rows, of.values, len(of.distinct), counted, mean, min(of.sizes), median, max(of.sizes))
+
+
+DIGITS = {"rows": 0, "values": 0, "distinct": 0, "mean": 2, "least": 0, "median": 1, "most": 0}
+"""The decimals that a figure is printed with in a table; of numbers, as many as they have."""
+
+
+@dataclass(frozen=True)
+class Described:
+    """One data set, or several together: its name, its files, and what was found in every group of its rows."""
+
+    name: str
+    files: tuple[tuple[str, int], ...]
+    by: tuple[str, ...]
+    parts: tuple[FieldPart, ...]
+    groups: Mapping[Group, Mapping[str, Figures]]
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows it has."""
+        return sum(next(iter(of.values())).rows for of in self.groups.values())
+
+
+def main(options: Namespace) -> int:
+    """Print the statistics. Raise `Failure` for a data set, a field or a group that is not there."""
+    if not listed_names(options.by) and (options.group or options.figure):
+        given = "--group" if options.group else "--figure"
+        raise Failure("R0202", f"`{given}` has no meaning without `--by`", "name the field: --by FIELD")
+    compilation, folders = compile_given(options, load_config(Path.cwd(), trust=trust_of(options)))
+    plan = compilation.plan
+    if plan is None:
+        return USAGE
+    source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
+    datasets = _chosen(plan, listed_names(options.dataset))
+    together = [datasets] if options.together else [[each] for each in datasets]
+    found = [_described(source, each, options) for each in together]
+    match options.format:
+        case "json":
+            print_json(_to_data(plan, found))
+        case "csv":
+            _write_csv(found)
+        case _:
+            figure = options.figure or "mean"
+            show_text("\n\n".join("\n".join(_lines(each, figure)) for each in found))
+    return GOOD
+
+
+def _chosen(plan: Plan, names: Sequence[str]) -> list[Dataset]:
+    """Return the data sets of these names, or all that are read from files."""
+    known = {each.name: each for each in plan.datasets}
+    made = {each.name for each in plan.made}
+    for name in names:
+        if name in made:
+            hint = f'a run makes its rows: run the benchmark, then `tripos sql "from {plan.benchmark.name}.items"`'
+            raise Failure("R0202", f"`{name}` is not read from files", hint)
+        if name not in known:
+            raise Failure("R0202", f"the benchmark has no data set `{name}`", _hint(name, known))
+    if not known:
+        raise Failure("R0202", "the benchmark reads no data set from files", 'name a spec with a `dataset … from "…"`')
+    return [known[name] for name in names] or list(known.values())
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    close = nearest(name, known)
+    return f"did you mean `{close}`?" if close else f"there is {', '.join(f'`{each}`' for each in known)}"
+
+
+def _described(source: CaseSource, datasets: Sequence[Dataset], options: Namespace) -> Described:
+    every = [parts_of(each.fields) for each in datasets]
+    parts = [part for part in every[0] if all(part in others for others in every[1:])]
+    name = " + ".join(each.name for each in datasets)
+    if not parts:
+        raise Failure("R0202", f"the data sets {name} have no field in common", "describe them without `--together`")
+    by = [_part(name, parts, each) for each in listed_names(options.by)]
+    chosen = [_part(name, parts, each) for each in listed_names(options.field)] or parts
+    rows = (row.values for each in datasets for row in source.sources.stream(each))
+    groups = describe(rows, chosen, by, options.unit, _grouped(options.group))
+    files = tuple((file.path, file.rows) for each in datasets for file in each.every_file)
+    return Described(name, files, tuple(part.name for part in by), tuple(chosen), _sorted(groups, by, options.group))
+
+
+def _part(dataset: str, parts: Sequence[FieldPart], name: str) -> FieldPart:
+    known = {part.name: part for part in parts}
+    if name not in known:
+        raise Failure("R0202", f"`{dataset}` has no field `{name}`", _hint(name, known))
+    return known[name]
+
+
+def _grouped(given: Sequence[str]) -> dict[str, str]:
+    """Return the name that each value is counted under, of `NAME=V,V`."""
+    names: dict[str, str] = {}
+    for text in given:
+        name, equals, values = text.partition("=")
+        if not equals or not name.strip() or not listed_names([values]):
+            raise Failure("R0202", f"`--group {text}` names no values", "write --group NAME=VALUE[,VALUE]")
+        for value in listed_names([values]):
+            if value in names:
+                message = f"`{value}` is counted as `{names[value]}` and as `{name.strip()}`"
+                raise Failure("R0202", message, "name a value in one `--group`")
+            names[value] = name.strip()
+    return names
+
+
+def _sorted(
+    groups: Mapping[Group, Mapping[str, Figures]], by: Sequence[FieldPart], given: Sequence[str]
+) -> dict[Group, Mapping[str, Figures]]:
+    """Return the groups in the order in which `--group` names them, values of a choice in its own order behind, and the
+    rest as the rows have them."""
+    named = [text.partition("=")[0].strip() for text in given]
+    orders = [[*named, *(part.type.values if isinstance(part.type, ChoiceType) else ())] for part in by]
+
+    def place(group: Group) -> list[int]:
+        return [
+            order.index(value) if value in order else len(order) for order, value in zip(orders, group, strict=True)
+        ]
+
+    return dict(sorted(groups.items(), key=lambda each: place(each[0])))
+
+
+def _lines(found: Described, figure: str) -> Iterator[str]:
+    """Yield a table: a line for each field, or with groups one for each group and a column of one figure for each
+    field."""
+    count = len(found.files)
+    yield localized(f"{found.name}: {found.rows:,} rows of {count:,} file{'' if count == 1 else 's'}")
+    if not found.groups:
+        return
+    if not found.by:
+        (of,) = found.groups.values()
+        units = tuple(localized(of[part.name].unit) for part in found.parts)
+        shown = [
+            TextColumn(
+                localized(name), tuple(_shown(getattr(of[part.name], name), name) for part in found.parts), right=True
+            )
+            for name in FIGURES[1:]
+        ]
+        yield from grid(
+            [
+                TextColumn(localized("field"), tuple(part.name for part in found.parts)),
+                *shown,
+                TextColumn(localized("of"), units),
+            ],
+            table_width(),
+        )
+        return
+    keys = [TextColumn(name, tuple(group[at] for group in found.groups)) for at, name in enumerate(found.by)]
+    counted = [next(iter(of.values())).rows for of in found.groups.values()]
+    shares = tuple(percent(each / found.rows) for each in counted)
+    rows = [
+        TextColumn(localized("rows"), tuple(f"{each:,}" for each in counted), right=True),
+        TextColumn(localized("share"), shares, right=True),
+    ]
+    if figure == "rows":
+        yield from grid([*keys, *rows], table_width())
+        return
+    yield localized(f"{figure} of each field:")
+    cells = [
+        TextColumn(
+            part.name, tuple(_shown(getattr(of[part.name], figure), figure) for of in found.groups.values()), True
+        )
+        for part in found.parts
+        if part.name not in found.by
+    ]
+    yield from grid([*keys, *rows, *cells], table_width())
+
+
+def _shown(value: float | None, figure: str) -> str:
+    """Return a figure as text; without the decimals of a whole number where the figure has none.
+
+    >>> _shown(1234.5, "mean"), _shown(3.0, "least"), _shown(0.25, "least"), _shown(None, "mean")
+    ('1,234.50', '3', '0.25', '—')
+    """
+    if value is None:
+        return NOTHING
+    if DIGITS[figure]:
+        return f"{value:,.{DIGITS[figure]}f}"
+    return f"{value:,.0f}" if value == int(value) else f"{value:,g}"
+
+
+def _to_data(plan: Plan, found: Sequence[Described]) -> dict[str, object]:
+    """Return all figures, for programs."""
+    return {
+        "benchmark": plan.benchmark.name,
+        "version": plan.benchmark.version,
+        "datasets": [
+            {
+                "dataset": each.name,
+                "rows": each.rows,
+                "files": [{"path": path, "rows": rows} for path, rows in each.files],
+                "groups": [
+                    {
+                        "by": dict(zip(each.by, group, strict=True)),
+                        "rows": next(iter(of.values())).rows,
+                        "fields": {name: asdict(figures) for name, figures in of.items()},
+                    }
+                    for group, of in each.groups.items()
+                ],
+            }
+            for each in found
+        ],
+    }
+
+
+def _write_csv(found: Sequence[Described]) -> None:
+    """All figures, a line for each field of each group."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    by = found[0].by
+    writer.writerow(["dataset", *by, "field", *FIGURES, "unit"])
+    for each in found:
+        for group, of in each.groups.items():
+            for name, figures in of.items():
+                values = [getattr(figures, figure) for figure in FIGURES]
+                writer.writerow(map(export_cell, [each.name, *group, name, *values, figures.unit]))
+    show_output(out.getvalue())

@@ -1,0 +1,353 @@
+"""`tripos diff`: what changed between two versions of a benchmark, and what of it can change a score.
+
+The changes between two versions as a comment on a pull request: their effect on measures, and figures of a store.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from tripos.cli.context import warning_printer
+from tripos.errors import GOOD, Failure
+from tripos.releases.download import TYPED, Reach, reach_of
+from tripos.releases.opening import run_git
+from tripos.runs.compilation import CompiledSpec, earlier_plan, earlier_spec
+from tripos.runs.next_run import NextRun, foresee_next
+from tripos.runs.selection import choices_of
+from tripos.settings.config import Config
+from tripos.settings.load import chosen_settings
+from tripos.settings.trust import trust_of
+from tripos.terminal import harmless, print_json, show_text, terminal_width
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.text_format import usd, wrap
+from tripos_compiler.language.plan_diff import WEIGHTS, Change, find_changes, least_version, version_numbers
+from tripos_compiler.plan import Plan
+from tripos_runtime.datasets.trust import TRUSTED, Trust
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.report.history import BREAKS, CONTINUES, OTHER_ROWS, FigurePair, MeasureEffect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.tables.markup import markdown_text
+from tripos_warehouse.tables.text import NOTHING, decimals_of
+from tripos_warehouse.views.runs import RunRecord
+
+_ARCHIVE = ".revision.tar"
+GIT_S = 60
+"""Seconds after which git is not waited for any longer."""
+
+
+@dataclass(frozen=True)
+class Version:
+    """One of the versions that are compared: its plan, and the spec behind it; a plan in JSON has none."""
+
+    plan: Plan
+    spec: CompiledSpec | None = None
+
+
+@contextmanager
+def opened_version(
+    given: str,
+    data: Sequence[str] = (),
+    standing: Sequence[str] = (),
+    releases: Sequence[str] = (),
+    trust: Trust = TRUSTED,
+    reach: Reach = TYPED,
+) -> Iterator[Version]:
+    """Open a spec, a release, a plan in JSON, or `REVISION:PATH`, whose files are there until it is closed. Raises
+    `Failure`."""
+    with ExitStack() as until:
+        revision, colon, path = given.partition(":")
+        if colon and revision and not path.startswith("//") and not Path(given).exists():
+            folder = until.enter_context(tempfile.TemporaryDirectory(prefix="tripos-"))
+            _check_out(revision, path or ".", Path(folder))
+            given = str(Path(folder) / path)
+        if given.endswith(".json"):
+            yield Version(earlier_plan(given, data, standing, releases, trust=trust, reach=reach))
+        else:
+            spec = earlier_spec(given, data, standing, releases, trust=trust, reach=reach)
+            yield Version(spec.plan, spec)
+
+
+def _check_out(revision: str, path: str, to: Path) -> None:
+    """Put the files of a revision into a folder, under the same path: those of the spec's folder, and of the folders
+    beside it, which specs may have files in common with. The path is seen from the top of the repository, as git
+    does."""
+    if Path(path).is_absolute() or ".." in Path(path).parts or revision.startswith("-"):
+        raise Failure("E0108", f"`{revision}:{path}` is no place in this repository", "write REVISION:specs/NAME")
+    try:
+        top = Path(_git("rev-parse", "--show-toplevel").strip())
+        inside = "" if path == "." else path.rstrip("/")
+        folder = PurePosixPath(inside) if _git("cat-file", "-t", f"{revision}:{inside}").strip() == "tree" else None
+        around = (PurePosixPath(inside).parent if folder is None else folder).parent
+        archive = ("archive", "--format=tar", f"--output={to / _ARCHIVE}", revision, "--", around.as_posix())
+        run_git(*archive, folder=top, seconds=GIT_S)
+    except (OSError, subprocess.SubprocessError) as error:
+        told = getattr(error, "stderr", "") or ""
+        why = told.strip().removeprefix("fatal: ") or str(error)
+        hint = "write REVISION:PATH as git does, such as HEAD~1:specs/edubench, in the repository"
+        raise Failure("E0108", f"git has no `{revision}:{path}`: {why}", hint) from error
+    _unpack(to / _ARCHIVE, to)
+
+
+def _unpack(archive: Path, to: Path) -> None:
+    """Write the regular files of an archive below a folder. Links are left out: a spec reads none that lead outside.
+    Python has filters for this from 3.11.4 on."""
+    with tarfile.open(archive) as packed:
+        for member in packed:
+            path = PurePosixPath(member.name)
+            if not member.isreg() or path.is_absolute() or ".." in path.parts:
+                continue
+            content = packed.extractfile(member)
+            assert content is not None
+            target = to / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with content, target.open("wb") as written:
+                shutil.copyfileobj(content, written)
+
+
+def _git(*arguments: str) -> str:
+    return run_git(*arguments, seconds=GIT_S)
+
+
+_TITLES = {
+    "major": "can change a score, or the items behind it",
+    "minor": "adds what no earlier figure takes in",
+    "patch": "words about the benchmark",
+}
+
+
+def main(options: Namespace) -> int:
+    """Print what changed, the weightiest first, and the least version that says so."""
+    config = chosen_settings(options).config
+    releases = (*options.releases, *config.releases)
+    if options.store is None and (options.model or options.role):
+        raise Failure("R0202", "`--model` and `--role` say whom the next run asks", "give --store too")
+    places = (options.data, config.data, releases, trust_of(options), reach_of(options))
+    with opened_version(options.before, *places) as old, opened_version(options.after, *places) as new:
+        before, after = old.plan, new.plan
+        found = find_changes(before, after)
+        if options.format == "github":
+            show_text("\n".join(_comment(before, after, found, config.store if options.store is not None else None)))
+            return GOOD
+        following = None if options.store is None else _following(options, config, before, new)
+    match options.format:
+        case "json":
+            print_json(_data(before, after, found, following))
+        case "markdown":
+            show_text("\n".join(_markdown(before, after, found, following)))
+        case _:
+            show_text("\n".join(_text(before, after, found, following)))
+    return GOOD
+
+
+def _following(options: Namespace, config: Config, before: Plan, after: Version) -> NextRun:
+    """Return the forecast of the next run. Raises `Failure`."""
+    if after.spec is None:
+        message = f"`{options.after}` is a plan without its data, so nobody can tell what its run asks"
+        raise Failure("R0202", message, "give its spec or its release, or leave out --store")
+    return foresee_next(after.spec, before, choices_of(options), config, warning_printer(options, config))
+
+
+def _comment(before: Plan, after: Plan, found: Sequence[Change], place: str | None) -> Iterator[str]:
+    """Return the lines of a comment on a pull request, with the figures of a store where one is named. A store that is
+    not there yet has none."""
+    from tripos_warehouse.report.history import effects_between, figures_between
+
+    effects = effects_between(before, after)
+    figures = None
+    if place is not None:
+        names = [each.name for each in after.measures]
+        try:
+            figures = figures_between(Store.open(place, create=False), before, after, names)
+        except StoreError as error:
+            raise Failure(error.code, error.message, error.hint) from error
+    return comment_lines(before, after, _head(before, after, found), found, effects, figures)
+
+
+def _demanded(before: Plan, found: Sequence[Change]) -> str | None:
+    return least_version(before.benchmark.version, found[0].part) if found else None
+
+
+def _head(before: Plan, after: Plan, found: Sequence[Change]) -> tuple[str, str]:
+    old, new = before.benchmark, after.benchmark
+    name = "" if old.name == new.name else f"{new.name} "
+    title = f"{old.name} {old.version} → {name}{new.version}"
+    demanded = _demanded(before, found)
+    if demanded is None:
+        return title, "nothing changed"
+    if before.benchmark.name != after.benchmark.name:
+        if old.name in {each.name for each in after.extends}:
+            return title, f"{new.name} extends {old.name}: figures over scenarios that are the same may be compared"
+        return title, "another benchmark: no figure of one may be compared with one of the other"
+    enough = version_numbers(new.version) >= version_numbers(demanded)
+    told = f"{found[0].part} changes demand {demanded} or higher"
+    return title, told if enough else f"{told}: {new.version} understates them (E0901)"
+
+
+def _text(before: Plan, after: Plan, found: Sequence[Change], following: NextRun | None) -> Iterator[str]:
+    title, demanded = _head(before, after, found)
+    room = max(terminal_width(), 20)
+    yield from (*wrap(title, room), *wrap(localized(demanded), room))
+    for weight in WEIGHTS:
+        some = [each for each in found if each.part == weight]
+        if some:
+            yield from ("", *wrap(localized(f"{weight}: {_TITLES[weight]}"), room))
+        for each in some:
+            first, *rest = wrap(localized(each.text), room - 4)
+            yield from (f"  {first}", *(f"    {line}" for line in rest))
+    if following is not None:
+        yield ""
+        for line in _next_lines(following):
+            yield from wrap(line, room)
+
+
+def _markdown(before: Plan, after: Plan, found: Sequence[Change], following: NextRun | None) -> Iterator[str]:
+    title, demanded = _head(before, after, found)
+    yield from (f"### {title}", "", demanded[:1].upper() + demanded[1:] + ".", "")
+    if found:
+        yield from ("| bump | what | change | can change a score |", "| --- | --- | --- | --- |")
+    for each in found:
+        name = each.name.replace("|", "\\|")
+        what = each.what.replace("|", "\\|")
+        yield f"| {each.part} | {each.kind} `{name}` | {what} | {'yes' if each.can_change_scores else 'no'} |"
+    if following is not None:
+        yield from ("", *(f"{line}  " for line in _next_lines(following)))
+
+
+def _data(before: Plan, after: Plan, found: Sequence[Change], following: NextRun | None) -> dict[str, Any]:
+    told = [
+        {
+            "part": each.part,
+            "kind": each.kind,
+            "name": each.name,
+            "what": each.what,
+            "can_change_scores": each.can_change_scores,
+            "stale": sorted(each.stale),
+        }
+        for each in found
+    ]
+    return {
+        "benchmark": after.benchmark.name,
+        "before": {"version": before.benchmark.version, "plan": before.digest},
+        "after": {"version": after.benchmark.version, "plan": after.digest},
+        "part": found[0].part if found else None,
+        "demands": _demanded(before, found),
+        "changes": told,
+        "next_run": None if following is None else following.to_json(),
+    }
+
+
+def _next_lines(following: NextRun) -> Iterator[str]:
+    """Yield what the next run asks for, and as which runs."""
+    forecast, texts = following.forecast, following.asked("vectors")
+    replies = _counted(following.asked("samples", "turns"), "reply", "replies")
+    judgements = _counted(following.asked("judgements"), "judgement", "judgements")
+    yield localized(f"the next run asks for {replies} and {judgements}; {forecast.reused:,} calls are reused")
+    if texts[1]:
+        yield localized(f"it asks for the vectors of {_counted(texts, 'text', 'texts')}")
+    if forecast.scores:
+        yield localized(f"scores that it takes anew from replies that are kept: {forecast.scores:,}")
+    cost = forecast.total.cost_usd
+    yield localized("nobody knows what it costs" if cost is None else f"it costs about {usd(cost.expected)} USD")
+    models = ", ".join(harmless(each) for each in following.models)
+    if following.runs:
+        yield localized(f"it is taken to be as run {following.runs[0]}, by {models}")
+    else:
+        yield localized(f"it is taken to be the first run, by {models}")
+
+
+def _counted(calls: tuple[int, int], one: str, many: str) -> str:
+    """Return a number of calls in words: `0..24 replies` where it is not known."""
+    least, most = calls
+    told = f"{least:,}" if least == most else f"{least:,}..{most:,}"
+    return f"{told} {one if least == most == 1 else many}"
+
+
+MARK = "<!-- tripos diff: {} -->"
+"""The first line, by which the comment is found again."""
+MOST = 40
+"""The rows of a table that are shown; a comment has at most 65,536 characters."""
+_LINES = {CONTINUES: "goes on", OTHER_ROWS: "may break", BREAKS: "**breaks**"}
+
+
+def comment_lines(
+    before: Plan,
+    after: Plan,
+    head: tuple[str, str],
+    changes: Sequence[Change],
+    effects: Sequence[MeasureEffect],
+    figures: Sequence[FigurePair] | None,
+) -> Iterator[str]:
+    """Yield the lines of the comment. `head` is the title and the version that is demanded; `figures` are those of a
+    store, `None` where none was named."""
+    title, demanded = head
+    yield from (MARK.format(after.benchmark.name), f"### {markdown_text(title)}", "")
+    yield from (f"{demanded[:1].upper()}{markdown_text(demanded[1:])}.", "")
+    meaning = [each for each in changes if each.can_change_scores]
+    others = [each for each in changes if not each.can_change_scores]
+    if meaning:
+        yield from ("| what changed in meaning | how |", "| --- | --- |")
+        yield from _cut([f"| {each.kind} `{_code(each.name)}` | {markdown_text(each.what)} |" for each in meaning], 2)
+        yield ""
+    if others:
+        told = "; ".join(markdown_text(each.text) for each in others[:MOST])
+        yield from (f"Without effect on earlier figures: {told}.", "")
+    if changes:
+        yield from ("| measure | its line | because of |", "| --- | --- | --- |")
+        yield from _cut([_effect(each) for each in effects], 3)
+    if figures is None:
+        return
+    yield ""
+    if not figures:
+        yield "No whole run of the store has figures of either version."
+        return
+    yield from ("| measure | model | before | after |", "| --- | --- | --- | --- |")
+    yield from _cut([_figures(each) for each in figures], 4)
+    runs = {run.run_id for each in figures for side in (each.before, each.after) if side for run in side[:1]}
+    yield from ("", f"In brackets: intervals of 95 %. Figures of {', '.join(f'`{each}`' for each in sorted(runs))}.")
+
+
+def _effect(effect: MeasureEffect) -> str:
+    why = "; ".join(f"{each.kind} `{_code(each.name)}`: {markdown_text(each.what)}" for each in effect.causes)
+    return f"| `{effect.measure}` | {_LINES.get(effect.effect, effect.effect)} | {why} |"
+
+
+def _figures(pair: FigurePair) -> str:
+    name = f"`{pair.measure}`" + "".join(f" {markdown_text(str(value))}" for value in pair.by)
+    rows = [side[1] for side in (pair.before, pair.after) if side is not None]
+    decimals = decimals_of([value for row in rows for value in (row.value, row.interval_low, row.interval_high)])
+    was, now = (_figure(side, decimals) for side in (pair.before, pair.after))
+    if pair.before is not None and pair.after is not None and pair.before[0].run_id == pair.after[0].run_id:
+        now = "the same"
+    now += "".join(f", with {role} {markdown_text(', '.join(models))}" for role, models in pair.others.items())
+    return f"| {name} | {markdown_text(pair.model)} | {was} | {now} |"
+
+
+def _figure(side: tuple[RunRecord, MeasureRow] | None, decimals: int) -> str:
+    if side is None:
+        return "no run yet"
+    row = side[1]
+    if row.value is None:
+        return NOTHING
+    if row.interval_low is None or row.interval_high is None:
+        return f"{row.value:.{decimals}f}"
+    return f"{row.value:.{decimals}f} [{row.interval_low:.{decimals}f}, {row.interval_high:.{decimals}f}]"
+
+
+def _cut(rows: Sequence[str], columns: int) -> Iterator[str]:
+    yield from rows[:MOST]
+    if len(rows) > MOST:
+        yield f"| and {len(rows) - MOST:,} more |" + " |" * (columns - 1)
+
+
+def _code(name: str) -> str:
+    return name.replace("|", "\\|").replace("`", "'")

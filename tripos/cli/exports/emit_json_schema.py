@@ -1,0 +1,62 @@
+"""JSON Schemas of a spec: of the rows of its data sets, and of the replies that have a form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tripos.cli.exports.questions import Emission
+from tripos_compiler.plan import Ask, DataField, OptionalType, RecordType
+from tripos_runtime.reading.schema import schema_of
+from tripos_warehouse.files import write_lines
+
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def write_schemas(emission: Emission, folder: Path) -> list[Path]:
+    """Write `rows/DATASET.schema.json` for every data set and `replies/SCENARIO.STEP.schema.json` for every step whose
+    replies have a form, and return their paths."""
+    plan, found = emission.plan, []
+    for data in plan.datasets:
+        schema = _rows(emission, data.name, data.fields)
+        found.append(_write(folder / "rows" / f"{data.name}.schema.json", f"A row of {data.name}", schema))
+    for made in plan.made:
+        emission.lose(made.name, "its rows are written by models")
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            if isinstance(step, Ask) and step.returns is not None:
+                path = folder / "replies" / f"{scenario.name}.{step.name}.schema.json"
+                try:
+                    schema = schema_of(step.returns)
+                except ValueError as error:
+                    emission.lose(f"{scenario.name}.{step.name}", str(error))
+                else:
+                    found.append(_write(path, f"A reply to {step.name} of {scenario.name}", schema))
+    return list(dict.fromkeys(found))
+
+
+def _rows(emission: Emission, dataset: str, fields: tuple[DataField, ...]) -> dict[str, Any]:
+    """Return the schema of a row, by the first column of each field; other columns are allowed."""
+    properties: dict[str, Any] = {}
+    required = []
+    for each in fields:
+        optional = isinstance(each.type, OptionalType)
+        try:
+            own = schema_of(RecordType(fields={each.name: each.type}))["properties"][each.name]
+        except ValueError:
+            emission.lose(f"{dataset}.{each.name}", "a type that no JSON Schema has: an image, a tree or the like")
+            own = {}
+        column = each.columns[0] if each.columns else each.name
+        properties[column] = {**own, "x-tripos-secret": True} if each.secret else own
+        if len(each.columns) > 1:
+            emission.lose(f"{dataset}.{each.name}", f"other columns that are read: {', '.join(each.columns[1:])}")
+        elif not optional:
+            required.append(column)
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _write(path: Path, title: str, schema: dict[str, Any]) -> Path:
+    document = {"$schema": DRAFT, "title": title, **schema}
+    return write_lines(path, [orjson.dumps(document, option=orjson.OPT_INDENT_2)]).path

@@ -1,0 +1,172 @@
+"""Tasks of the LM Evaluation Harness: a YAML file for each score, with the prompts as rows of a JSON Lines file.
+
+Prompts are rendered, so that lm-eval sends the bytes that Tripos sends: a task reads the column `prompt`. The files
+name each other by paths relative to the folder, where `lm_eval --include_path .` runs.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tripos.cli.exports.questions import Check, Emission, EmittedQuestion
+from tripos_warehouse.files import appearing, write_lines
+
+GENERATION = {"max_tokens": "max_gen_toks", "temperature": "temperature", "top_p": "top_p", "stop": "until"}
+"""The settings that lm-eval has, with its names."""
+SPACES = ("^\\s+", "\\s+$")
+"""The expressions that `exact_match` removes from both sides, where a reply is trimmed."""
+DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+"""The beginning of what the reader of rows takes for a time, where a whole column begins so."""
+METRICS = {"likeliest": "acc", "likeliest_by_character": "acc_norm"}
+"""The metrics of lm-eval that choose among options."""
+
+
+def write_lm_eval(emission: Emission, folder: Path) -> list[Path]:
+    """Write a task for each score that can be said, or one without a metric for a prompt without any, a group of them
+    and the rows; return their paths."""
+    found, tasks = [], []
+    for scenario, questions in emission.by_scenario():
+        for step in dict.fromkeys(each.step for each in questions):
+            own = [each for each in questions if each.step == step and _is_said(emission, each)]
+            if not own:
+                continue
+            name = f"{emission.plan.benchmark.name}_{scenario}"
+            name += f"_{step}" if len({each.step for each in questions}) > 1 else ""
+            rows = folder / f"{name}.jsonl"
+            between = {_delimiter(each) for each in own}
+            common = between.pop() if len(between) == 1 else None
+            lines = (json.dumps(_row(each, common), ensure_ascii=False).encode() for each in own)
+            found.append(write_lines(rows, lines).path)
+            for task, config in _tasks(emission, name, rows.name, own, common):
+                tasks.append(task)
+                found.append(_write(folder / f"{task}.yaml", {"task": task, **config}))
+    group = emission.plan.benchmark.name
+    if tasks:
+        found.append(_write(folder / f"{group}_group.yaml", {"group": group, "task": tasks}))
+    return found
+
+
+def _is_said(emission: Emission, question: EmittedQuestion) -> bool:
+    if question.text is not None or question.options:
+        return True
+    emission.lose(f"{question.scenario}.{question.step}", "a chat of several messages, or with tools")
+    return False
+
+
+def _row(question: EmittedQuestion, common: str | None) -> dict[str, Any]:
+    """Return the row of a question. Where what stands between text and option is not `common`, it is in the options."""
+    row: dict[str, Any] = {**question.about}
+    if question.options:
+        before = _delimiter(question) if common is None else ""
+        row |= {"prompt": _context(question), "choices": [before + each for each in question.options]}
+    else:
+        row["prompt"] = question.text
+    return row | {f"target_{each.name}": each.target for each in question.checks}
+
+
+def _context(question: EmittedQuestion) -> str:
+    return "".join(each.content for each in question.messages if each.role != "option").rstrip()
+
+
+def _delimiter(question: EmittedQuestion) -> str:
+    text = "".join(each.content for each in question.messages if each.role != "option")
+    return text[len(text.rstrip()) :]
+
+
+def _tasks(
+    emission: Emission, name: str, rows: str, questions: Sequence[EmittedQuestion], between: str | None
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and the configuration of the task of each score."""
+    first = questions[0]
+    common: dict[str, Any] = {
+        "dataset_path": "json",
+        "dataset_kwargs": {"data_files": {"test": rows}},
+        "test_split": "test",
+        "doc_to_text": "prompt",
+        "num_fewshot": 0,
+        "metadata": {"version": emission.plan.benchmark.version, "scenario": first.scenario, "step": first.step},
+    }
+    checks = {check.name: check for each in questions for check in each.checks}
+    if first.options:
+        if between is None and any(check.kind == "likeliest_by_character" for check in checks.values()):
+            emission.lose(f"{first.scenario}.{first.step}", "approximately: spaces before options count as characters")
+        shape: dict[str, Any] = {
+            "output_type": "multiple_choice",
+            "doc_to_choice": "choices",
+            "target_delimiter": between or "",
+        }
+    else:
+        shape = {"output_type": "generate_until", "generation_kwargs": _generation(emission, questions)}
+        if first.samples > 1:
+            emission.lose(f"{first.scenario}.{first.step}", f"{first.samples} samples: lm-eval scores the first one")
+            shape["repeats"] = first.samples
+    said = 0
+    for check in checks.values():
+        targets = [one.target for each in questions for one in each.checks if one.name == check.name]
+        metric = _metric(emission, first.scenario, check, targets)
+        if metric is not None:
+            said += 1
+            task = f"{name}_{check.name}"
+            yield task, common | shape | {"doc_to_target": f"target_{check.name}", "metric_list": [metric]}
+    if not said:
+        emission.lose(f"{first.scenario}.{first.step}", "no score of it can be said: the task has prompts alone")
+        if not first.options:
+            bypass = {"metric": "bypass", "aggregation": "bypass", "higher_is_better": True}
+            yield name, common | shape | {"doc_to_target": "item_id", "metric_list": [bypass]}
+
+
+def _metric(emission: Emission, scenario: str, check: Check, targets: Sequence[Any]) -> dict[str, Any] | None:
+    place = f"{scenario}.{check.name}"
+    if check.kind in METRICS:
+        return {"metric": METRICS[check.kind], "aggregation": "mean", "higher_is_better": True}
+    if check.kind == "contains":
+        emission.lose(place, "lm-eval has no metric for a part of a reply")
+        return None
+    if check.field is not None:
+        emission.lose(place, "it reads a field of a reply in JSON")
+        return None
+    if not all(isinstance(each, str) for each in targets):
+        emission.lose(place, "its target is no text")
+        return None
+    if all(DATE.match(each) for each in targets):
+        emission.lose(place, "its targets are dates, which the reader of lm-eval's rows makes times of")
+        return None
+    shaped = [each.strip() if check.trim else each for each in targets]
+    shaped = [each.lower() if check.lower else each for each in shaped]
+    if shaped != list(targets):
+        emission.lose(place, "a target that no reply can equal, which lm-eval would shape as it does replies")
+        return None
+    metric: dict[str, Any] = {"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}
+    if check.lower:
+        metric["ignore_case"] = True
+    if check.trim:
+        metric["regexes_to_ignore"] = list(SPACES)
+    return metric
+
+
+def _generation(emission: Emission, questions: Sequence[EmittedQuestion]) -> dict[str, Any]:
+    told: dict[str, Any] = {"until": []}
+    place = f"{questions[0].scenario}.{questions[0].step}"
+    for name in dict.fromkeys(name for each in questions for name in each.settings):
+        value = questions[0].settings.get(name)
+        if any(each.settings.get(name) != value for each in questions):
+            emission.lose(place, f"the setting `{name}`, which differs from row to row")
+        elif name in GENERATION:
+            told[GENERATION[name]] = [value] if name == "stop" and isinstance(value, str) else value
+        else:
+            emission.lose(place, f"the setting `{name}`")
+    if isinstance(temperature := told.get("temperature"), int | float):
+        told["do_sample"] = temperature > 0
+    return told
+
+
+def _write(path: Path, config: Mapping[str, Any]) -> Path:
+    with appearing(path) as new:
+        new.write_text(yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True), "utf-8")
+    return path

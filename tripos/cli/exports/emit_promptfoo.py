@@ -1,0 +1,90 @@
+"""A configuration of promptfoo: one prompt that each test fills with its messages, and assertions in JavaScript.
+
+Messages are a chat in JSON, so that no byte of them changes. Targets are in assertions alone: promptfoo sends prompts
+to models, and no assertion of these.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tripos.cli.exports.questions import Check, Emission, EmittedQuestion
+from tripos_warehouse.files import appearing, write_lines
+
+SENT = frozenset({"system", "user", "assistant"})
+"""The roles of a chat that promptfoo sends."""
+
+
+def write_promptfoo(emission: Emission, folder: Path) -> list[Path]:
+    """Write `promptfooconfig.yaml` and `tests.jsonl`, and return their paths."""
+    shown = []
+    for each in emission.questions:
+        if {message.role for message in each.messages} <= SENT:
+            shown.append(each)
+        else:
+            emission.lose(f"{each.scenario}.{each.step}", "messages that are no chat: a plain text, options or tools")
+    repeats = {each.samples for each in shown}
+    settings = {json.dumps(dict(each.settings), sort_keys=True) for each in shown}
+    if len(repeats) > 1:
+        emission.lose("samples", "their number differs from step to step")
+    if len(settings) > 1:
+        emission.lose("settings", "they differ from step to step")
+    provider: dict[str, Any] = {"id": "echo"}
+    if len(settings) == 1 and (given := json.loads(settings.pop())):
+        provider["config"] = given
+    config: dict[str, Any] = {
+        "description": f"{emission.plan.benchmark.name} {emission.plan.benchmark.version}",
+        "providers": [provider],
+        "prompts": ["{{messages}}"],
+        "tests": "file://tests.jsonl",
+    }
+    if len(repeats) == 1 and (samples := repeats.pop()) > 1:
+        config["evaluateOptions"] = {"repeat": samples}
+    place = folder / "promptfooconfig.yaml"
+    tests = write_lines(
+        folder / "tests.jsonl", (json.dumps(_test(each), ensure_ascii=False).encode() for each in shown)
+    )
+    with appearing(place) as new:
+        new.write_text(yaml.safe_dump(config, sort_keys=False, allow_unicode=True), "utf-8")
+    return [place, tests.path]
+
+
+def _test(question: EmittedQuestion) -> dict[str, Any]:
+    messages = [{"role": each.role, "content": each.content} for each in question.messages]
+    return {
+        "description": f"{question.scenario} {question.item_id}",
+        "vars": {"messages": json.dumps(messages, ensure_ascii=False)},
+        "assert": [
+            {"type": "javascript", "value": assertion(check), "metric": f"{question.scenario}.{check.name}"}
+            for check in question.checks
+        ],
+        "metadata": {**question.about, "step": question.step},
+    }
+
+
+def assertion(check: Check) -> str:
+    """Return a check as an expression in JavaScript. A brace of a text is escaped: promptfoo fills templates in
+    assertions too.
+
+    >>> print(assertion(Check("right", "equals", "{{4}}", trim=True)))
+    String(output).trim() === "\\u007b\\u007b4}}"
+    >>> print(assertion(Check("has", "contains", "Four")))
+    String(output).toLowerCase().includes("Four".toLowerCase())
+    """
+    told = "String(output)"
+    if check.field is not None:
+        told = f"(typeof output === 'string' ? JSON.parse(output) : output)[{_literal(check.field)}]"
+    told += ".trim()" if check.trim else ""
+    told += ".toLowerCase()" if check.lower else ""
+    target = _literal(check.target)
+    if check.kind == "contains":
+        return f"{told}.toLowerCase().includes({target}.toLowerCase())"
+    return f"{told} === {target}"
+
+
+def _literal(value: object) -> str:
+    return json.dumps(value).replace("{", "\\u007b")

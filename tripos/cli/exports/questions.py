@@ -1,0 +1,289 @@
+"""The questions of a spec as other tools can ask them, and what they cannot say.
+
+A question is a prompt of the compared role that depends on no reply, with the checks of its scores. Everything else of
+the spec is a loss with its place: judges, comparisons, conversations, steps that build on replies, measures that are
+more than means. Nothing is left out without one.
+
+Scores that other tools can compute: comparisons of a reply with a value of the row, as the expression says them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from tripos_compiler.language.evaluation import NoValue, evaluate
+from tripos_compiler.language.references import paths_in
+from tripos_compiler.library.types import without_optional
+from tripos_compiler.plan import (
+    Aggregate,
+    Ask,
+    Binary,
+    Call,
+    Compare,
+    Converse,
+    Expr,
+    Grade,
+    Measure,
+    Plan,
+    Ref,
+    Scenario,
+    Score,
+)
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.forecast.prompts import PromptPreview, preview_prompts, stand_ins
+from tripos_runtime.models.base import Message
+
+Kind = Literal["equals", "contains", "likeliest", "likeliest_by_character"]
+SHAPED = {"trim": "trim", "lower": "lower"}
+"""The functions that a reply may go through before it is compared."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A comparison of a reply with a `target`: of its text, or of a `field` of a reply in JSON."""
+
+    name: str
+    kind: Kind
+    target: Any
+    trim: bool = False
+    lower: bool = False
+    field: str | None = None
+
+
+def check_of(score: Score, step: Ask, values: Mapping[str, Any]) -> Check | str:
+    """Return a score of a reply to `step` as a check, with its target for the row that `values` are of; where it is
+    none, why not.
+
+    >>> from tripos_compiler.plan import Ref
+    >>> right = Binary(operator="==", left=Ref(path=("reply", "text")), right=Ref(path=("item", "answer")))
+    >>> score = Score(name="right", value=right, of="reply", needs=(), truth=True, fingerprint="")
+    >>> check_of(score, Ask(name="reply", role="candidate", fingerprint=""), {"item": {"answer": "42"}})
+    Check(name='right', kind='equals', target='42', trim=False, lower=False, field=None)
+    """
+    if score.when is not None or score.earlier:
+        return "it has a condition"
+    if score.element is not None:
+        return "it is of each element of a list"
+    match score.value:
+        case Binary(operator="==", left=left, right=right):
+            for reply, other in ((left, right), (right, left)):
+                found = _read(reply, step)
+                if found is not None:
+                    return _with_target(replace(found, name=score.name), other, step, values)
+        case Call(function="contains", args=(whole, part)):
+            found = _read(whole, step)
+            if found is not None and not found.lower:
+                return _with_target(replace(found, name=score.name, kind="contains"), part, step, values)
+    return "its expression has no counterpart"
+
+
+def _with_target(found: Check, expr: Expr, step: Ask, values: Mapping[str, Any]) -> Check | str:
+    if any(path[0] == step.name for path in paths_in(expr)):
+        return "it compares a reply with itself"
+    try:
+        target = evaluate(expr, values)
+    except (NoValue, KeyError):
+        return "its target has no value in some rows"
+    if isinstance(target, str | bool | int | float) and (isinstance(target, str) or found.kind != "contains"):
+        return replace(found, target=target)
+    return "its target is no text and no number"
+
+
+def _read(expr: Expr, step: Ask) -> Check | None:
+    """Return what of a reply an expression reads; `None` where it is anything else."""
+    match expr:
+        case Call(function=("trim" | "lower") as name, args=(inner,)):
+            found = _read(inner, step)
+            if found is None or found.kind != "equals":
+                return None
+            return replace(found, trim=True) if name == "trim" else replace(found, lower=True)
+        case Ref(path=(name, part)) if name == step.name:
+            if step.options is not None:
+                kinds: dict[str, Kind] = {
+                    "likeliest": "likeliest",
+                    "likeliest_by_character": "likeliest_by_character",
+                }
+                return Check("", kinds[part], None) if part in kinds else None
+            if part == "text":
+                return Check("", "equals", None)
+            if step.returns is None or without_optional(step.returns).kind == "json":  # which stands in no field
+                return None
+            return Check("", "equals", None, field=part)
+    return None
+
+
+ALL = 2**62
+PENDING = "⟨"
+"""The sign of a part of a prompt that waits for a reply."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A part of a spec that a form cannot say, and why."""
+
+    place: str
+    why: str
+
+
+@dataclass(frozen=True)
+class EmittedQuestion:
+    """A prompt of the compared role for one item, with the checks of its reply."""
+
+    scenario: str
+    item_id: str
+    context: Mapping[str, str]
+    arms: str
+    step: str
+    messages: tuple[Message, ...]
+    settings: Mapping[str, Any]
+    schema: Mapping[str, Any] | None
+    samples: int
+    checks: tuple[Check, ...]
+
+    @property
+    def text(self) -> str | None:
+        """The prompt, where it is one text; `None` of a chat with several messages."""
+        told = [each for each in self.messages if each.role in ("user", "text")]
+        return told[0].content if len(told) == 1 == len(self.messages) else None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The options of a likelihood."""
+        return tuple(each.content for each in self.messages if each.role == "option")
+
+    @property
+    def about(self) -> dict[str, str]:
+        """Where the question belongs, as a form's metadata has it."""
+        told = {"scenario": self.scenario, "item_id": self.item_id, **self.context}
+        return {**told, "arms": self.arms} if self.arms else told
+
+
+@dataclass
+class Emission:
+    """The parts of a spec that can be said in another form, and those that cannot."""
+
+    plan: Plan
+    questions: list[EmittedQuestion] = field(default_factory=list)
+    losses: dict[Loss, None] = field(default_factory=dict)
+
+    def lose(self, place: str, why: str) -> None:
+        """Note a loss, once."""
+        self.losses.setdefault(Loss(place, why))
+
+    def by_scenario(self) -> Iterator[tuple[str, list[EmittedQuestion]]]:
+        """Yield the questions of each scenario that has some."""
+        for scenario in self.plan.scenarios:
+            if found := [each for each in self.questions if each.scenario == scenario.name]:
+                yield scenario.name, found
+
+
+def collect(plan: Plan, source: CaseSource) -> Emission:
+    """Return the questions of a spec over all its rows. Raises `DataError` where a data file has changed."""
+    emission = Emission(plan)
+    compared = next((role.name for role in plan.roles if role.kind == "compared"), None)
+    for scenario in plan.scenarios:
+        _lose_steps(emission, scenario, compared)
+    _lose_measures(emission)
+    cases = _values(plan, source)
+    asks = {(scenario.name, step.name): step for scenario in plan.scenarios for step in _asks(scenario)}
+    shown: set[tuple[str, str]] = set()
+    for prompt in preview_prompts(plan, source, Selection(), stand_ins(plan), ALL):
+        step = asks.get((prompt.scenario, prompt.step))
+        if step is None or prompt.role != compared:
+            continue
+        place = f"{prompt.scenario}.{prompt.step}"
+        shown.add((prompt.scenario, prompt.step))
+        if any(PENDING in message.content for message in prompt.messages) or not prompt.certain:
+            emission.lose(place, "the prompt depends on a reply")
+        elif prompt.secrets:
+            emission.lose(place, f"the prompt reveals {', '.join(prompt.secrets)}, and no other tool proves secrecy")
+        else:
+            values = cases[prompt.scenario, prompt.item_id]
+            emission.questions.append(_question(emission, prompt, step, values))
+    for (name, step_name), step in asks.items():
+        if (name, step_name) not in shown and step.role == compared:
+            emission.lose(
+                f"{name}.{step_name}", "no prompt can be shown: its rows are yet to be made, or there are none"
+            )
+    return emission
+
+
+def _question(emission: Emission, prompt: PromptPreview, step: Ask, values: Mapping[str, Any]) -> EmittedQuestion:
+    scenario = next(each for each in emission.plan.scenarios if each.name == prompt.scenario)
+    checks = []
+    for score in _scores(scenario, step):
+        found = check_of(score, step, values)
+        if isinstance(found, Check):
+            checks.append(found)
+        else:
+            emission.lose(f"{prompt.scenario}.{score.name}", found)
+    for name in prompt.awaited:
+        emission.lose(f"{prompt.scenario}.{prompt.step}", f"the setting `{name}`, which depends on a reply")
+    return EmittedQuestion(
+        prompt.scenario,
+        prompt.item_id,
+        prompt.context,
+        prompt.arms,
+        prompt.step,
+        prompt.messages,
+        {name: value for name, value in prompt.settings.items() if name not in prompt.awaited},
+        prompt.schema,
+        prompt.samples,
+        tuple(checks),
+    )
+
+
+def _values(plan: Plan, source: CaseSource) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return what expressions see of every row, by scenario and item."""
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for scenario in plan.scenarios:
+        only = replace(Selection(), scenarios=(scenario.name,))
+        for case in () if source.has_unmade(only) else source.cases(only):
+            found[scenario.name, case.item_id] = case.names
+    return found
+
+
+def _asks(scenario: Scenario) -> Sequence[Ask]:
+    return [step for step in scenario.steps if isinstance(step, Ask)]
+
+
+def _scores(scenario: Scenario, step: Ask) -> list[Score]:
+    """Return the scores of a step's replies that every treatment has."""
+    every = [{each.fingerprint for each in treatment.steps} for treatment in scenario.treatments]
+    own = [each for each in scenario.steps if isinstance(each, Score) and each.of == step.name]
+    return [each for each in own if all(each.fingerprint in held for held in every)]
+
+
+def _lose_steps(emission: Emission, scenario: Scenario, compared: str | None) -> None:
+    whole = {score.fingerprint for step in _asks(scenario) for score in _scores(scenario, step)}
+    for step in scenario.steps:
+        place = f"{scenario.name}.{step.name}"
+        match step:
+            case Ask() if step.role != compared:
+                emission.lose(place, f"a call of another role, `{step.role}`")
+            case Ask() if step.calls_tools:
+                emission.lose(place, "it offers tools")
+            case Converse():
+                emission.lose(place, "a conversation")
+            case Grade():
+                emission.lose(place, "a score by a judge")
+            case Compare():
+                emission.lose(place, "a comparison of two replies")
+            case Score() if step.fingerprint not in whole:
+                emission.lose(place, "a score in some arms, or of no reply")
+
+
+def _lose_measures(emission: Emission) -> None:
+    names = {step.name for each in emission.plan.scenarios for step in each.steps if isinstance(step, Score)}
+    for measure in emission.plan.measures:
+        if not _is_mean(measure, names):
+            emission.lose(measure.name, "a measure that is no mean of a score")
+
+
+def _is_mean(measure: Measure, scores: set[str]) -> bool:
+    figure = measure.figure
+    plain = isinstance(figure, Aggregate) and figure.function == "mean" and not measure.by and not figure.of_condition
+    return plain and isinstance(figure, Aggregate) and len(figure.values) == 1 and figure.values[0] in scores

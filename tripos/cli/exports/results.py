@@ -1,0 +1,242 @@
+"""`tripos export inspect`, `lm-eval` and `hub`: results as files of other tools, and what is said of them.
+
+`tripos export eee`, `csv`, `parquet` and `xlsx`: which tables, which files, and what is said of them.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from tripos.cli.context import open_store
+from tripos.errors import Failure
+from tripos.terminal import print_json, show_message, show_text
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.text_format import counted
+from tripos_compiler.plan import Plan
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.exports.tables import (
+    TABLES,
+    WrittenTable,
+    open_fields,
+    sources,
+    to_data,
+    write_csv,
+    write_parquet,
+)
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.report.run_report import PROVING
+from tripos_warehouse.views.runs import RunRecord
+
+
+def export_for_tool(connection: Connection, plan: Plan, run: RunRecord, options: Namespace, kind: str) -> None:
+    """Write logs of Inspect or results of lm-eval for each compared model. Raises what their writers do."""
+    from tripos_warehouse.exports.inspect_ai import write_inspect
+    from tripos_warehouse.exports.lm_eval import write_lm_eval
+
+    write = write_inspect if kind == "inspect" else write_lm_eval
+    found, without = write(connection, plan, run, Path(options.output), options.secrets)
+    if options.json:
+        files = [{"path": str(each.path)} | {k: v for k, v in vars(each).items() if k != "path"} for each in found]
+        print_json({"format": kind, "run_id": run.run_id, "files": files, "left_out": without})
+        return
+    for each in found:
+        show_message(f"{each.model}: {counted(each.samples, 'sample')}, {counted(each.scores, 'score')}")
+        show_text(f"  {each.path}")
+        if each.without_value:
+            show_message(f"  without a value: {counted(each.without_value, 'score')}, with the reason")
+    _tell_left_out(plan, options, without)
+
+
+def export_hub(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
+    """Write the files for the Hugging Face Hub. Raises what `write_hub` and `write_folder` do, and `Failure` R0202
+    without a data set."""
+    from tripos_warehouse.exports.hub import FRAMEWORK, HubSource, write_hub
+
+    if options.dataset is None:
+        hint = "name the data set of the benchmark: --dataset OWNER/NAME"
+        raise Failure("R0202", "results on the Hub belong to a data set", hint)
+    folder = Path(options.output)
+    source = HubSource(options.dataset, options.source, options.organization)
+    card, found = write_hub(connection, plan, run, folder, source)
+    space = folder / "space"
+    closed = [*_secret_fields(plan), *(["items that are withheld"] if run.withheld else [])]
+    whole = options.secrets or (options.content and not closed)
+    _write_space(plan, run, options, space, whole)
+    if options.json:
+        files = [{"model": each.model, "path": str(each.path), "results": each.results} for each in found]
+        left = {each.model: list(each.without_value) for each in found if each.without_value}
+        told = {"benchmark": str(card), "files": files, "space": str(space), "whole": whole, "without_value": left}
+        print_json({"format": "hub", "run_id": run.run_id, **told})
+        return
+    show_text(str(card))
+    for each in found:
+        show_message(f"{each.model}: {counted(each.results, 'result')}")
+        show_text(f"  {each.path}")
+        if each.without_value:
+            show_message(f"  without a value: {', '.join(each.without_value)}")
+    show_text(str(space))
+    if whole:
+        show_message("  the board shows every item, reply and judgement")
+    elif options.content:
+        show_message(f"  the board shows figures alone: `--secrets` shows {', '.join(closed)} too")
+    else:
+        more = "--secrets" if closed else "--content"
+        show_message(f"  the board shows figures alone: `{more}` shows items and replies too")
+    if any(model.startswith(PROVING) for model in run.models):
+        show_message("results of models that stand in for real ones: nothing to publish")
+    show_message(f"`eval.yaml` names the framework `{FRAMEWORK}`: the Hub takes those that it lists")
+
+
+def export_telemetry(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
+    """Send spans and events to an endpoint. Raises what `send_telemetry` does, and `Failure` R0202 without one."""
+    from tripos_warehouse.exports.telemetry import send_telemetry
+
+    if options.to is None:
+        raise Failure("R0202", "telemetry goes to an endpoint", "name it: --to http://HOST:4318")
+    sent = send_telemetry(connection, plan, run, options.to, options.content, options.secrets)
+    if options.json:
+        print_json({"format": "otel", "run_id": run.run_id, "to": options.to, **vars(sent)})
+        return
+    told = f"{counted(sent.traces, 'trace')}, {counted(sent.spans, 'span')}, {counted(sent.events, 'event')}"
+    show_message(f"sent to {options.to}: {told}")
+    for kind, count in sent.left_out.items():
+        show_message(f"left out: {count:,} {kind}")
+    if not options.content:
+        show_message("no text was sent: `--content` sends messages and replies too")
+
+
+def _write_space(plan: Plan, run: RunRecord, options: Namespace, target: Path, whole: bool) -> None:
+    """Write the page of a run, the `whole` of it or its figures, with the card of a static Space."""
+    from tripos.view.export import write_board, write_folder, write_page
+    from tripos.view.files import ViewFiles
+    from tripos_warehouse.exports.hub import space_card
+
+    with (
+        tempfile.TemporaryDirectory(prefix="tripos-view-") as folder,
+        closing(ViewFiles(lambda: open_store(options), Path(folder))) as view,
+    ):
+        if whole:
+            write_folder(view, target, [run.run_id])
+        else:
+            write_page(write_board(view, run.run_id), target)
+    (target / "README.md").write_text(space_card(plan, run), "utf-8")
+
+
+def _secret_fields(plan: Plan) -> list[str]:
+    every, shown = open_fields(plan, True), open_fields(plan, False)
+    return [f"{name}.{field}" for name, own in every.items() for field in own if field not in shown[name]]
+
+
+def _tell_left_out(plan: Plan, options: Namespace, without: Mapping[str, int]) -> None:
+    for kind, count in without.items():
+        show_message(f"left out: {count:,} {kind}")
+    if not options.secrets and _secret_fields(plan):
+        show_message("left out as secret: targets, secret fields and the reasons of judges; `--secrets` writes them")
+
+
+def export_eee(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
+    """Write the files of Every Eval Ever. Raises what `write_eee` does."""
+    from tripos_warehouse.exports.every_eval_ever import VERSION, write_eee
+
+    folder = Path(options.output)
+    _folder(folder)
+    found = write_eee(connection, plan, run, folder, options.organization or "unknown", options.secrets)
+    if options.json:
+        told = [
+            {
+                "model": each.model,
+                "aggregate": str(each.aggregate),
+                "instances": str(each.instances.path),
+                "results": each.results,
+                "rows": each.instances.rows,
+                "without_value": each.without_value,
+            }
+            for each in found
+        ]
+        print_json({"format": f"every_eval_ever/{VERSION}", "files": told})
+        return
+    for each in found:
+        show_message(f"{each.model}: {counted(each.results, 'result')}, {counted(each.instances.rows, 'score')}")
+        show_text(f"  {each.aggregate}")
+        if each.without_value:
+            show_message(f"  left out: {counted(each.without_value, 'score')} without a value")
+    show_message(f"all of it fits the schemas of Every Eval Ever {VERSION}")
+    if not options.organization:
+        show_message("the source is `unknown`: `--organization NAME` says who ran this")
+
+
+def export_tables(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
+    """Write the tables that were asked for, or all. Raises `StoreError` S0604 where the disk refuses."""
+    names = _tables(options)
+    path = Path(options.output)
+    if options.what == "xlsx":
+        if path.suffix.lower() != ".xlsx":
+            raise StoreError("S0202", f"`{path}` is no workbook", "end the name in `.xlsx`")
+        written = _workbook(connection, plan, run, names, path, options.secrets)
+    else:
+        suffix = f".{options.what}"
+        single = path.suffix.lower() == suffix
+        if single and len(names) > 1:
+            raise StoreError(
+                "S0202",
+                f"{len(names)} tables do not fit into `{path}`",
+                "name a folder, or one of them: --table scores",
+            )
+        if not single:
+            _folder(path)
+        written = []
+        for source in sources(connection, plan, run, names, options.secrets):
+            target = path if single else path / f"{source.name}{suffix}"
+            parquet = options.what == "parquet"
+            written.append(write_parquet(source, target) if parquet else write_csv(source, target, options.raw))
+    if options.json:
+        print_json({"run_id": run.run_id, "tables": to_data(written)})
+        return
+    for each in written:
+        show_message(f"{each.name}: {counted(each.rows, 'row')} in {each.path}")
+        for note in each.notes:
+            show_message(f"  {note}")
+    if not options.secrets:
+        for line in _hidden(plan, run, names):
+            show_message(line)
+
+
+def _workbook(
+    connection: Connection, plan: Plan, run: RunRecord, names: Sequence[str], path: Path, secrets: bool
+) -> list[WrittenTable]:
+    from tripos_warehouse.exports.tables import longest_texts, write_workbook
+
+    sizes = {name: longest_texts(connection, plan, run, name) for name in names}
+    return write_workbook(sources(connection, plan, run, names, secrets), path, sizes.__getitem__)
+
+
+def _tables(options: Namespace) -> list[str]:
+    named = [name.strip() for each in options.table for name in each.split(",") if name.strip()]
+    for name in named:
+        if name not in TABLES:
+            close = nearest(name, TABLES)
+            hint = f"did you mean `{close}`?" if close else f"the tables are {', '.join(TABLES)}"
+            raise Failure("R0202", f"there is no table `{name}` to export", hint)
+    return [name for name in TABLES if not named or name in named]
+
+
+def _hidden(plan: Plan, run: RunRecord, names: Sequence[str]) -> list[str]:
+    """Return what is left out as secret, in words."""
+    told = []
+    every, shown = open_fields(plan, True), open_fields(plan, False)
+    fields = [f"{name}.{field}" for name, own in every.items() for field in own if field not in shown[name]]
+    if fields and "items" in names:
+        told.append(f"left out as secret: {', '.join(fields)}")
+    asked = {step.role for each in plan.scenarios for step in each.steps if step.step == "ask"} - {run.compared_role}
+    if asked and "samples" in names:
+        told.append(f"left out as maybe secret: what {', '.join(sorted(asked))} said and was told")
+    return [*told, "`--secrets` writes it too"] if told else []
+
+
+def _folder(path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        raise StoreError("S0604", f"`{path}` is a file, and several are to be written", "name a folder")

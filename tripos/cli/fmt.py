@@ -1,0 +1,140 @@
+"""`tripos fmt`: spec files in the one layout."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from tripos.errors import GOOD, USAGE, Failure
+from tripos.settings.trust import trust_of
+from tripos.terminal import is_colored, show_message, show_output, show_text, terminal_width
+from tripos_compiler.diagnostics.diagnostic import Diagnostic
+from tripos_compiler.diagnostics.renderers import render_text, summary
+from tripos_compiler.diagnostics.text_format import not_utf8
+from tripos_compiler.editing.formatter import Unparsable, format_text
+
+WOULD_CHANGE = 1
+"""The exit code of `--check` where a file is not in the layout."""
+STDIN = "-"
+STDIN_SHOWN = "<stdin>"
+
+
+def main(options: Namespace) -> int:
+    """Format every file; exit code 2 where one has a mistake of syntax, which is left as it is."""
+    if STDIN in options.paths and len(options.paths) > 1:
+        raise Failure("R0202", "`-` stands alone", "format standard input, or files")
+    wrong: list[Diagnostic] = []
+    changes = False
+    for path in _files(options.paths):
+        shown = STDIN_SHOWN if path is None else path.as_posix()
+        content = _read(path, trust_of(options).limits.text_bytes)
+        try:
+            formatted = format_text(_decoded(content, shown), shown)
+        except Unparsable as error:
+            wrong += error.diagnostics
+            continue
+        if content != formatted.encode():
+            changes = True
+            _change(path, shown, content.decode(), formatted, options)
+        elif path is None and not (options.check or options.diff):
+            show_output(formatted)
+    if wrong:
+        show_text(render_text(wrong, color=is_colored(sys.stderr), width=terminal_width()), stderr=True, styled=True)
+        show_text(summary(wrong), stderr=True)
+        return USAGE
+    return WOULD_CHANGE if options.check and changes else GOOD
+
+
+def _change(path: Path | None, shown: str, before: str, after: str, options: Namespace) -> None:
+    """Do with a change what was asked for: shows it, names it, or make it."""
+    if options.diff:
+        show_output(_difference(before, after, shown))
+    if options.check:
+        show_message(f"would format {shown}", stderr=options.diff)
+    if options.diff or options.check:
+        return
+    if path is None:
+        show_output(after)
+    else:
+        write_spec(path, after)
+        show_message(f"formatted {shown}")
+
+
+def _files(paths: Sequence[str]) -> list[Path | None]:
+    """Return the files to format, each once, those of a folder in the order of their names; None stands for standard
+    input. Raises `Failure` where there is none."""
+    found: dict[Path, Path | None] = {}
+    for path in paths:
+        given = Path(path)
+        if path == STDIN:
+            return [None]
+        if given.is_dir():
+            below = sorted(each for each in given.rglob("*.tripos") if each.is_file())
+            inside = given.resolve()
+            for each in below:
+                if not each.resolve().is_relative_to(inside):
+                    raise Failure("E0108", f"`{each}` is a link that leads out of `{path}`", "name the file itself")
+            if not below:
+                raise Failure("E0108", f"there is no .tripos file below `{path}`", "name a file, or another folder")
+        elif given.exists():
+            below = [given]
+        else:
+            raise Failure("E0108", f"there is no file at `{path}`", "give .tripos files, or folders that hold some")
+        for each in below:
+            found.setdefault(each.resolve(), each)
+    return list(found.values())
+
+
+def _read(path: Path | None, most: int) -> bytes:
+    try:
+        if path is None:
+            content = sys.stdin.buffer.read(most + 1)
+        else:
+            with path.open("rb") as file:
+                content = file.read(most + 1)
+    except OSError as error:
+        raise Failure("E0108", f"cannot read {path}: {error.strerror}", "check its permissions") from error
+    if len(content) > most:
+        raise Failure("E0108", f"cannot read {path}: it has more than {most:,} bytes", "split it")
+    return content
+
+
+def _decoded(content: bytes, shown: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        reason, hint = not_utf8(content, shown)
+        raise Failure("E0108", f"cannot read {shown}: {reason}", hint) from error
+
+
+def _difference(before: str, after: str, shown: str) -> str:
+    """Return a unified diff that `patch` takes. Lines end at LF only: a CR belongs to its line."""
+    return "".join(difflib.unified_diff(_lines(before), _lines(after), shown, shown))
+
+
+def _lines(text: str) -> list[str]:
+    *lines, last = text.split("\n")
+    return [f"{line}\n" for line in lines] + ([f"{last}\n\\ No newline at end of file\n"] if last else [])
+
+
+def write_spec(path: Path, text: str) -> None:
+    """Replace a file at once, keeping its mode; a link still leads to it. Raises `Failure` where the disk refuses."""
+    target = path.resolve()
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(text.encode())
+            shutil.copymode(target, name)
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise Failure("E0108", f"cannot write {path}: {error.strerror}", "check its folder's permissions") from error

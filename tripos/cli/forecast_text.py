@@ -1,0 +1,254 @@
+"""A forecast as text: what is reused and called by role and model, why, what that takes, and how to tell a price."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tripos.cli.progress import taken_text
+from tripos.runs.forecast import budget_rows
+from tripos.terminal import harmless
+from tripos_compiler.diagnostics.i18n import localized, reader_language
+from tripos_compiler.diagnostics.text_format import abbreviated, usd, wrap
+from tripos_compiler.plan import Plan
+from tripos_runtime.forecast.estimates import Estimate, EstimateSpan
+from tripos_runtime.forecast.run_forecast import BatchForecast, Forecast, ForecastLine
+from tripos_runtime.scheduling.budget import Budget
+from tripos_warehouse.tables.text import TextColumn, fold, grid
+
+MOST_REASONS = 12
+MOST_PLACES = 3
+
+
+@dataclass
+class _Group:
+    """The calls of one role and model."""
+
+    reused: int = 0
+    certain: int = 0
+    perhaps: int = 0
+    ruled_out: int = 0
+    parts: list[Estimate] = field(default_factory=list)
+
+    def add(self, line: ForecastLine, part: Estimate | None) -> None:
+        self.reused += line.reused
+        self.certain += line.certain
+        self.perhaps += line.perhaps
+        self.ruled_out += line.ruled_out
+        if part is not None:
+            self.parts.append(part)
+
+
+ENOUGH = {
+    "all": "is enough, whatever comes",
+    "expected": "is enough for what is expected, and not for the highest",
+    "little": "is too little: the run would stop before its end",
+    "unknown": "may or may not be enough: a price is not known",
+}
+
+
+def lines_of(
+    found: Forecast, plan: Plan, width: int, budget: Budget | None = None, batches: BatchForecast | None = None
+) -> list[str]:
+    """Return the lines of a forecast, none wider than `width` columns."""
+    lines = _table(found, plan, width)
+    if any(line.ruled_out for line in found.lines.values()):
+        count = sum(line.ruled_out for line in found.lines.values())
+        lines.append(localized(f"{_calls(count)} ruled out by a condition or a reply that could not be read."))
+    if found.taken.calls:
+        lines += _wrapped(f"Of the reused calls, {taken_text(found.taken)}.", width)
+    if found.scores:
+        lines.append(
+            localized(f"{found.scores:,} {_many('score', found.scores)} taken anew from replies that are kept.")
+        )
+    failed: Counter[str] = Counter()
+    for line in found.lines.values():
+        failed.update(line.failed)
+    if failed:
+        codes = ", ".join(f"{count:,} with {code}" for code, count in sorted(failed.items()))
+        lines.append(localized(f"{_calls(sum(failed.values()))} failed before and tried again: {codes}."))
+    if unmade := sum(found.unmade.values()):
+        text = f"{unmade:,} {_many('item', unmade)} yet to be made: expected are calls as if none is rejected."
+        lines += _wrapped(text, width)
+    if found.reasons:
+        lines += ["", localized("why"), *_why(found, width)]
+    lines += ["", *_totals(found, width)]
+    for unit, told in budget_rows(found, budget).items():
+        most = f"{usd(told['most'])} USD" if unit == "usd" else f"{told['most']:,} {unit}"
+        lines += _wrapped(f"The budget of {most} {ENOUGH[told['enough_for']]}.", width)
+    if batches is not None:
+        lines += ["", *batch_lines(batches, width)]
+    if found.unpriced:
+        lines += ["", *_prices(found.unpriced, width)]
+    return lines
+
+
+def _table(found: Forecast, plan: Plan, width: int) -> list[str]:
+    groups: dict[tuple[str, str], _Group] = {}
+    order = {role.name: number for number, role in enumerate(plan.roles)}
+    for where, line in found.lines.items():
+        groups.setdefault((where.role, where.model), _Group()).add(line, found.estimates.get(where))
+    rows = sorted(groups.items(), key=lambda pair: order[pair[0][0]])
+    summed = [(role, model, group, Estimate.of_all(group.parts)) for (role, model), group in rows]
+    cells: list[list[str]] = [
+        [
+            role,
+            model,
+            f"{group.reused:,}",
+            f"{group.certain:,}",
+            f"{group.certain + group.perhaps:,}",
+            abbreviated(total.tokens_in.expected),
+            abbreviated(total.tokens_out.expected),
+            "unknown" if total.cost_usd is None else usd(total.cost_usd.expected),
+        ]
+        for role, model, group, total in summed
+    ]
+    heads = ("role", "model", "reused", "at least", "at most", "tokens in", "out", "USD")
+    columns = [
+        TextColumn(localized(head), tuple(row[place] for row in cells), place > 1, place == 0)
+        for place, head in enumerate(heads)
+    ]
+    return grid(columns, width)
+
+
+def _why(found: Forecast, width: int) -> Iterator[str]:
+    shown = found.reasons[:MOST_REASONS]
+    room = max(len(f"{reason.calls:,}") for reason in shown)
+    for reason in shown:
+        places = _places(reason.places, len({(where.scenario, where.step) for where in found.lines}))
+        text = f"  {reason.calls:>{room},}  {localized(reason.text)}"
+        yield from _hung(text, width, room + 4)
+        if places:
+            yield from _hung(f"  {'':{room}}    in {places}", width, room + 6)
+    more = found.reasons[MOST_REASONS:]
+    if more:
+        yield f"  {sum(reason.calls for reason in more):>{room},}  for {len(more)} more reasons, see --json"
+
+
+def _places(places: Sequence[tuple[str, str]], of: int) -> str:
+    """Return the steps that are meant, by name; nothing where it is every one."""
+    if len(places) == of:
+        return ""
+    steps: dict[str, list[str]] = {}
+    for scenario, step in places:
+        steps.setdefault(step, []).append(scenario)
+    told = [
+        f"{step} of {', '.join(scenarios[:MOST_PLACES])}"
+        + (f" and {len(scenarios) - MOST_PLACES} more" if scenarios[MOST_PLACES:] else "")
+        for step, scenarios in steps.items()
+    ]
+    return "; ".join(told)
+
+
+def _totals(found: Forecast, width: int) -> Iterator[str]:
+    total = found.total
+    if not found.certain and not found.perhaps:
+        yield localized("Nothing to call: everything is kept.")
+        return
+    rows = [
+        (localized("calls"), *(f"{round(each):,}" for each in total.calls)),
+        (localized("tokens in"), *map(abbreviated, total.tokens_in)),
+        (localized("tokens out"), *map(abbreviated, total.tokens_out)),
+        ("USD", *_cost(total)),
+    ]
+    columns = [
+        TextColumn(localized(head), tuple(row[place] for row in rows), place > 0, True)
+        for place, head in enumerate(("in all", "low", "expected", "high"))
+    ]
+    yield from grid(columns, width)
+    yield from _wrapped(f"Reply lengths estimated from: {total.rests_on}.", width)
+    if total.unbounded:
+        shown, more = total.unbounded[:MOST_PLACES], len(total.unbounded) - MOST_PLACES
+        told = "; ".join(shown) + (f"; and {more} more, see --json" if more > 0 else "")
+        yield from _wrapped(f"High is unknown, because nothing bounds {told}.", width)
+
+
+def _cost(total: Estimate) -> tuple[str, str, str]:
+    if total.cost_usd is not None:
+        return _spans(total.cost_usd)
+    if not any(total.known_usd):
+        return "unknown", "unknown", "unknown"
+    low, expected, high = _spans(total.known_usd)
+    return f"{low} + unknown", f"{expected} + unknown", high if high == "unknown" else f"{high} + unknown"
+
+
+def _spans(span: EstimateSpan) -> tuple[str, str, str]:
+    return usd(span.low), usd(span.expected), usd(span.high)
+
+
+def _prices(models: Sequence[str], width: int) -> Iterator[str]:
+    from tripos_runtime.models.catalog import near_model
+
+    for model in models:
+        close = near_model(model)
+        if close is not None:
+            yield from _wrapped(f"Nothing is known of {harmless(model)}. Did you mean {harmless(close)}?", width)
+    names = ", ".join(map(harmless, models))
+    text = f"No price is known of {names}. Write the provider's figures into tripos.toml, in USD a million tokens:"
+    yield from _wrapped(text, width)
+    for model in models:
+        yield f"  [prices.{_quoted(model)}]"
+        yield "  input = ..."  # no number, so that it cannot be left as it is
+        yield "  output = ..."
+
+
+def _quoted(model: str) -> str:
+    """Return a name as a key of TOML.
+
+    >>> _quoted('a/"b"')
+    '"a/\\\\"b\\\\""'
+    """
+    return '"' + harmless(model).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def _calls(count: int) -> str:
+    return f"{count:,} {_many('call', count)}"
+
+
+def _many(noun: str, count: int) -> str:
+    return f"{noun} is" if count == 1 else f"{noun}s are"
+
+
+def _hung(text: str, width: int, margin: int) -> list[str]:
+    """Return a text in lines, of which those below the first begin further in."""
+    first, *rest = fold(text, width)
+    return [first, *(f"{'':{margin}}{line}" for line in fold(" ".join(rest), max(width - margin, 8)) if rest)]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return wrap(localized(text), width) if reader_language() != "en" else textwrap.wrap(text, width)
+
+
+def batch_lines(found: BatchForecast, width: int) -> list[str]:
+    """Return the lines about batches, none wider than `width` columns."""
+    if not found.batches:
+        return wrap(localized("No call goes into a batch."), width)
+    cells = [
+        (
+            each.model,
+            f"{each.level:,}",
+            f"{each.least:,}",
+            f"{each.most:,}",
+            f"{each.batches:,}",
+            localized("unknown") if each.cost_usd is None else usd(each.cost_usd.expected),
+            localized("unknown") if each.live_usd is None else usd(each.live_usd),
+        )
+        for each in found.batches
+    ]
+    heads = ("in batches", "level", "at least", "at most", "batches", "USD", "live USD")
+    columns = [
+        TextColumn(localized(head), tuple(row[place] for row in cells), place > 0, place == 0)
+        for place, head in enumerate(heads)
+    ]
+    told = (
+        f"{found.levels:,} level{'' if found.levels == 1 else 's'}, one after another: {found.latest_h:,} hours at the"
+        " latest, if no request fails, expires or is repaired."
+    )
+    lines = [*grid(columns, width), *wrap(localized(told), width)]
+    if found.live:
+        lines += wrap(
+            localized(f"Live, beside the batches: {found.live:,} call{'' if found.live == 1 else 's'}."), width
+        )
+    return lines

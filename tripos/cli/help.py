@@ -1,0 +1,437 @@
+"""`tripos explain`: the pages of diagnostic codes, and those of the language.
+
+`tripos docs`: the documentation in the browser, from the copy that comes with Tripos.
+
+`tripos completion`: the script that completes commands in a shell.
+
+shtab writes it from the parser, for all four shells. It is static: a key stroke starts no Python. Names of runs,
+scenarios and models of one's own are read by the shell itself, from the store, the specs and `tripos.toml`.
+
+`tripos lsp`: the language server, which an editor starts and speaks to over standard input and output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import logging
+import re
+import subprocess
+import sys
+import webbrowser
+from argparse import Namespace
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tripos.cli.parser import build_parser
+from tripos.errors import GOOD, Failure
+from tripos.terminal import is_colored, show_message, show_output, show_text, terminal_width
+from tripos_compiler.constructs.reference import page_of
+from tripos_compiler.constructs.table import CONSTRUCTS
+from tripos_compiler.diagnostics.codes import CODES, find_page
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.diagnostics.i18n import localized, localized_page, reader_language
+from tripos_compiler.diagnostics.text_format import wrap
+
+PLACES = (Path(__file__).parents[1] / "language", Path(__file__).parents[2] / "docs" / "language")
+"""Where the pages lie: in the package, or in a checkout beside it."""
+COLLECTIONS = ("functions", "aggregates")
+"""Pages with a section for each word."""
+MARK = re.compile(r"^<!-- .*? -->\n\n?", re.MULTILINE)
+LINK = re.compile(r"(?<!!)\[((?:`[^`]*`|[^\]`])+)\]\([^)\s]+\)")
+
+
+@cache
+def find_language_page(word: str) -> str | None:
+    """Return the page about a word, in Markdown, or the section of a page; None where there is none.
+
+    >>> (find_language_page("arms") or "").splitlines()[0], (find_language_page("contains") or "").splitlines()[0]
+    ('# arms', '# contains')
+    >>> find_language_page("nothing of the kind")
+    """
+    path = _path(_page_name(word))
+    if path is not None:
+        return _without_markup(path.read_text("utf-8"))
+    for name in COLLECTIONS:
+        path = _path(name)
+        section = _section(path.read_text("utf-8"), word) if path is not None else None
+        if section is not None:
+            return _without_markup(section)
+    return None
+
+
+@cache
+def language_words() -> tuple[str, ...]:
+    """Return every word that there is a page or a section about."""
+    pages = (path.stem for folder in PLACES for path in folder.glob("*.md"))
+    sections = (word for name in COLLECTIONS for word in _sections(name))
+    return tuple(sorted({*(each.starts_with for each in CONSTRUCTS if each.starts_with), *pages, *sections}))
+
+
+def _page_name(word: str) -> str:
+    """Return the page of a word: of its own where there is one, or of the statement in which it stands."""
+    if _path(word) is not None or not word:
+        return word
+    return next((page_of(each) for each in CONSTRUCTS if each.starts_with == word), word)
+
+
+def _path(name: str) -> Path | None:
+    if not re.fullmatch(r"\w[\w-]*", name):
+        return None
+    return next((path for folder in PLACES if (path := folder / f"{name}.md").is_file()), None)
+
+
+def _sections(name: str) -> Iterator[str]:
+    path = _path(name)
+    yield from re.findall(r"^### (\w+)$", path.read_text("utf-8"), re.MULTILINE) if path is not None else ()
+
+
+def _section(page: str, word: str) -> str | None:
+    found = re.search(rf"^### {re.escape(word)}\n.*?(?=^##|\Z)", page, re.MULTILINE | re.DOTALL)
+    return found[0].removeprefix("##").rstrip() + "\n" if found is not None else None
+
+
+def _without_markup(page: str) -> str:
+    """Return a page without what only other programs read, and without links, which lead nowhere in a terminal."""
+    return LINK.sub(r"\1", MARK.sub("", page))
+
+
+SHORT_CODE = re.compile(r"[A-Z][0-9]{3}")
+"""A code without its first zero."""
+FENCE = "```"
+MOST = 100
+"""Lines longer than this are hard to read, however wide the terminal is."""
+
+
+def main(options: Namespace) -> int:
+    """Print the pages of codes, or a list of all codes, or of those that begin as what is given; of a word of the
+    language, its page."""
+    if not options.codes:
+        _list(CODES)
+        return GOOD
+    for index, given in enumerate(options.codes):
+        if index:
+            show_text()
+        name = given.strip().upper()
+        codes = [code for code in CODES if code.startswith(name)] if name else []
+        if len(codes) > 1:
+            _list(codes)
+        elif codes:
+            _show(_page(codes[0]))
+        elif SHORT_CODE.fullmatch(name) and f"{name[0]}0{name[1:]}" in CODES:
+            _show(_page(f"{name[0]}0{name[1:]}"))
+        else:
+            page = find_language_page(given.strip().lower())
+            if page is None:
+                raise Failure("R0202", f"there is no code or word of the language `{given}`", _near(name))
+            _show(page)
+    return GOOD
+
+
+def _page(code: str) -> str:
+    """Return the page of a code in the reader's language."""
+    page, language = find_page(code) or "", reader_language()
+    if language == "en":
+        return page
+    _, _, text = page.partition("\n")
+    return f"# {code} {localized(CODES[code])}\n{localized_page(text, language)}"
+
+
+def _near(name: str) -> str:
+    """Return what to say of the codes near to one that is not there.
+
+    >>> _near("E99"), _near("OPEMS")
+    ('the nearest is E0919; `tripos explain E` lists its kin', 'did you mean opens?')
+    """
+    kin = [code for code in CODES if code[0] == name[:1]]
+    if kin and re.fullmatch(r"[0-9]{1,4}", name[1:]):
+        number = int(name[1:].ljust(4, "0"))
+        close = min(kin, key=lambda code: (abs(int(code[1:]) - number), code))
+        return f"the nearest is {close}; `tripos explain {name[0]}` lists its kin"
+    found = nearest(name, CODES) or nearest(name.lower(), language_words())
+    return (
+        f"did you mean {found}?" if found else "`tripos explain` lists all codes, `tripos explain index` the language"
+    )
+
+
+def _list(codes: Iterable[str]) -> None:
+    for code in codes:
+        show_text(f"{code}  {localized(CODES[code])}")
+
+
+def _show(page: str | None) -> None:
+    assert page is not None
+    if not is_colored(sys.stdout):
+        show_text(wrapped(page, terminal_width()), end="")
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    # A code block shows only its text, so the file that it is stands above it.
+    named = re.sub(r"^```(\w+) (\S+)$", r"`\2`\n\n```\1", page, flags=re.MULTILINE)
+    console = Console(width=min(terminal_width(), MOST), force_terminal=True)
+    with console.capture() as captured:
+        console.print(Markdown(named, code_theme="ansi_dark"))
+    show_text(captured.get(), end="", styled=True)
+
+
+def wrapped(page: str, width: int) -> str:
+    """Return a page of Markdown with its paragraphs and list items in lines of `width` columns; code stays as it is.
+
+    >>> print(wrapped("# E1 a mistake\\n\\nIt is wrong to\\ndo so.\\n\\n- Do it\\n  otherwise.\\n", 12), end="")
+    # E1 a mistake
+    <BLANKLINE>
+    It is wrong
+    to do so.
+    <BLANKLINE>
+    - Do it
+      otherwise.
+    """
+    lines: list[str] = []
+    words: list[str] = []
+
+    def finish() -> None:
+        if words:
+            begin = re.match(r"(?:[-*] |\d+\. )?", words[0])
+            margin = " " * (len(begin[0]) if begin else 0)
+            text = " ".join(words)[len(margin) :]
+            first, *more = wrap(text, width - len(margin))
+            lines.extend([words[0][: len(margin)] + first, *(margin + line for line in more)])
+            words.clear()
+
+    coding = False
+    for line in page.splitlines():
+        coding ^= line.startswith(FENCE)
+        if coding or line.startswith((FENCE, "#", "|")) or not line.strip():
+            finish()
+            lines.append(line)
+            continue
+        if re.match(r"[-*] |\d+\. ", line):
+            finish()
+        words.append(line.strip())
+    finish()
+    return "".join(f"{line}\n" for line in lines)
+
+
+HANDBOOK = Path(__file__).parents[1] / "handbook"
+"""The built pages: in the package, and in a checkout where `make docs` writes them."""
+BUILDER = Path(__file__).parents[2] / "docs/site/build.py"
+"""The program that builds them, in a checkout alone."""
+SOURCES = ("docs", "specs", "compiler/tripos_compiler/diagnostics/pages")
+"""The folders of a checkout that they are built from."""
+
+
+def docs_main(options: Namespace) -> int:
+    """Print the address of a page and open it. Raises `Failure` R0202 where there is no such page."""
+    _build_in_checkout()
+    if not (HANDBOOK / "index.html").is_file():
+        hint = "run `make docs` in a clone of the repository, or read its docs/index.md"
+        raise Failure("R0215", "this installation came without the documentation", hint)
+    address = find_address(HANDBOOK, options.page)
+    show_text(address)
+    if not options.print:
+        webbrowser.open(address)
+    return GOOD
+
+
+def find_address(handbook: Path, page: str | None) -> str:
+    """Return the address of a page by its name, of a statement or function, or of a code; of the first page without a
+    name. Raises `Failure` R0202."""
+    name = (page or "index").strip()
+    code = name.upper()
+    if code in CODES:
+        family = json.loads((handbook / "codes.json").read_text("utf-8"))[code]
+        return f"{(handbook / 'codes' / f'{family}.html').as_uri()}#{code.lower()}"
+    name = name.removeprefix("docs/").removesuffix(".md").lower().replace(" ", "-")
+    pages = {path.relative_to(handbook).with_suffix("").as_posix(): path for path in handbook.rglob("*.html")}
+    by_stem = {path.stem: path for key, path in sorted(pages.items(), reverse=True) if path.stem != "index"}
+    found = pages.get(name) or pages.get(f"{name}/index") or by_stem.get(name) or pages.get(f"benchmarks/{name}")
+    if found is not None:
+        return found.as_uri()
+    for each in ("language/functions", "language/aggregates"):
+        if each in pages and re.search(f'<h3 id="{re.escape(name)}"', pages[each].read_text("utf-8")):
+            return f"{pages[each].as_uri()}#{name}"
+    close = nearest(name, sorted(by_stem)) or nearest(code, CODES)
+    hint = f"did you mean `{close}`?" if close else "`tripos docs` opens the first page, which has a search"
+    raise Failure("R0202", f"the documentation has no page `{page}`", hint)
+
+
+def _build_in_checkout() -> None:
+    """Build the pages of a checkout where they are missing or older than their sources."""
+    if not BUILDER.is_file():
+        return
+    built = HANDBOOK / "index.html"
+    sources = (path for name in SOURCES for path in (BUILDER.parents[2] / name).rglob("*") if path.is_file())
+    if built.is_file() and built.stat().st_mtime >= max(path.stat().st_mtime for path in sources):
+        return
+    show_message("building the documentation, which takes some seconds", stderr=True, flush=True)
+    done = subprocess.run([sys.executable, str(BUILDER), str(HANDBOOK)], capture_output=True, text=True, check=False)
+    if done.returncode and not built.is_file():
+        said = done.stderr.strip().splitlines()[-1:] or ["the generator said nothing"]
+        raise Failure("R0215", f"the documentation cannot be built: {said[0]}", "run `make docs` to see why")
+
+
+SPECS = ("PATH", "URL|PATH", "A", "B")
+"""How options call a benchmark; A and B are those of `tripos diff`."""
+FOLDERS = ("DIR", "FOLDER")
+FILES = ("FILE", "TOML")
+MODELS = ("A[,B]", "A,B", "MODEL")
+RUNS = ("RUN", "RUN[,RUN]")
+
+
+class Shell(NamedTuple):
+    """A shell: how it loads the script, and the lines that stand below it."""
+
+    install: str
+    after: str = ""
+
+
+# Behind `openai/` or a folder the word goes on: no space is wanted there.
+_BASH = """
+_tripos_without_space() {
+  _shtab_tripos "$@"
+  if [[ ${#COMPREPLY[@]} = 1 && ${COMPREPLY[0]} == */ ]]; then
+    compopt -o nospace 2>/dev/null || :
+  fi
+}
+complete -o bashdefault -F _tripos_without_space tripos
+"""
+
+SHELLS = {
+    "bash": Shell("echo 'eval \"$(tripos completion bash)\"' >> ~/.bashrc", _BASH),
+    "zsh": Shell("echo 'eval \"$(tripos completion zsh)\"' >> ~/.zshrc  (below compinit)"),
+    "fish": Shell("tripos completion fish > ~/.config/fish/completions/tripos.fish"),
+    "powershell": Shell("tripos completion powershell >> $PROFILE"),
+}
+
+
+def completion_main(options: argparse.Namespace) -> int:
+    """Print the script for a shell."""
+    import shtab
+
+    parser = build_parser()
+    models, runs, scenarios = _models(), _runs(), _scenarios()
+    for action in _actions(parser):
+        if action.metavar in MODELS:
+            action.complete = models  # type: ignore[attr-defined]
+        elif action.metavar in RUNS:
+            action.complete = runs  # type: ignore[attr-defined]
+        elif action.dest == "scenario":
+            action.complete = scenarios  # type: ignore[attr-defined]
+        elif action.metavar in FOLDERS or action.dest == "output":
+            action.complete = shtab.DIRECTORY if action.metavar in FOLDERS else shtab.FILE  # type: ignore[attr-defined]
+        elif action.metavar in FILES:
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+        elif action.metavar in SPECS:
+            action.complete = shtab.glob("*.tripos") | {"zsh": "_files -g '*.tripos'"}  # type: ignore[attr-defined]
+        elif action.metavar == "CODE|WORD":
+            action.choices = _words()
+    script = shtab.complete(parser, options.shell)
+    if options.shell == "zsh":
+        # shtab excludes all further words here, and zsh then completes neither them nor an option.
+        script = script.replace('"(*):', '"*:')
+    show_output(f"{script}\n{SHELLS[options.shell].after}")
+    return GOOD
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """Yield every option and argument of a parser and of the parsers below it."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from _actions(inner)
+        else:
+            yield action
+
+
+def _models() -> dict[str, Any]:
+    """Return how each shell completes a model: by the names of mocks and of the local model, by those in `tripos.toml`,
+    and by providers, after whose `/` the word goes on."""
+    from tripos_runtime.models.catalog import FOREIGN, PROVIDERS
+    from tripos_runtime.models.local import WEIGHTS
+    from tripos_runtime.models.mocks import CHARACTERS
+
+    providers = [f"{name}/" for name in (*PROVIDERS, *FOREIGN)]
+    mocks = [f"mock/{name}" for name in CHARACTERS if name.islower()]  # `student-A-R` is a pattern
+    names = sorted({*providers, *mocks, *(f"local/{name}" for name in WEIGHTS)})
+    pattern = '"[a-zA-Z0-9_-]+/[^" ,:]+'
+    return _completed(
+        "models",
+        f"grep -hoE '{pattern}' tripos.toml 2>/dev/null | tr -d '\"' | sort -u",
+        f"Select-String -Path tripos.toml -Pattern '{pattern}' -AllMatches -ErrorAction SilentlyContinue |\n"
+        "    ForEach-Object { $_.Matches.Value.Trim('\"') } | Sort-Object -Unique",
+        names,
+    )
+
+
+def _scenarios() -> dict[str, Any]:
+    """Return how each shell completes the name of a scenario: by those of the specs below the folder."""
+    pattern = "^ *scenario +[a-zA-Z_][a-zA-Z0-9_]*"
+    return _completed(
+        "scenarios",
+        f"find . -maxdepth 3 -name '*.tripos' -exec grep -hoE '{pattern}' {{}} + 2>/dev/null | sed 's/.* //' | sort -u",
+        "Get-ChildItem -Depth 2 -Filter *.tripos -ErrorAction SilentlyContinue |\n"
+        f"    Select-String -Pattern '{pattern}' | ForEach-Object {{ $_.Matches.Value.Split(' ')[-1] }} |\n"
+        "    Sort-Object -Unique",
+    )
+
+
+def _runs() -> dict[str, Any]:
+    """Return how each shell completes the name of a run: by those in the store that `TRIPOS_STORE` names, or in
+    `results`. The statistics of a file of runs have the first and the last of its names as they are: of every file but
+    one that was compacted, these are all."""
+    name = "[0-9]{8}-[0-9]{6}-[0-9a-f]{4}"
+    return _completed(
+        "runs",
+        f"grep -raohE '{name}' \"$(printenv TRIPOS_STORE || echo results)/parts/runs\" 2>/dev/null | sort -ru",
+        "$store = if ($env:TRIPOS_STORE) { $env:TRIPOS_STORE } else { 'results' }\n"
+        '  Get-ChildItem "$store/parts/runs/*.parquet" -ErrorAction SilentlyContinue |\n'
+        f"    Select-String -Pattern '{name}' -AllMatches | ForEach-Object {{ $_.Matches.Value }} |\n"
+        "    Sort-Object -Unique -Descending",
+    )
+
+
+def _completed(what: str, found: str, in_powershell: str, words: Sequence[str] = ()) -> dict[str, Any]:
+    """Return how each shell completes a word: by `words`, and by the lines of a pipeline that bash, zsh and fish
+    read alike. Behind one of `words` the word may go on: no space is wanted there."""
+    name, listed = f"_tripos_{what}", " ".join(words)
+    first, printed, quoted = "", "", ""
+    if words:
+        first, printed = f"-S '' -- {listed} ", f"  printf '%s\\n' {listed}\n"
+        quoted = "  " + "; ".join(f"'{word}'" for word in words) + "\n"
+    return {
+        "bash": name,
+        "zsh": name,
+        "fish": f"({name})",
+        "powershell": name,
+        "preamble": {
+            "bash": f'{name}() {{\n  compgen -W "{listed} $({found})" -- "$1"\n}}',
+            "zsh": f'{name}() {{\n  compadd {first or "-- "}${{(f)"$({found})"}}\n}}',
+            "fish": f"function {name}\n{printed}  {found}\nend",
+            "powershell": f"function {name} {{\n  param([string]$WordToComplete)\n"
+            f'  & {{\n{quoted}  {in_powershell}\n  }} | Where-Object {{ $_ -like "$WordToComplete*" }}\n}}',
+        },
+    }
+
+
+def _words() -> list[str]:
+    """Return the codes and the words of the language, which `tripos explain` takes."""
+    from tripos_compiler.diagnostics.codes import CODES
+
+    return [*CODES, *language_words()]
+
+
+def lsp_main(options: Namespace) -> int:
+    """Serve one editor until it is done. Raises `Failure` where the server is not installed."""
+    if importlib.util.find_spec("pygls") is None:
+        raise Failure("R0206", "the language server is not installed", "pip install 'tripos[lsp]'")
+    from tripos.lsp.server import serve
+
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # the server says what went wrong in lines of its own
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    sys.stdout = sys.stderr  # whatever else is printed must not get into the conversation
+    serve(stdin, stdout)
+    return GOOD

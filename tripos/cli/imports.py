@@ -1,0 +1,951 @@
+"""`tripos import`: scores that people or other judges gave, and replies that were produced elsewhere.
+
+`tripos import dataset`: a data set for rows from a file, the Hub or a database, proposed to be read and mended.
+
+`tripos import logs`: logs of other evaluation tools, as runs of a spec that is made of them.
+
+`tripos import task`: a task of lm-eval, Inspect or promptfoo as a spec, and what was translated.
+
+`tripos import tree`: a tree for a spec, of an outline in a file or of the outlines that a run has drafted.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tripos.cli.context import open_store
+from tripos.cli.init import NAME, add_to_spec, below, own_sources, texts_with
+from tripos.errors import GOOD, SOME_FAILED, USAGE, Failure
+from tripos.files import SourceFile, SourceFolder
+from tripos.importing.logs.opening import find_logs, open_logs, source_of
+from tripos.importing.logs.runs import GatheredLog, Gathering, LogRecorder, replacing
+from tripos.importing.logs.spec_text import identifier, spec_of
+from tripos.importing.rows import FileRows, RowError, read_fixed, read_mapping, read_table, settle
+from tripos.importing.trees import approve, check_suffix, read_outline, sound, tree_text
+from tripos.settings.load import chosen_settings
+from tripos.settings.trust import check_given, trust_of
+from tripos.terminal import (
+    columns_of,
+    harmless,
+    print_json,
+    show_json,
+    show_message,
+    show_output,
+    show_text,
+    table_lines,
+)
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.text_format import counted, not_utf8
+from tripos_compiler.editing.formatter import format_text
+from tripos_compiler.library.functions.trees import ParsedTree
+from tripos_compiler.lowering.declarations import DRAFT
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.report.remarks import own_figure_text
+from tripos_warehouse.store.locks import IMPORT, Locks, place_of
+
+if TYPE_CHECKING:
+    from tripos.importing.datasets import ProposedDataset
+    from tripos.importing.logs.runs import LogRun
+    from tripos.importing.logs.spec_text import LogSpec
+    from tripos.importing.scores import ScoreImport
+    from tripos.importing.spec_text import ImportedTask
+    from tripos.importing.tasks.lm_eval import TaskFile
+    from tripos.importing.trees import DraftedTree
+    from tripos.runs.compilation import SpecSource
+    from tripos_compiler.compile import Compilation
+    from tripos_compiler.plan import Plan
+    from tripos_runtime.datasets.cases import CaseSource
+    from tripos_warehouse.ledger.imported_scores import GivenScore
+    from tripos_warehouse.store.store import Store
+
+
+COUNTS = {
+    "new": "new",
+    "changed": "changed",
+    "same": "in the store already",
+    "repeated": "given again by other rows about the same reply, with the same value: counted once",
+    "blank": "blank",
+}
+"""The counts of an import, in the order in which they are told, with their words."""
+MOST_NAMES = 3
+MOST_CHANGED = 20
+
+
+def main(options: Namespace) -> int:
+    """Do what was asked: `scores`, `samples`, `logs`, `tree`, `dataset` or `task`."""
+    if options.action == "dataset":
+        return datasets_main(options)
+    if options.action == "logs":
+        return logs_main(options)
+    if options.action == "tree":
+        return trees_main(options)
+    if options.action == "task":
+        return tasks_main(options)
+    try:
+        return _scores(options) if options.action == "scores" else _samples(options)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def _scores(options: Namespace) -> int:
+    from tripos.importing.scores import read_scores
+    from tripos_warehouse.ledger.imported_scores import alone
+    from tripos_warehouse.views.connect import connect_run
+    from tripos_warehouse.views.runs import get_plan
+
+    table = _table(options, {"evaluator": options.evaluator, "round": options.round})
+    store = open_store(options, writes=True)
+    connection, run = connect_run(store, options.run)
+    with connection:
+        found = read_scores(table, get_plan(connection, run), run, connection)
+    with nullcontext() if options.dry_run else alone(store):
+        return _bring_in(options, store, run.run_id, table, found)
+
+
+def _bring_in(options: Namespace, store: Store, run_id: str, table: FileRows, found: ScoreImport) -> int:
+    """Write the scores that are new, where nothing speaks against it, and say what was done."""
+    from tripos.annotation.carry_over import carry_to_other_runs
+    from tripos_warehouse.ledger.imported_scores import difference, rows_of
+
+    change = difference(store, found.scores)
+    told: dict[str, Any] = {
+        "run_id": run_id,
+        "source": table.source,
+        "rows": len(table.records),
+        "scores": len(found.scores),
+        "replies": len({score.sample["sample_id"] for score in found.scores}),
+        "evaluators": sorted({score.evaluator for score in found.scores}),
+        "blank": found.blank,
+        "repeated": found.repeated,
+        "unused_columns": list(found.unused),
+        "new": len(change.new),
+        "changed": len(change.changed),
+        "same": len(change.same),
+        "changes": [_change(score, was) for score, was in change.changed],
+    }
+    with _Telling(options, told, found.rejected):
+        own = ("evaluator", "round")
+        skip, rows = options.skip_rejected, len(table.records)
+        settle(found.rejected, rows, options.rejected, skip=skip, what="score", options=own)
+        if change.changed and not options.replace:
+            _show_changed(change.changed)
+            many = len(change.changed)
+            raise Failure(
+                "S0505",
+                f"{many:,} of {len(found.scores):,} scores {'is' if many == 1 else 'are'} in the store already, and"
+                f" {'another' if many == 1 else 'others'} than here",
+                "use `--replace` to replace the scores, or `--round 2` to keep both",
+                SOME_FAILED,
+            )
+        if not options.dry_run and (change.new or change.changed):
+            store.append(rows_of(change, table.source, store.next_time()))
+            carry_to_other_runs(store, change.fresh)
+            told["imported"] = True
+    if not options.json:
+        by = _listed(told["evaluators"])
+        show_message(f"{counted(told['scores'], 'score')} of {counted(told['replies'], 'reply')} by {by}")
+        _print_counts(told, "score", options.dry_run)
+    return GOOD
+
+
+def _samples(options: Namespace) -> int:
+    from tripos.cli.context import compile_given
+    from tripos.importing.replies import record, role_flags
+    from tripos.releases.frozen import restore_given
+    from tripos.settings.load import chosen_settings
+    from tripos_runtime.datasets.cases import CaseSource
+
+    config = chosen_settings(options).config
+    table = _table(options, {"model": options.model})
+    compilation, folders = compile_given(options, config)
+    plan = compilation.plan
+    if plan is None:
+        return USAGE
+    source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
+    restore_given(source, options.path, compilation.releases)
+    folder = Path(compilation.sources[0].path).parent
+    released = compilation.release_folders
+    command = _run_of(options)
+    made = record(table, plan, source, config, role_flags(options.role), folder, command, released)
+    told = made.told
+    with _Telling(options, told, made.rejected):
+        skip, rows = options.skip_rejected, len(table.records)
+        settle(made.rejected, rows, options.rejected, skip=skip, what="reply", options=("model",))
+        if not options.dry_run:
+            told["imported"] = made.commit()
+    if not options.json:
+        by = _listed(told["models"])
+        show_message(f"{counted(told['replies'], 'reply')} to {counted(told['items'], 'item')} by {by}")
+        _print_counts(told, "reply", options.dry_run)
+        for name, count in told["unmade"].items():
+            show_message(f"{counted(count, 'row')} of `{name}` {'is' if count == 1 else 'are'} yet to be made")
+    return GOOD
+
+
+def _run_of(options: Namespace) -> list[str]:
+    """Return how a run of the spec is typed, into the same store."""
+    folders = [word for folder in options.data for word in ("--data", folder)]
+    return ["tripos", "run", options.path, *folders, *(["--store", options.store] if options.store else [])]
+
+
+def _table(options: Namespace, fixed: Mapping[str, object]) -> FileRows:
+    own = {name: value for name, value in fixed.items() if value is not None}
+    told = read_mapping(options.mapping, options.column, {**read_fixed(options.set), **own}, options.each)
+    check_given(trust_of(options), outside=options.allow_outside)
+    return read_table(options.file, told, trust_of(options), outside=options.allow_outside)
+
+
+class _Telling:
+    """Prints what came of an import as JSON, where that was asked for, also where it was refused."""
+
+    def __init__(self, options: Namespace, told: dict[str, Any], rejected: Sequence[RowError]) -> None:
+        self.options, self.told, self.rejected = options, told, rejected
+
+    def __enter__(self) -> None:
+        self.told["imported"] = False
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.options.json and (kind is None or issubclass(kind, Failure)):
+            rejected = [each.to_json() for each in self.rejected]
+            told = {**self.told, "dry_run": self.options.dry_run, "rejected": rejected}
+            show_json(json.dumps(told, ensure_ascii=False, indent=2, default=str))
+
+
+def _print_counts(told: Mapping[str, Any], noun: str, dry_run: bool) -> None:
+    for name, words in COUNTS.items():
+        if told.get(name):
+            show_text(f"{told[name]:>8,} {localized(words)}")
+    if told["unused_columns"]:
+        line = f"columns not used: {', '.join(told['unused_columns'])}"
+        show_message(line.replace("\n", " "))
+    if told["imported"]:
+        show_message(f"imported, for run {told['run_id']}: `tripos report` takes them in")
+    else:
+        show_message("nothing was written" if dry_run else f"no {noun} is new: nothing was written")
+
+
+def _change(score: GivenScore, was: float | str | None) -> dict[str, Any]:
+    about = {name: score.sample[name] for name in ("sample_id", "scenario", "item_id", "model")}
+    by = {"metric": score.metric, "evaluator": score.evaluator, "round": score.round}
+    return {**about, **by, "was": was, "value": score.value if score.name is None else score.name}
+
+
+def _show_changed(changed: Sequence[tuple[GivenScore, float | str | None]]) -> None:
+    for score, was in changed[:MOST_CHANGED]:
+        about = f"{score.sample['scenario']} {score.sample['item_id'][:8]}, {score.sample['model']}: {score.metric}"
+        value = score.value if score.name is None else score.name
+        now, before = _shown(value), _shown(was)
+        if was == value:
+            show_message(f"{about} is {now} as before, with another rationale", stderr=True)
+        elif was is None:
+            show_message(f"{about} was nothing, is {now}", stderr=True)
+        else:
+            show_message(f"{about} was {before}, is {now}", stderr=True)
+    if len(changed) > MOST_CHANGED:
+        show_message(f"and {len(changed) - MOST_CHANGED:,} more", stderr=True)
+
+
+def _shown(value: float | str | None) -> str:
+    return f"{value:g}" if isinstance(value, float | int) else str(value)
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names in a line, the first few.
+
+    >>> _listed(["a", "b", "c", "d", "e"]), _listed([])
+    ('a, b, c and 2 more', 'nobody')
+    """
+    rest = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "") if names else "nobody"
+
+
+UNSAVED = "spec.tripos"
+"""The spec that a printed data set is for: it lies in the current folder."""
+
+
+def datasets_main(options: Namespace) -> int:
+    """Print a data set for the rows of a source, or add it to a spec, with the rows beside it where they are fetched or
+    queried."""
+    from tripos.importing.datasets import DATABASES
+
+    database = Path(options.source).suffix.casefold() in DATABASES
+    for given, shown, meant in (
+        (options.query, "--query", database),
+        (options.output, "--output", database),
+        (options.split, "--split", options.source.startswith("hf://")),
+    ):
+        if given and not meant:
+            kind = "data sets of the Hub" if shown == "--split" else "databases"
+            raise Failure("R0202", f"`{shown}` has no meaning for `{options.source}`", f"it is for {kind}")
+    name = options.name or _name_of(options.source)
+    if not NAME.fullmatch(name):
+        raise Failure("R0202", f"`{name}` is no name", "a name has letters, digits and `_`")
+    if options.path is None:
+        found = _proposed(options, name, Path.cwd() / UNSAVED)
+        if options.json:
+            show_json(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
+        else:
+            show_output(format_text(found.text, name))
+            _tell(found)
+        return GOOD
+    seen: list[ProposedDataset] = []
+
+    def added(spec: SpecSource, before: Compilation) -> tuple[Mapping[str, str], str]:
+        assert before.plan is not None
+        found = _proposed(options, name, spec.path, [each.name for each in before.plan.axes])
+        seen.append(found)
+        return texts_with([below(own_sources(before)[0], found.text, "dataset", "axis", "role", "benchmark")]), ""
+
+    plan = add_to_spec(options, f"dataset `{name}`", added)
+    if plan is None:
+        return USAGE
+    _tell(seen[0])
+    if options.json:
+        show_json(json.dumps(seen[0].to_json(), ensure_ascii=False, indent=2))
+    return GOOD
+
+
+def _proposed(options: Namespace, name: str, spec: Path, axes: list[str] | None = None) -> ProposedDataset:
+    from tripos.importing.datasets import propose, rows_of_files
+
+    source = _brought(options, name, spec)
+    outside = options.allow_outside
+    check_given(trust_of(options), outside=outside)
+    given = [Path(each).resolve() for each in options.data]
+    rows, folder = rows_of_files(source, spec, given, trust_of(options), outside=outside)
+    found = propose(name, source, rows, axes or (), folder)
+    if all(each.left_out for each in found.fields):
+        columns = ", ".join(f"`{each.column}`" for each in found.fields)
+        raise Failure("R0209", f"no column of `{source}` is about an item: {columns}", "declare the data set by hand")
+    return found
+
+
+def _brought(options: Namespace, name: str, spec: Path) -> str:
+    """Return how a spec names the files of a source, after what lies elsewhere was put beside the spec."""
+    from tripos.importing.datasets import DATABASES, files_of_hub, json_lines
+    from tripos.releases.download import reach_of
+    from tripos.releases.locations import DataFetcher, list_hub_files
+    from tripos_runtime.datasets.data_files import DataFolders
+    from tripos_warehouse.files import write_lines
+
+    given: str = options.source
+    if given.startswith("hf://"):
+        check_given(trust_of(options), fetch=True)
+        reach = replace(reach_of(options), here=False)
+        place, path = _place_of(given)
+        commit, names = list_hub_files(place, reach)
+        head = f"{place.partition('@')[0]}@{commit}"
+        source = f"{head}/{path or files_of_hub(names, options.split)}"
+        fetcher = DataFetcher(reach)
+        DataFolders(bring=fetcher.bring).find(source, str(spec))
+        for each in fetcher.brought.values():
+            show_message(f"fetched into {_datasets_shown(each)}", stderr=True)
+        return source
+    path_given = Path(given).expanduser()
+    if path_given.suffix.casefold() in DATABASES:
+        target = Path(options.output) if options.output else spec.parent / f"{name}.jsonl"
+        if target.exists() and not options.replace:
+            raise Failure(
+                "R0209", f"`{_datasets_shown(target)}` is there already", "use --replace, or another file: -o FILE"
+            )
+        written = write_lines(target, json_lines(_rows_asked(path_given, options)))
+        show_message(f"{counted(written.rows, 'row')} written to {_datasets_shown(target)}", stderr=True)
+        path_given = target
+    return Path(os.path.relpath(path_given, spec.parent)).as_posix()
+
+
+def _rows_asked(path: Path, options: Namespace) -> Iterator[dict[str, Any]]:
+    from tripos.importing.datasets import rows_of_database
+
+    return rows_of_database(path, options.query, trust_of(options), outside=options.allow_outside)
+
+
+def _place_of(given: str) -> tuple[str, str]:
+    """Return a data set of the Hub, and the path in it.
+
+    >>> _place_of("hf://lab/sums@v1/main/test.jsonl"), _place_of("hf://datasets/lab/sums")
+    (('hf://lab/sums@v1', 'main/test.jsonl'), ('hf://lab/sums', ''))
+    """
+    owner, _, rest = given.removeprefix("hf://").strip("/").removeprefix("datasets/").partition("/")
+    name, _, path = rest.partition("/")
+    if not owner or not name:
+        raise Failure("R0202", f"`{given}` is no place on the Hub", "write hf://OWNER/NAME, or hf://OWNER/NAME/PATH")
+    return f"hf://{owner}/{name}", path
+
+
+def _name_of(source: str) -> str:
+    """Return the name of a data set that is called as its file, or as the data set of the Hub.
+
+    >>> _name_of("data/Exam items-2.csv.gz"), _name_of("hf://lab/quiz@v1"), _name_of("hf://lab/quiz/main/test.jsonl")
+    ('Exam_items_2', 'quiz', 'quiz')
+    """
+    last = _place_of(source)[0].rpartition("/")[2].partition("@")[0] if source.startswith("hf://") else ""
+    stem = last or Path(source).name.partition(".")[0]
+    return re.sub(r"\W+", "_", re.sub(r"[*{}]", "", stem)).strip("_-") or "item"
+
+
+def _datasets_shown(path: Path) -> str:
+    return Path(os.path.relpath(path)).as_posix() if path.is_absolute() else path.as_posix()
+
+
+def _tell(found: ProposedDataset) -> None:
+    """Say what a reader of the proposal has to look at."""
+    if found.secrets:
+        shown = ", ".join(f"`{each}`" for each in found.secrets)
+        show_message(f"kept from the models under test: {shown}", stderr=True)
+    else:
+        show_message(
+            "no column looks like an answer: write `secret` behind each field that the models under test must not see",
+            stderr=True,
+        )
+    left = [f"`{' '.join(each.column.split())}`" for each in found.fields if each.left_out]
+    if left:
+        show_message(f"left out: {', '.join(left)}", stderr=True)
+    if found.languages:
+        show_message(f"languages of the rows: {', '.join(found.languages)}", stderr=True)
+
+
+TOOLS = ("Inspect", "lm-eval", "HELM", "promptfoo", "Every Eval Ever", "OpenAI evals")
+FOLDER, LOCK = "imported", ".lock"
+UNREADABLE, CHANGED, MENDED = "S0501", "S0505", "S0507"
+SHOWN = 8
+"""So many lines of a kind are shown."""
+
+
+@dataclass
+class _Imported:
+    """The outcome of an import of logs: those that were read by benchmark, and files that could not be or are none."""
+
+    gatherings: dict[str, Gathering] = field(default_factory=dict)
+    unread: dict[str, str] = field(default_factory=dict)
+    others: list[str] = field(default_factory=list)
+    told: list[dict[str, Any]] = field(default_factory=list)
+    changed: int = 0
+
+
+def logs_main(options: Namespace) -> int:
+    """Import logs."""
+    found = _Imported()
+    with ExitStack() as held:
+        try:
+            check_given(trust_of(options), outside=options.allow_outside)
+            for file in _files(options):
+                _gather(options, file, found, held)
+            if not found.gatherings:
+                raise _nothing(options.paths, found)
+            for gathering in found.gatherings.values():
+                _record(options, gathering, found)
+        except StoreError as error:
+            raise Failure(error.code, error.message, error.hint) from error
+        finally:
+            for gathering in found.gatherings.values():
+                gathering.close()
+    return _end(options, found)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other imports of logs out of a folder: the samples of each stand by the order of the items that it finds
+    there. Raises `Failure`: S0506 while another one is at work, S0102 where the folder cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        locks = Locks(folder, LOCK)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    try:
+        if not locks.hold(place_of(IMPORT, "logs")):
+            raise Failure("S0506", f"another import of logs into `{folder}` is under way", "wait for its end")
+        yield
+    finally:
+        locks.close()
+
+
+def _unwritable(path: Path, error: OSError) -> Failure:
+    return Failure("S0102", f"cannot write `{path}`: {error.strerror}", "give another folder: `-o DIR`")
+
+
+def _files(options: Namespace) -> Iterator[SourceFile]:
+    for path in options.paths:
+        try:
+            yield from find_logs(Path(path), trust_of(options), outside=options.allow_outside)
+        except OSError as error:
+            raise Failure(UNREADABLE, f"cannot read `{path}`: {error.strerror}", "check the path") from error
+
+
+def _gather(options: Namespace, file: SourceFile, found: _Imported, held: ExitStack) -> None:
+    try:
+        logs = open_logs(file)
+        if logs is None:
+            found.others.append(str(file.path))
+        for log in logs or ():
+            name = identifier(options.name or log.header.name, "log")
+            if name not in found.gatherings:
+                if not found.gatherings and not options.dry_run:
+                    held.enter_context(_alone(Path(options.output or FOLDER)))
+                folder = Path(options.output or FOLDER) / name
+                plan = _compiled(options, _spec(folder, name))[0] if _spec(folder, name).is_file() else None
+                found.gatherings[name] = Gathering(
+                    name, folder, None if plan is None else spec_of(plan), options.model, _names(options.score)
+                )
+            found.gatherings[name].take(log, source_of(file))
+    except (OSError, ValueError) as error:
+        found.unread[str(file.path)] = str(getattr(error, "strerror", None) or error)
+
+
+def _names(texts: Sequence[str]) -> dict[str, str]:
+    """Return the names of scores that `--score` gives. Raises `Failure` R0202."""
+    found = {}
+    for text in texts:
+        name, equals, here = text.partition("=")
+        if not equals or not name or not here:
+            raise Failure("R0202", f"`--score {text}` names no score", "write --score NAME=NAME_HERE")
+        found[name] = here
+    return found
+
+
+def _spec(folder: Path, name: str) -> Path:
+    return folder / f"{name}.tripos"
+
+
+def _record(options: Namespace, gathering: Gathering, found: _Imported) -> None:
+    """Write the spec of some logs, and take them into the store."""
+    if not gathering.spec.tasks:
+        found.unread |= {log.path: "it has no samples" for log in gathering.logs}
+        return
+    with _written_folder(gathering, dry=options.dry_run) as folder:
+        path = _spec(folder, gathering.spec.name)
+        if not gathering.is_covered:
+            _write_spec(path, gathering)
+        try:
+            gathering.write_items(folder)
+        except OSError as error:
+            raise _unwritable(folder, error) from error
+        plan, source = _compiled(options, path, _spec(gathering.folder, gathering.spec.name))
+        recorder = LogRecorder(gathering, plan, source, Path(chosen_settings(options).config.store))
+        for log in gathering.logs:
+            run = recorder.record(log, renew=options.replace, write=not options.dry_run)
+            _logs_tell(options, gathering, log, run, found)
+
+
+@contextmanager
+def _written_folder(gathering: Gathering, *, dry: bool) -> Iterator[Path]:
+    """The folder of the spec and the items: that of the benchmark, or for a dry run a copy that is removed."""
+    if not dry:
+        yield gathering.folder
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / gathering.folder.name
+        if gathering.folder.is_dir():
+            shutil.copytree(gathering.folder, copy)
+        yield copy
+
+
+def _write_spec(path: Path, gathering: Gathering) -> None:
+    """Write the spec, unless a person has mended the one that is there."""
+    known: LogSpec | None = gathering.known
+    if known is not None and path.read_text("utf-8") != known.text:
+        lacking = [
+            f"`{task.name}`: {', '.join([*task.scores, f'samples {task.samples}'])}"
+            for name, task in gathering.spec.tasks.items()
+            if name not in known.tasks or not known.tasks[name].covers(task)
+        ]
+        shown = _spec(gathering.folder, gathering.spec.name)
+        message = f"`{shown}` was changed, and lacks a part of the logs: {'; '.join(lacking[:SHOWN])}"
+        raise Failure(MENDED, message, "add it to the spec, or import into another folder with `-o DIR`")
+    try:
+        with replacing(path) as file:
+            file.write(gathering.whole_spec.text.encode())
+    except OSError as error:
+        raise _unwritable(path, error) from error
+
+
+def _compiled(options: Namespace, path: Path, shown: Path | None = None) -> tuple[Plan, CaseSource]:
+    """Return the plan of a spec of logs, with its items; a copy is called by what is `shown`. Raises `Failure` where
+    it is not well formed."""
+    from tripos.cli.context import show_diagnostics
+    from tripos.runs.compilation import find_spec
+    from tripos_runtime.datasets.cases import CaseSource
+
+    spec = find_spec(str(path))
+    compilation = spec.compile({})
+    if compilation.plan is None:
+        show_diagnostics(compilation.diagnostics)
+        raise Failure(
+            MENDED, f"`{shown or path}` is not well formed", "mend it, or import into another folder with `-o DIR`"
+        )
+    return compilation.plan, CaseSource(compilation.plan, spec.folders, tuple(s.path for s in compilation.sources))
+
+
+def _logs_tell(options: Namespace, gathering: Gathering, log: GatheredLog, run: LogRun, found: _Imported) -> None:
+    figures = list(log.check.differences(log.header.figures))
+    refused = [*run.refused, *([] if options.replace else run.changed)]
+    told = {
+        "file": log.path,
+        "format": log.header.tool,
+        "benchmark": gathering.spec.name,
+        "spec": str(_spec(gathering.folder, gathering.spec.name)),
+        "run_id": run.run_id if run.is_new and not refused and not options.dry_run else None,
+        "models": list(run.models),
+        "items": run.items,
+        "samples": log.count,
+        "new": run.new,
+        "same": run.same,
+        "statuses": dict(run.statuses),
+        "scores": log.scores,
+        "new_scores": run.new_scores,
+        "same_scores": run.same_scores,
+        "without_value": log.unscored,
+        "repeated": log.repeated,
+        "changed": [*run.refused, *run.changed],
+        "left_out": log.left.to_json(),
+        "in_place_of": _hidden(gathering, log) if run.is_new and not refused else [],
+        "figures": figures,
+        "figures_without_scores": log.check.unheld(log.header.figures),
+        "own_figures": log.check.own(log.header.figures),
+        "status": log.header.status,
+        "message": log.header.message,
+    }
+    found.told.append(told)
+    found.changed += bool(refused)
+    if not options.json:
+        _show(options, told, refused)
+
+
+def _hidden(gathering: Gathering, log: GatheredLog) -> list[str]:
+    """Return the earlier logs of these that had a model do the same task: views show the log that came last."""
+    before = gathering.logs[: gathering.logs.index(log)]
+    return [
+        each.path
+        for each in before
+        if each.samples.keys() & log.samples.keys() and each.models.keys() & log.models.keys()
+    ]
+
+
+def _show(options: Namespace, told: dict[str, Any], refused: Sequence[str]) -> None:
+    by = ", ".join(told["models"][:SHOWN])
+    about = f"{counted(told['samples'], 'reply')} to {counted(told['items'], 'item')} by {by}"
+    show_message(f"{told['file']}: {about}, {counted(told['scores'], 'score')}")
+    new, same = told["new"] + told["new_scores"], told["same"] + told["same_scores"]
+    failed = told["statuses"].get("provider_error", 0)
+    lines = {
+        "new": 0 if refused else new,
+        "in the store already": same,
+        "replies without a text": failed,
+        "scores without a value": told["without_value"],
+        "repeated samples, kept as further ones": told["repeated"],
+        "changed": len(told["changed"]),
+    }
+    for words, count in lines.items():
+        if count:
+            show_text(f"{count:>8,} {localized(words)}")
+    for each in told["left_out"]:
+        show_message(f"left out: {each['what']} ({each['count']:,}, first in {each['first']})")
+    if told["status"] != "finished":
+        show_message(f"the log did not come to its end: {' '.join(told['message'].split())}")
+    others = [each for each in told["figures"] if not each["same"]]
+    if told["figures"]:
+        alike = len(told["figures"]) - len(others)
+        show_message(f"{alike} of {counted(len(told['figures']), 'figure')} of the log are those of its scores")
+    for each in others[:SHOWN]:
+        show_message(f"{each['score']} {each['figure']}: {each['log']:g} in the log, {each['scores']:g} of its scores")
+    if told["own_figures"]:
+        some = ", ".join(map(own_figure_text, told["own_figures"][:SHOWN]))
+        show_message(f"kept as figures of the log, which nothing here computes: {some}")
+    for line in refused[:SHOWN]:
+        show_message(line, stderr=True)
+    if told["in_place_of"]:
+        some = ", ".join(told["in_place_of"][:SHOWN])
+        show_message(f"of the same model and task as {some}: reports and boards show the last one alone, without a RUN")
+    if told["run_id"]:
+        show_message(f"imported as run {told['run_id']} of {told['spec']}: `tripos report` takes it in")
+    elif options.dry_run:
+        show_message("nothing was written")
+    elif not refused:
+        show_message("nothing is new: nothing was written")
+
+
+def _end(options: Namespace, found: _Imported) -> int:
+    told = {
+        "logs": found.told,
+        "unread": [{"file": path, "reason": reason} for path, reason in found.unread.items()],
+        "others": found.others,
+    }
+    if options.json:
+        show_json(json.dumps(told, ensure_ascii=False, indent=2, default=str))
+    for path, reason in found.unread.items():
+        show_message(f"{path}: not imported: {reason}", stderr=True)
+    if found.others and not options.json:
+        show_message(f"no logs: {counted(len(found.others), 'file')}, such as {found.others[0]}")
+    if found.changed:
+        message = f"{counted(found.changed, 'log')} of {len(found.told)} changed since they were imported"
+        hint = "`--replace` takes changed scores; for changed replies import into another benchmark with `--name`"
+        raise Failure(CHANGED, message, hint, SOME_FAILED)
+    return SOME_FAILED if found.unread else GOOD
+
+
+def _nothing(paths: Sequence[str], found: _Imported) -> Failure:
+    """That none of the files is a log."""
+    if found.unread:
+        path, reason = next(iter(found.unread.items()))
+        return Failure(UNREADABLE, f"cannot read `{path}`: {reason}", "give a log as the tool wrote it")
+    hint = f"logs of these tools are read: {', '.join(TOOLS)}"
+    return Failure(UNREADABLE, f"there is no log at {', '.join(f'`{path}`' for path in paths[:SHOWN])}", hint)
+
+
+CODE = "R0246"
+
+
+def tasks_main(options: Namespace) -> int:
+    """Write the spec and the files beside it; exit code 1 where a part is left as a hole."""
+    from tripos.importing.spec_text import name_of
+    from tripos.importing.tasks.promptfoo import is_promptfoo, promptfoo_spec
+
+    if options.python is not None and not options.run_python:
+        raise Failure("R0202", "`--python` says what runs the Python of a task", "add `--run-python`")
+    path = Path(options.file)
+    trust = trust_of(options)
+    check_given(trust, outside=options.allow_outside)
+    given = tuple(Path(each) for each in options.data)
+    source = SourceFolder.around(path, trust, outside=options.allow_outside, folders=given)
+    if path.suffix == ".py":
+        made = _of_inspect(path, options)
+        folder, name = Path(options.output or made.name), made.name
+    elif path.suffix in (".yaml", ".yml") and is_promptfoo(path, source):
+        made = promptfoo_spec(path, options.language, source)
+        folder, name = Path(options.output or made.name), made.name
+    else:
+        if options.argument:
+            raise Failure("R0202", "`--argument` is for a task of Inspect", "leave it out")
+        task, others = _task(path, options.task, source)
+        folder, name = Path(options.output or name_of(task.name)), task.name
+        made = _made(task, others, folder, options)
+    _write(folder, made, replace=options.replace)
+    told = {
+        "task": name,
+        "spec": (folder / f"{made.name}.tripos").as_posix(),
+        "whole": made.whole,
+        "parts": [{"part": each.part, "translated": each.how, "why": each.why} for each in made.notes],
+    }
+    if options.json:
+        print_json(told)
+    else:
+        _tasks_show(made, str(told["spec"]))
+    return GOOD if made.whole else SOME_FAILED
+
+
+def _made(task: TaskFile, others: Mapping[str, TaskFile], folder: Path, options: Namespace) -> ImportedTask:
+    """Return a task or a group as a spec, once its Python was run where that is asked for."""
+    from tripos.importing.tasks.lm_eval import WrittenRows, group_of, spec_of, spec_of_group, write_rows
+
+    folders = (task.path.parent, Path.cwd(), *(Path(each) for each in options.data))
+    if options.run_python:
+        _check_trust(options)
+    if task.kind != "group":
+        rows = write_rows(task, folder, options.python, options.shots) if options.run_python else WrittenRows()
+        return spec_of(task, folders, rows, options.shots, options.language)
+    group = group_of(task, others)
+    written = {}
+    if options.run_python:
+        written = {each.name: write_rows(each, folder, options.python, options.shots) for each in group.leaves()}
+    return spec_of_group(group, task, folders, written, options.shots, options.language)
+
+
+def _of_inspect(path: Path, options: Namespace) -> ImportedTask:
+    """Return a task of Inspect as a spec; its module is executed, which the user has to ask for."""
+    from tripos.importing.tasks.inspect import inspect_spec, read_inspect_task
+
+    if not options.run_python:
+        hint = "read it, then add `--run-python`"
+        raise Failure(CODE, f"`{path}` is a program, and only running it tells what the task is", hint)
+    if options.shots is not None:
+        raise Failure("R0202", "`--shots` is for a task of the Harness", "leave it out")
+    _check_trust(options)
+    arguments = {}
+    for each in options.argument:
+        name, equals, value = each.partition("=")
+        if not equals:
+            raise Failure("R0202", f"`--argument {each}` has no value", "write it as NAME=VALUE")
+        try:
+            arguments[name] = json.loads(value)
+        except ValueError:
+            arguments[name] = value
+    told = read_inspect_task(path, options.task, Path(options.python or sys.executable), arguments)
+    return inspect_spec(told, path.name, options.language)
+
+
+def _check_trust(options: Namespace) -> None:
+    from tripos_runtime.datasets.trust import TrustError
+
+    try:
+        trust_of(options).check("the Python of a task", "import it without `--run-python`")
+    except TrustError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def _task(path: Path, name: str | None, source: SourceFolder) -> tuple[TaskFile, Mapping[str, TaskFile]]:
+    """Return the task that is meant, and those among which the members of a group are looked up."""
+    from tripos.importing.tasks.lm_eval import read_folder, read_task, tagged
+
+    if not path.is_dir():
+        if name is not None:
+            raise Failure("R0202", "`--task` chooses a task of a folder, and a file is given", "leave one of them out")
+        task = read_task(path, source)
+        return task, read_folder(path.parent, source) if task.kind == "group" else {}
+    if name is None:
+        raise Failure("R0202", f"`{path}` is a folder", "name the task: `--task NAME`")
+    found = read_folder(path, source)
+    if name in found:
+        return found[name], found
+    some = tagged(found, name)
+    if some:
+        config = {"group": name, "task": [each.name for each in some]}
+        return replace(some[0], name=name, kind="group", config=config), found
+    from tripos_compiler.diagnostics.diagnostic import nearest
+
+    close = nearest(name, found)
+    hint = f"did you mean `{close}`?" if close else "give the folder that has it"
+    raise Failure(CODE, f"no task `{name}` in `{path}`", hint)
+
+
+def _write(folder: Path, made: ImportedTask, *, replace: bool) -> None:
+    from tripos_compiler.editing.formatter import Unparsable, format_text
+
+    try:
+        text = format_text(made.text, f"{made.name}.tripos")
+    except Unparsable:
+        text = made.text
+    files = {f"{made.name}.tripos": text, **made.files}
+    try:
+        there = sorted(name for name in (*files, *made.copies) if (folder / name).exists())
+        if there and not replace:
+            raise Failure("R0208", f"`{folder}` has {', '.join(there)} already", "use `--replace`, or another `-o DIR`")
+        for name, content in files.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content, "utf-8")
+        for name, file in made.copies.items():
+            file.copy(folder / name)
+    except OSError as error:
+        raise Failure("R0208", f"cannot write in `{folder}`: {error.strerror}", "give another `-o DIR`") from error
+
+
+def _tasks_show(made: ImportedTask, spec: str) -> None:
+    rows = [(each.part, each.how, each.why) for each in made.notes]
+    for line in table_lines(columns_of(("part", "translated", "remark"), rows, ("part", "translated", "remark"))):
+        show_text(line)
+    show_text("")
+    show_message(f"{spec} is written" if made.whole else f"{spec} is written, with holes: look for HOLE in it")
+    if "hf://" in made.text or "https://" in made.text:
+        show_message(f"its data is fetched with: tripos fetch {spec}")
+    if made.whole:
+        show_message(f"it is checked with: tripos check {spec}")
+
+
+def approve_main(options: Namespace) -> int:
+    """Note the approval beside the tree."""
+    by = " ".join((options.name or "").split())
+    if not by:
+        raise Failure("R0202", "the name of the reviewer is missing", "say who read it: `--name YOU`")
+    try:
+        done = approve(Path(options.file), by, datetime.now(UTC).replace(microsecond=0), replace=options.replace)
+    except OSError as error:
+        raise Failure("S0836", f"cannot write beside `{options.file}`: {error.strerror}", "check the folder") from error
+    told = {
+        "tree": done.path.as_posix(),
+        "sha256": done.sha256,
+        "approved_by": done.by,
+        "approved_at": done.at.isoformat(),
+        "leaves": len(done.tree.leaves()),
+        "levels": done.tree.depth,
+    }
+    if options.json:
+        print_json(told)
+    else:
+        show_message(f"{told['tree']}: {told['leaves']:,} leaves, {told['levels']} levels, approved by {by}")
+        show_message(f"its digest is {done.sha256[:12]}; once the file is changed it must be approved again")
+    return GOOD
+
+
+def trees_main(options: Namespace) -> int:
+    """Write the tree, or print it."""
+    if (options.file is None) == (options.run is None):
+        hint = "`tripos import tree outline.txt`, or `tripos import tree --run RUN --step NAME`"
+        raise Failure("R0202", "an outline comes from a file, or from the step of a run", hint)
+    if options.run is not None:
+        drafted = _drafted(options)
+        return _trees_write(_below(drafted.tree, options.top), options, said=drafted.said, draft=True)
+    for name in ("step", "only"):
+        if getattr(options, name):
+            raise Failure("R0202", f"`--{name}` is said of a run, and none is named", "add `--run RUN`")
+    shown = "standard input" if options.file == "-" else options.file
+    check_given(trust_of(options), outside=options.allow_outside)
+    tree = sound(read_outline(_text(options)), shown, "S0835")
+    return _trees_write(_below(tree, options.top), options)
+
+
+def _text(options: Namespace) -> str:
+    path = options.file
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8")
+    try:
+        if path == "-":
+            return sys.stdin.read()
+        folder = SourceFolder.around(Path(path), trust_of(options), outside=options.allow_outside)
+        return folder.file(Path(path)).text()
+    except OSError as error:
+        raise Failure("S0835", f"cannot read `{path}`: {error.strerror}", "check the path") from error
+    except UnicodeDecodeError as error:
+        reason, hint = not_utf8(error.object, path)
+        raise Failure("S0835", f"cannot read `{path}`: {reason}", hint) from error
+
+
+def _drafted(options: Namespace) -> DraftedTree:
+    from tripos.cli.context import open_store
+    from tripos.importing.trees import read_draft
+    from tripos_warehouse.errors import StoreError
+
+    if not options.step:
+        raise Failure("R0202", "which step of the run wrote the outlines?", "add `--step NAME`, such as `reviewed`")
+    try:
+        return read_draft(open_store(options), options.run or None, options.step, options.only)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def _below(tree: ParsedTree, top: str | None) -> ParsedTree:
+    return tree if top is None else ParsedTree({top: dict(tree.branches)})
+
+
+def _trees_write(tree: ParsedTree, options: Namespace, said: str = "", *, draft: bool = False) -> int:
+    """Write a tree to where it is wanted. A draft is called one, whatever name it was given."""
+    leaves = f"{len(tree.leaves()):,} leaves, {tree.depth} levels"
+    if options.output is None:
+        show_text(harmless(tree_text(tree, ".yaml", said)), end="")
+        return GOOD
+    path = Path(options.output)
+    suffix = check_suffix(path)
+    if draft and not path.stem.endswith(DRAFT):
+        path = path.with_name(f"{path.stem}{DRAFT}{path.suffix}")
+    if path.exists() and not options.replace:
+        raise Failure("S0837", f"`{path}` is there already", "give another name, or `--replace` it")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(tree_text(tree, suffix, said), "utf-8")
+    except OSError as error:
+        raise Failure("S0836", f"cannot write `{path}`: {error.strerror}", "check the folder") from error
+    show_message(f"{path}: {leaves}")
+    if draft:
+        show_message(f"a draft: read it, mend it, then `tripos approve {path} --name YOU`")
+    return GOOD

@@ -1,0 +1,629 @@
+"""`tripos init`: a folder with a benchmark that runs at once, from a template or from one that comes with Tripos.
+
+The benchmarks that `tripos init` begins with: templates, and those that come with Tripos, as files of a folder.
+
+`tripos new`: a scenario or a metric for a spec, added where it belongs, or printed.
+
+New statements for a spec: the text of a scenario or a metric, and the place where it goes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tripos.cli.arguments import listed_names
+from tripos.cli.context import show_diagnostics
+from tripos.cli.fmt import write_spec
+from tripos.errors import GOOD, USAGE, Failure
+from tripos.settings.load import chosen_settings
+from tripos.terminal import show_message, show_output, show_text
+from tripos.version import __version__
+from tripos_compiler.diagnostics.diagnostic import Diagnostics, nearest
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.editing.formatter import Unparsable, format_text
+from tripos_compiler.plan import Dataset, Plan
+from tripos_compiler.source.text import Source
+from tripos_compiler.source.tree import Entry, Name, TableRow
+from tripos_compiler.syntax.parser import parse
+
+if TYPE_CHECKING:
+    from tripos.runs.compilation import SpecSource
+    from tripos_compiler.compile import Compilation
+
+
+MOCKS = ("mock/careful", "mock/careless")
+"""The models under test where none is given."""
+GRADER = "anthropic/claude-sonnet-4-5"
+"""A model of another family than those that `--profile hosted` compares."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """A benchmark to begin with. The files of a template lie in the folder of its name."""
+
+    name: str
+    help: str
+    mocks: Sequence[str] = MOCKS
+    """Mock models under test that give it figures to look at."""
+    roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Mock models for its other roles."""
+    local: Sequence[str] = ("local/smollm2-135m",)
+    shipped: Mapping[str, bytes] | None = None
+    """The files of one that comes with Tripos, by their paths in its folder."""
+    main: str = "spec.tripos"
+    """The main file among them."""
+
+
+_JUDGES = {"judge": ("mock/fair:ada", "mock/noisy:ben")}
+TEMPLATES = {
+    each.name: each
+    for each in (
+        Start("qa", "questions with four options and a key"),
+        Start("judge", "explanations that judges grade on a rubric", roles=_JUDGES),
+        Start(
+            "dialogue",
+            "lessons: one model teaches another, with a test before and after",
+            mocks=("mock/teacher", "mock/teacher:ben"),
+            roles={"student": ("mock/student-40-30",)},
+        ),
+        Start(
+            "pairwise",
+            "letters that judges compare two by two",
+            roles=_JUDGES,
+            local=("local/smollm2-135m", "mock/careful"),
+        ),
+        Start("rag", "questions about pages that are retrieved", roles={"judge": ("mock/fair:ada",)}),
+        Start("bilingual", "one quiz in English and Chinese"),
+    )
+}
+"""Every template; the first is the default."""
+DEFAULT = next(iter(TEMPLATES))
+
+
+def files_of(start: Start, name: str, models: Sequence[str], where: str) -> dict[str, bytes]:
+    """Return each file of a new benchmark, by its path in its folder. `name` is that of the benchmark, `models` are
+    those under test, and `where` is the path of the folder in its repository; empty where it is the root."""
+    from tripos.settings.config import SETTINGS_FILE
+
+    templates = files("tripos.cli").joinpath("templates")
+    common = templates.joinpath("common")
+    spec = f"{name}.tripos"
+    place = f"{where}/{spec}" if where else spec
+    mocks = ["--model", ",".join(start.mocks)]
+    for role, fillers in start.roles.items():
+        mocks += ["--role", f"{role}={','.join(fillers)}"]
+    given = start.shipped
+    if given is None:
+        own = sorted(templates.joinpath(start.name).iterdir(), key=lambda each: each.name)
+        given = {each.name: each.read_bytes() for each in own}
+    found = dict(given)
+    main = found.pop(start.main).decode("utf-8")
+    found[spec] = re.sub(r"(?m)^(\s*benchmark\s+)\w+", rf"\g<1>{name}", main, count=1).encode()
+    settings = _settings(common, start, spec, models)
+    workflow = (
+        common.joinpath("workflow.yml")
+        .read_text("utf-8")
+        .format(
+            name=name,
+            version=__version__,
+            spec_yaml=json.dumps(place, ensure_ascii=False),
+            spec_shell=shlex.quote(place),
+            mocks=shlex.join(mocks),
+        )
+    )
+    found[SETTINGS_FILE] = settings.encode()
+    found[".env.example"] = common.joinpath("env.example").read_bytes()
+    found[".gitignore"] = common.joinpath("gitignore").read_bytes()
+    found[".github/workflows/tripos.yml"] = workflow.encode()
+    return found
+
+
+def shipped_start(given: str) -> Start:
+    """Return the start of a benchmark that comes with Tripos, by its path below `specs`, with its mock models. Spec
+    files that it uses of other folders come along, in a folder `shared`. Raises `Failure` E0108 where there is none."""
+    from tripos.runs.compilation import find_spec, shipped_spec
+    from tripos.settings.config import SETTINGS_FILE
+    from tripos.settings.load import load_config
+
+    place = shipped_spec(given)
+    if place is None:
+        hint = "the page on the gallery lists them: `tripos docs gallery`; or begin with `--template`"
+        raise Failure("E0108", f"no benchmark `{given}` comes with Tripos", hint)
+    compilation = find_spec(str(place)).compile()
+    specs = [Path(source.path).resolve() for source in compilation.sources]
+    folder = specs[0].parent
+    beside = [each for each in sorted(folder.rglob("*")) if each.is_file() and each.suffix != ".tripos"]
+    moved = {each: each.relative_to(folder) for each in beside if not _is_made(each.relative_to(folder))}
+    for each in specs:
+        moved[each] = each.relative_to(folder) if each.is_relative_to(folder) else Path("shared", each.name)
+    read = {each: each.read_bytes() for each in moved}
+    read.update((each, _moved_uses(each, moved)) for each in moved if each.suffix == ".tripos")
+    settings = load_config(folder, environ={}) if (folder / SETTINGS_FILE).is_file() else None
+    assert compilation.plan is not None
+    return Start(
+        given,
+        compilation.plan.benchmark.title or compilation.plan.benchmark.name,
+        mocks=settings.models if settings is not None else MOCKS,
+        roles=settings.roles if settings is not None else {},
+        shipped={moved[each].as_posix(): content for each, content in read.items()},
+        main=specs[0].name,
+    )
+
+
+USE = re.compile(r'^(\s*use\s+")([^"]+)(")', re.MULTILINE)
+
+
+def _moved_uses(path: Path, moved: Mapping[Path, Path]) -> bytes:
+    """Return the text of a spec file whose `use` statements name files by their new places."""
+    here = moved[path].parent
+
+    def named(match: re.Match[str]) -> str:
+        target = moved.get((path.parent / match[2]).resolve())
+        return match[0] if target is None else match[1] + Path(os.path.relpath(target, here)).as_posix() + match[3]
+
+    return USE.sub(named, path.read_text("utf-8")).encode()
+
+
+def _is_made(path: Path) -> bool:
+    """Return true for what runs and Python leave behind."""
+    return bool({"results", "__pycache__"} & set(path.parts))
+
+
+def _settings(common: Traversable, start: Start, spec: str, models: Sequence[str]) -> str:
+    """Return the text of `tripos.toml`."""
+    from tripos.settings.config import SETTINGS_FILE
+
+    own = (start.shipped or {}).get(SETTINGS_FILE, b"").decode("utf-8")
+    roles = "".join(f"{role} = {_toml(fillers)}\n" for role, fillers in start.roles.items())
+    hosted = "".join(f"{role} = {_toml([GRADER])}\n" for role in start.roles)
+    text = (
+        common.joinpath("tripos.toml")
+        .read_text("utf-8")
+        .format(
+            spec=spec,
+            models=_toml(models),
+            roles=f"\n[roles]  # stand-ins, until models take their place\n{roles}" if roles else "",
+            local=_toml(start.local),
+            hosted_roles=f"\n[profiles.hosted.roles]\n{hosted}" if hosted else "",
+        )
+    )
+    return text.rstrip("\n") + "\n" + _other_tables(own)
+
+
+def _other_tables(own: str) -> str:
+    """Return the tables of a `tripos.toml` beside models and roles, as they stand there.
+
+    >>> _other_tables('models = ["mock/careful"]\\n[roles]\\njudge = "mock/fair"\\n[programs]\\npython-tests = {}\\n')
+    '\\n[programs]\\npython-tests = {}\\n'
+    """
+    tables = re.split(r"(?m)^(?=\[)", own)[1:]
+    kept = [table.rstrip("\n") + "\n" for table in tables if not table.startswith("[roles]")]
+    return "".join(f"\n{table}" for table in kept)
+
+
+def _toml(names: Sequence[str]) -> str:
+    return json.dumps(list(names), ensure_ascii=False)
+
+
+INIT_NAME = re.compile(r"[^\W\d_]\w*")
+"""A name of a benchmark."""
+
+
+def main(options: Namespace) -> int:
+    """Make a folder with a spec, its data, settings and a workflow, and print the next commands."""
+    asks = not options.yes and sys.stdin.isatty()
+    template = _chosen(options, asks)
+    proposed = Path(template.main).stem if template.shipped is not None else template.name
+    path = options.name or (_ask("name of the benchmark", proposed) if asks else proposed)
+    folder, name = Path(path), _benchmark_name(path)
+    given = options.model or ([_ask("models under test", ", ".join(template.mocks))] if asks else [])
+    models = listed_names(given) or list(template.mocks)
+    repository = _repository(folder)
+    where = folder.resolve().relative_to(repository).as_posix() if repository is not None else ""
+    texts = files_of(template, name, models, "" if where == "." else where)
+    _write(folder, texts)
+    if not (asks or options.yes) and options.shipped is None and None in (options.name, options.template):
+        show_message(f"no terminal to ask on: name `{path}`, template `{template.name}`, the defaults", stderr=True)
+    _tell(folder, name, template, models, list(texts), repository)
+    return GOOD
+
+
+def _chosen(options: Namespace, asks: bool) -> Start:
+    """Return the start that the options name, or that is asked for. Raises `Failure` where there is none."""
+    if options.shipped is None:
+        return TEMPLATES[options.template or (_ask_template() if asks else DEFAULT)]
+    if options.template is not None:
+        raise Failure("R0202", "`--from` and `--template` both name a benchmark to begin with", "give one of them")
+    return shipped_start(options.shipped)
+
+
+def _benchmark_name(path: str) -> str:
+    """Return the name that the benchmark in a folder gets. Raises `Failure` where the folder has none that fits."""
+    last = Path(path).resolve().name
+    name = re.sub(r"[-. ]", "_", last)
+    if not INIT_NAME.fullmatch(name):
+        hint = "a name has letters, digits and `_`, and begins with a letter: `tripos init my_quiz`"
+        raise Failure("R0202", f"`{last}` cannot name a benchmark", hint)
+    return name
+
+
+def _ask(what: str, default: str) -> str:
+    """Return the answer to a question; the default where it is empty."""
+    try:
+        return input(f"{localized(what)} [{default}]{localized(': ')}").strip() or default
+    except EOFError:
+        raise KeyboardInterrupt from None
+
+
+def _ask_template() -> str:
+    for number, each in enumerate(TEMPLATES.values(), 1):
+        show_text(f"  {number}  {each.name:<10} {localized(each.help)}")
+    by_number = {str(number): name for number, name in enumerate(TEMPLATES, 1)}
+    while True:
+        said = _ask("template", DEFAULT)
+        name = by_number.get(said, said)
+        if name in TEMPLATES:
+            return name
+        show_message(f"there is no template `{said}`: choose a name, or a number from 1 to {len(TEMPLATES)}")
+
+
+def _repository(folder: Path) -> Path | None:
+    """Return the folder with the repository of git that a folder is in, if there is one."""
+    here = folder.resolve()
+    return next((each for each in (here, *here.parents) if (each / ".git").exists()), None)
+
+
+def _write(folder: Path, texts: Mapping[str, bytes]) -> None:
+    """Write files that are not there yet. Raises `Failure`, before anything is written, where one is in the way."""
+    in_the_way = [name for name in texts if (folder / name).exists() or (folder / name).is_symlink()]
+    if folder.exists() and not folder.is_dir():
+        raise Failure("R0208", f"`{folder}` is a file", "give a folder that does not exist yet")
+    if in_the_way:
+        listed = ", ".join(f"`{name}`" for name in in_the_way)
+        raise Failure("R0208", f"`{folder}` has {listed} already", "give another NAME; nothing was written")
+    for name, content in texts.items():
+        path = folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("xb") as file:
+                file.write(content)
+        except OSError as error:
+            raise Failure("R0208", f"cannot write `{path}`: {error.strerror}", "give another NAME") from error
+
+
+def _tell(
+    folder: Path,
+    name: str,
+    template: Start,
+    models: Sequence[str],
+    written: Sequence[str],
+    repository: Path | None,
+) -> None:
+    """Print what was written, and the next commands."""
+    here = folder.resolve() == Path.cwd()
+    spec = f"{name}.tripos"
+    if template.shipped is None:
+        show_message(f"made `{folder}` from the template `{template.name}`: {template.help}")
+    else:
+        show_message(f"made `{folder}` from `{template.name}`: {template.help}")
+    for each in written:
+        show_text(f"  {each}")
+    free = all(each.startswith("mock/") for each in models)
+    commands = [] if here else [(f"cd {_quoted(folder)}", "")]
+    commands += [
+        (f"tripos check {spec}", "find mistakes before anything is asked"),
+        (f"tripos plan {spec}", "count the calls"),
+        (f"tripos run {spec}", "run it with mock models: no key, no cost" if free else f"run {', '.join(models)}"),
+        ("tripos view --open", "look at the results in the browser"),
+    ]
+    width = max(len(command) for command, _ in commands)
+    show_text(f"\n{localized('next')}{localized(':')}")
+    for command, what in commands:
+        show_text(f"  {command:<{width}}  {localized(what)}".rstrip())
+    if repository is not None and repository != folder.resolve():
+        show_message(f"\nGitHub reads workflows at the root of a repository: move `.github` to {repository}")
+
+
+def _quoted(path: Path) -> str:
+    import shlex
+
+    return shlex.quote(str(path))
+
+
+CODE = "R0209"
+NONE = (".", "-")
+
+
+@dataclass(frozen=True)
+class Insertion:
+    """A text for a place of a spec file."""
+
+    source: Source
+    offset: int
+    text: str
+
+
+def texts_with(insertions: Sequence[Insertion]) -> dict[str, str]:
+    """Return the texts of the files that change, by path."""
+    found: dict[str, str] = {}
+    for each in sorted(insertions, key=lambda each: each.offset, reverse=True):
+        text = found.get(each.source.path, each.source.text)
+        found[each.source.path] = text[: each.offset] + each.text + text[each.offset :]
+    return found
+
+
+def entries_of(sources: Sequence[Source], word: str) -> list[tuple[Source, Entry]]:
+    """Return the statements at the top of files that begin with a word."""
+    return [
+        (source, entry)
+        for source in sources
+        for entry in parse(Source(source.path, source.text), Diagnostics()).entries()
+        if isinstance(entry.elements[0], Name) and entry.elements[0].text == word
+    ]
+
+
+def below(source: Source, text: str, *words: str) -> Insertion:
+    """Return where a statement goes: below the last of the file that begins with the first of `words` that stands in
+    it; at its end where none does."""
+    for word in words:
+        found = entries_of([source], word)
+        if found:
+            end = source.text.find("\n", found[-1][1].span.end)
+            if end >= 0:
+                return Insertion(source, end + 1, f"\n{text}")
+    gap = "\n" if source.text.endswith("\n") else "\n\n"
+    return Insertion(source, len(source.text), f"{gap}{text}")
+
+
+def title_of(name: str) -> str:
+    """Return the name of something as people would write it.
+
+    >>> title_of("CLEAR_STEPS")
+    'Clear steps'
+    """
+    return name.replace("_", " ").strip().capitalize()
+
+
+def _labels(languages: Sequence[str], text: str) -> str:
+    """Return a text for each language, in one alone without its name."""
+    return f'"{text}"' if len(languages) == 1 else " ".join(f'{each} "{text}"' for each in languages)
+
+
+# --- a scenario ---
+
+
+def scenario_text(name: str, plan: Plan | None, over: str | None) -> str:
+    """Return a scenario: one question of the compared role about each row, with a score to begin with."""
+    languages = plan.benchmark.languages if plan is not None else ("en",)
+    role = next((each.name for each in plan.roles if each.kind == "compared"), "candidate") if plan else "candidate"
+    dataset = _dataset(plan, over) if plan is not None else None
+    lines = [f"scenario {name} {_labels(languages, title_of(name))} {{"]
+    if dataset is not None:
+        axes = [each.name for each in dataset.fields if getattr(each.type, "axis", None) == each.name]
+        lines += [f"  context {' * '.join(axes)}"] if axes else []
+        lines += [f"  over {dataset.name}"]
+        shown = [f"{{{{ {axis} }}}}" for axis in axes if axis != "language"]
+        text = next((each for each in dataset.fields if each.type.kind == "text" and not each.secret), None)
+        shown += [f"{{{{ {dataset.name}.{text.name} }}}}"] if text is not None else ["Write the task here."]
+    else:
+        lines += [f"  over {over}"] if over else []
+        shown = ["Write the task here."]
+    prompt = ": ".join(shown)
+    prompts = [f'    prompt "{prompt}"'] if len(languages) == 1 else [f'    prompt {e} "{prompt}"' for e in languages]
+    lines += [f"  ask reply by {role} {{", *prompts, "  }"]
+    lines += ["  score brief = words(reply.text) <= 100  # put a score of your own in its place", "}"]
+    return "\n".join(lines) + "\n"
+
+
+def _dataset(plan: Plan, over: str | None) -> Dataset | None:
+    names = [each.name for each in plan.datasets if "." not in each.name]  # others are of one scenario
+    if over is not None and over not in names:
+        close = nearest(over, names)
+        hint = f"did you mean `{close}`?" if close else f"there is {', '.join(names) or 'none'}"
+        raise Failure(CODE, f"the spec has no data set `{over}` that is read from files", hint)
+    return next((each for each in plan.datasets if each.name in (over or names[:1])), None)
+
+
+# --- a metric ---
+
+
+def metric_text(name: str, plan: Plan | None, dimension: str | None) -> str:
+    """Return a metric, on the scale of the others of its dimension."""
+    languages = plan.benchmark.languages if plan is not None else ("en",)
+    others = [each for each in plan.metrics if each.dimension == dimension] if plan is not None else []
+    low, high = (others[-1].low, others[-1].high) if others else (1, 5)
+    question = f"Is the reply good in this: {title_of(name).lower()}?"
+    return (
+        f"  metric {name} {_labels(languages, title_of(name))} {{\n"
+        f"    scale {low}..{high}\n"
+        f"    asks {_labels(languages, question)}  # the question that a judge answers\n"
+        "  }\n"
+    )
+
+
+def metric_insertions(
+    name: str, plan: Plan, sources: Sequence[Source], dimension: str | None, scenarios: Sequence[str]
+) -> tuple[str, list[Insertion]]:
+    """Return the dimension that a metric is added to, and the insertions: the metric, and a column in each table that
+    has a metric of that dimension, with a mark where that counts or, if there are any, in `scenarios`. Raises
+    `Failure`."""
+    dimensions = {_name(entry): (source, entry) for source, entry in entries_of(sources, "dimension")}
+    if not dimensions:
+        raise Failure(CODE, "the spec has no dimension that holds metrics", "`tripos explain dimension` shows one")
+    if dimension is None and len(dimensions) > 1:
+        raise Failure(CODE, f"which dimension? there are {', '.join(dimensions)}", "name one: --dimension NAME")
+    dimension = dimension or next(iter(dimensions))
+    if dimension not in dimensions:
+        close = nearest(dimension, dimensions)
+        hint = f"did you mean `{close}`?" if close else f"there are {', '.join(dimensions)}"
+        raise Failure(CODE, f"the spec has no dimension `{dimension}`", hint)
+    source, entry = dimensions[dimension]
+    assert entry.block is not None
+    end = entry.block.span.end - 1
+    before = "" if source.text[:end].rstrip(" ").endswith("\n") else "\n"
+    found = [Insertion(source, end, f"{before}{metric_text(name, plan, dimension)}")]
+    siblings = {each.name for each in plan.metrics if each.dimension == dimension}
+    unknown = set(scenarios)
+    for source, entry in entries_of(sources, "allocate"):
+        head, *rows = _rows(entry)
+        places = [place for place, cell in enumerate(head.cells) if cell.text in siblings]
+        if not places:
+            continue
+        found.append(Insertion(source, head.span.end, f" {name} |"))
+        for row in rows:
+            scenario = row.cells[0].text
+            unknown.discard(scenario)
+            counts = scenario in scenarios if scenarios else any(_counts(row, place) for place in places)
+            found.append(Insertion(source, row.span.end, f" {'x' if counts else '.'} |"))
+    if len(found) == 1:
+        raise Failure(CODE, f"no table gives a metric of `{dimension}` to a scenario", "`tripos explain allocate`")
+    if unknown:
+        raise Failure(CODE, f"no table has a row for `{min(unknown)}`", "name a scenario of the table")
+    return dimension, found
+
+
+def _counts(row: TableRow, place: int) -> bool:
+    return place < len(row.cells) and row.cells[place].text not in NONE
+
+
+def _rows(entry: Entry) -> Iterator[TableRow]:
+    for each in entry.block.entries() if entry.block is not None else ():
+        if isinstance(each.elements[0], TableRow):
+            yield each.elements[0]
+
+
+def _name(entry: Entry) -> str:
+    return entry.elements[1].text if isinstance(entry.elements[1], Name) else ""
+
+
+NAME = re.compile(r"[^\W\d]\w*")
+OPTIONS = {"over": ("--over", "scenario"), "dimension": ("--dimension", "metric")}
+"""The options that one kind of statement has alone."""
+
+
+def new_main(options: Namespace) -> int:
+    """Add a statement to a spec, which stays well formed, or print it."""
+    _check(options)
+    if options.path is None:
+        text = (
+            scenario_text(options.name, None, options.over)
+            if options.kind == "scenario"
+            else metric_text(options.name, None, options.dimension)
+        )
+        show_output(format_text(text, options.name))
+        return GOOD
+    change = add_to_spec(options, f"{options.kind} `{options.name}`", lambda spec, before: _added(options, before))
+    if change is not None and options.kind == "metric":
+        _tell_grades(chosen_settings(options).config.store, change, options.name)
+    return GOOD if change is not None else USAGE
+
+
+def add_to_spec(
+    options: Namespace, named: str, added: Callable[[SpecSource, Compilation], tuple[Mapping[str, str], str]]
+) -> Plan | None:
+    """Write the texts of files that `added` gives, with words on the place, into the spec at `options.path`, say so,
+    and show what the compiler then warns of; the plan. None, with the diagnostics shown, for a spec with mistakes.
+
+    Raises `Failure` where the spec would not be well formed with them.
+    """
+    from tripos.runs.compilation import find_spec
+
+    if not Path(options.path).exists():  # else one of those that come with Tripos would be changed
+        raise Failure(
+            "E0108", f"there is no spec at `{options.path}`", "give a .tripos file or a folder that holds one"
+        )
+    config = chosen_settings(options).config
+    spec = find_spec(options.path, options.data, config.data, config.releases)
+    if spec.release is not None:
+        raise Failure(CODE, f"`{options.path}` is a release, which stays as it is", "extend it: `tripos explain use`")
+    before = spec.compile()
+    if before.plan is None:
+        show_diagnostics(before.diagnostics)
+        show_message("nothing was added: mend the spec first", stderr=True)
+        return None
+    texts, where = added(spec, before)
+    laid_out = {path: _laid_out(path, text, before) for path, text in texts.items()}
+    after = replace(spec, texts=laid_out).compile()
+    if after.plan is None:
+        first = next(each for each in after.diagnostics if each.severity == "error")
+        raise Failure(CODE, f"with {named} the spec would not be well formed: {first.message}", first.help)
+    for path, text in laid_out.items():
+        write_spec(Path(path), text)
+    told = f"added {named} to {', '.join(laid_out)}"
+    show_message(f"{told}: {where}" if where else told)
+    known = {(each.code, each.message) for each in before.diagnostics}
+    show_diagnostics(each for each in after.diagnostics if (each.code, each.message) not in known)
+    return after.plan
+
+
+def own_sources(before: Compilation) -> list[Source]:
+    """Return the files of a spec that are its own, and of no release; the first is its main one."""
+    frozen = [Path(release.folder) for release in before.releases]
+    return [each for each in before.sources if not any(Path(each.path).is_relative_to(one) for one in frozen)]
+
+
+def _tell_grades(root: str, plan: Plan, metric: str) -> None:
+    """Say how many grades by people a rubric leaves behind that has a metric more; nothing without a store."""
+    from tripos_compiler.plan import Grade
+    from tripos_warehouse.errors import StoreError
+    from tripos_warehouse.store.paths import address_of
+    from tripos_warehouse.store.schemas import HUMAN
+    from tripos_warehouse.store.store import Store
+    from tripos_warehouse.views.connect import connect
+
+    if address_of(root) or not Path(root).expanduser().exists():
+        return
+    query = """select count(distinct (sample_id, evaluator, metric)) from main.scores
+      where benchmark = ? and status = 'scored' and starts_with(evaluator, ?) and list_contains(?, scorer)"""
+    steps = (step for each in plan.scenarios for treatment in each.treatments for step in treatment.steps)
+    scorers = sorted({step.scorer for step in steps if isinstance(step, Grade) and metric in step.metrics})
+    try:
+        with connect(Store.open(root, create=False)) as connection:
+            [(count,)] = connection.execute(query, [plan.benchmark.name, HUMAN, scorers]).fetchall()
+    except StoreError:
+        return
+    if count:
+        show_message(f"the rubric is another one now: grades by people that the next run leaves out: {count:,}")
+        show_message("  to keep them, take the metric out again, or give it a scorer of its own")
+
+
+def _check(options: Namespace) -> None:
+    if not NAME.fullmatch(options.name):
+        raise Failure("R0202", f"`{options.name}` is no name", "a name has letters, digits and `_`")
+    for option, (shown, kind) in OPTIONS.items():
+        if getattr(options, option) is not None and options.kind != kind:
+            raise Failure("R0202", f"`{shown}` has no meaning for a {options.kind}", f"it is for a {kind}")
+    if options.scenario and options.kind != "metric":
+        raise Failure("R0202", f"`--scenario` has no meaning for a {options.kind}", "it is for a metric")
+
+
+def _added(options: Namespace, before: Compilation) -> tuple[Mapping[str, str], str]:
+    """Return the texts of the files that change, and words on the place."""
+    plan = before.plan
+    assert plan is not None
+    sources = own_sources(before)
+    if options.kind == "scenario":
+        text = scenario_text(options.name, plan, options.over)
+        return texts_with([below(sources[0], text, "scenario", "dataset", "role")]), ""
+    dimension, insertions = metric_insertions(options.name, plan, sources, options.dimension, options.scenario)
+    return texts_with(insertions), f"in the dimension `{dimension}`, with a column in its table"
+
+
+def _laid_out(path: str, text: str, before: Compilation) -> str:
+    """Return a text in the one layout, where the file was in it before; any other keeps its own."""
+    was = next(each.text for each in before.sources if each.path == path)
+    try:
+        return format_text(text, path) if format_text(was, path) == was else text
+    except Unparsable as error:
+        raise Failure(CODE, f"{path} would not be read: {error}", "print it without --in") from error

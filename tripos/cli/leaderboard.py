@@ -1,0 +1,424 @@
+"""`tripos leaderboard`: models over the benchmarks of a store, with intervals and ranks that may be tied.
+
+`tripos promote`: the runs of named boards, which are said to be the published ones.
+
+`tripos history`: a measure over the runs of a store, broken where its meaning changed.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from argparse import Namespace
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from rich.cells import cell_len
+
+from tripos.cli.arguments import listed_names
+from tripos.cli.context import open_store
+from tripos.errors import GOOD, Failure
+from tripos.terminal import (
+    chosen_format,
+    columns_of,
+    harmless,
+    print_json,
+    show_message,
+    show_output,
+    show_tables,
+    show_text,
+    table_lines,
+    table_width,
+    terminal_width,
+)
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.text_format import not_utf8
+from tripos_compiler.language.plan_diff import are_comparable
+from tripos_compiler.library.signature import in_bounds
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.measure_rows import MeasureRow
+from tripos_warehouse.query.results import export_cell
+from tripos_warehouse.report.history import MeasureHistory, history_of
+from tripos_warehouse.report.leaderboard import Board, Standing, board_notes, is_short, mean_win_rates
+from tripos_warehouse.report.named_boards import leaderboard_of, named_board, promote, promotions
+from tripos_warehouse.report.paper_tables import board_of_people, board_table
+from tripos_warehouse.report.remarks import CAUTION
+from tripos_warehouse.report.run_report import PROVING
+from tripos_warehouse.report.text import render_history
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.tables.model import PaperTable
+from tripos_warehouse.tables.text import TextColumn, fold, grid
+from tripos_warehouse.views.connect import connect
+
+COLUMNS = ("benchmark", "measure", "model", "value", "source")
+MARK = "published"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A figure that somebody published of a model, with where it stands."""
+
+    benchmark: str
+    measure: str
+    model: str
+    value: float
+    source: str
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figure as JSON values, without what its board says."""
+        return {name: value for name, value in asdict(self).items() if name not in ("benchmark", "measure")}
+
+
+def read_published(paths: Sequence[str]) -> list[Published]:
+    """Return the figures of CSV files with the columns of `COLUMNS`. Raises `Failure` R0202 for a file that cannot be
+    read, lacks a column, or has a value that is no number."""
+    return [figure for path in paths for figure in _read(path)]
+
+
+def _read(path: str) -> Iterator[Published]:
+    hint = f"a CSV file has the columns {', '.join(COLUMNS)}"
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as opened:
+            rows = list(csv.DictReader(opened))
+    except UnicodeDecodeError as error:
+        reason, hint = not_utf8(error.object, path)
+        raise Failure("R0202", f"cannot read the published figures in `{path}`: {reason}", hint) from error
+    except (OSError, csv.Error) as error:
+        raise Failure("R0202", f"cannot read the published figures in `{path}`: {error}", hint) from error
+    for number, row in enumerate(rows, 2):
+        lacking = [name for name in COLUMNS if not row.get(name)]
+        if lacking:
+            raise Failure("R0202", f"{path}:{number}: there is no `{lacking[0]}`", hint)
+        try:
+            value = float(row["value"])
+        except ValueError:
+            value = math.nan
+        if not in_bounds(value):
+            message = f"{path}:{number}: the value `{row['value']}` is no number"
+            raise Failure("R0202", message, "write it on the scale of the measure")
+        yield Published(row["benchmark"], row["measure"], row["model"], value, row["source"])
+
+
+def on_board(figures: Sequence[Published], board: Board) -> list[Published]:
+    """Return the figures of a board's measure, the best first."""
+    found = [each for each in figures if (each.benchmark, each.measure) == (board.benchmark, board.measure.name)]
+    return sorted(found, key=lambda each: each.value, reverse=not board.measure.lower_is_better)
+
+
+def sources_of(figures: Sequence[Published]) -> str:
+    """Return where figures stand, each place once."""
+    return "; ".join(dict.fromkeys(each.source for each in figures))
+
+
+NOTHING = "—"
+RATES = "mean win rate: the share of other models that rank below, shared ranks one half; mean over benchmarks"
+LETTERS = "ranks: = is shared; models that share a letter cannot be told apart (Holm, 5 %)"
+HEAD = (
+    *("benchmark", "version", "measure", "rank", "tied", "letters", "model", "value", "low", "high"),
+    *("items", "n", "total", "coverage", "lower_is_better", "of", "notes"),
+)
+"""The columns of CSV."""
+NEXT = " | "
+"""What stands between two notes in a cell of CSV."""
+WIDEST_MODEL = 32
+"""Columns that the name of a model gets at most in a text; what is longer goes on in the next line."""
+
+
+WIDEST_TITLE, WIDEST_OF_MANY = 34, 18
+"""The same for the name of a board in a table of all, and of a model that heads a column there."""
+
+
+def main(options: Namespace) -> int:
+    """Print the boards of the benchmarks that were named, or of all. Raises `Failure`."""
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for text in options.measure:
+        benchmark, equals, measure = text.partition("=")
+        if not (benchmark and equals and measure):
+            message = f"`--measure {text}` does not say which measure of which benchmark"
+            raise Failure("R0202", message, "write --measure BENCHMARK=MEASURE")
+        wanted[benchmark].append(measure)
+    form = chosen_format(options)
+    published = read_published(options.published)
+    try:
+        more = {"benchmarks": options.benchmarks, "anyway": options.anyway, "comparable": are_comparable}
+        store = open_store(options)
+        if options.board is None:
+            boards = leaderboard_of(store, wanted, **more)
+        else:
+            boards = named_board(store, options.board, wanted, **more)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if form == "json":
+        shown = [
+            {
+                **board.to_json(),
+                **({"published": [each.to_json() for each in beside]} if beside else {}),
+                "notes": _plain_notes(board, ()),
+            }
+            for board in boards
+            for beside in [on_board(published, board)]
+        ]
+        data = {"format": "tripos.leaderboard/1", "boards": shown, "mean_win_rates": mean_win_rates(boards)}
+        print_json(data)
+    elif form == "csv":
+        show_output(_csv(boards, published))
+    elif form != "text":
+        show_tables([each for board in boards for each in _tables_of(board, published)], form, options)
+    else:
+        show_text("\n".join(line.rstrip() for line in _text(boards, terminal_width(), published)))
+    return GOOD
+
+
+def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -> list[str]:
+    lines = _caution_lines(boards, width)
+    for board in boards:
+        lines += [*fold(_title(board), width), *_table(_rows(board, published)), ""]
+        if board.by_people:
+            lines += [*fold(_people_title(board), width), *_table(_people_rows(board), left=(0,), names=0), ""]
+        notes = _notes(board, published)
+        lines += [part for note in notes for part in _note(note, width)]
+        lines += [""] if notes else []
+    if len(boards) > 1:
+        lines += [*_overview_lines(boards, width), ""]
+    lines += fold(localized(LETTERS), width)
+    return lines
+
+
+def together_lines(boards: Sequence[Board], width: int) -> list[str]:
+    """Return the overview of several boards by itself, with the caution about mock models."""
+    return [*_caution_lines(boards, width), *_overview_lines(boards, width)]
+
+
+def _caution_lines(boards: Sequence[Board], width: int) -> list[str]:
+    mocked = any(each.model.startswith(PROVING) for board in boards for each in board.standings)
+    return [*fold(localized(CAUTION), width), ""] if mocked else []
+
+
+def _note(note: str, width: int) -> list[str]:
+    first, *rest = fold(harmless(localized(note)), width - 4)
+    return [f"  {first}", *(f"    {each}" for each in rest)]
+
+
+def _title(board: Board) -> str:
+    turned = localized(" (lower is better)") if board.measure.lower_is_better else ""
+    return harmless(f"{board.benchmark} {board.version}: {board.measure.name}{turned}")
+
+
+def _people_title(board: Board) -> str:
+    return harmless(localized(f"{board.measure.name} of people, who are apart: {', '.join(board.people)}"))
+
+
+def _people_rows(board: Board) -> list[list[str]]:
+    return [
+        [*map(localized, ("model", "value", "95 % interval", "items", "n"))],
+        *([row.model, *_figures(board, row), f"{row.n:,}"] for row in board.by_people),
+    ]
+
+
+def _rows(board: Board, published: Sequence[Published]) -> list[list[str]]:
+    head = [*map(localized, ("rank", "model", "value", "95 % interval", "items", "group"))]
+    show = _shower(board)
+    beside = [[NOTHING, each.model, show(each.value), NOTHING, NOTHING, MARK] for each in on_board(published, board)]
+    ranked = [[_rank(each), each.model, *_figures(board, each), each.letters] for each in board.standings]
+    return [head, *ranked, *beside]
+
+
+def _figures(board: Board, each: Standing | MeasureRow) -> list[str]:
+    show = _shower(board)
+    low, high = (each.low, each.high) if isinstance(each, Standing) else (each.interval_low, each.interval_high)
+    interval = NOTHING if low is None or high is None else f"{show(low)}{localized(' to ')}{show(high)}"
+    value = NOTHING if each.value is None else show(each.value)
+    told = localized(f"{value} on {each.n:,} of {each.total:,}") if is_short(each) else value
+    return [told, interval, f"{each.items:,}"]
+
+
+def _rank(each: Standing) -> str:
+    return f"{each.rank}{'=' if each.tied else ''}"
+
+
+def _shower(board: Board) -> Callable[[float], str]:
+    """Return how values are written: with three decimals on a scale of no more than 1, else with two."""
+    measure = board.measure
+    narrow = measure.low is not None and measure.high is not None and measure.high - measure.low <= 1
+    return "{:.3f}".format if narrow else "{:.2f}".format
+
+
+def _notes(board: Board, published: Sequence[Published]) -> list[str]:
+    notes = []
+    if figures := on_board(published, board):
+        notes.append(f"published: {sources_of(figures)}; what was not run here is not ranked")
+    told = board_notes(board)
+    notes += [f"! {localized(each.text)}" if each.caution else each.text for each in told if each.kind != "mixed"]
+    if board.left_out:
+        notes.append("  rank them all the same: --anyway")
+    return notes + [f"! {localized(each.text)}" for each in told if each.kind == "mixed"]
+
+
+def _plain_notes(board: Board, published: Sequence[Published]) -> list[str]:
+    """Return all that a text says of a board, for what is read without it."""
+    caution = [CAUTION] if any(each.model.startswith(PROVING) for each in board.standings) else []
+    return [note.removeprefix("! ").strip() for note in _notes(board, published)] + caution
+
+
+def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names: int = 1) -> list[str]:
+    """Return rows under their head, in columns; a long name of a model, in the column `names`, goes on below."""
+    head, *others = [[harmless(text) for text in row] for row in rows]
+    cells = list(zip(*others, strict=True)) or [()] * len(head)
+    return grid(
+        [TextColumn(head[at], tuple(texts), right=at not in left, most=WIDEST_MODEL) for at, texts in enumerate(cells)],
+        table_width(),
+    )
+
+
+def _overview_lines(boards: Sequence[Board], width: int) -> list[str]:
+    """Return every board in a line, with the value and rank of each model, as many models beside each other as there
+    is room for; below them the mean win rates, where models meet on several benchmarks."""
+    models = list(dict.fromkeys(each.model for board in boards for each in board.standings))
+    titles = [_title(board) for board in boards]
+    found = [{each.model: each for each in board.standings} for board in boards]
+    rates = mean_win_rates(boards)
+    names = tuple([*titles, localized("mean win rate")] if rates else titles)
+    columns = []
+    for model in models:
+        cells = [
+            f"{_shower(board)(each.value)} ({_rank(each)})" if (each := of.get(model)) else NOTHING
+            for board, of in zip(boards, found, strict=True)
+        ]
+        columns.append([*cells, f"{rates[model]:.3f}" if model in rates else NOTHING] if rates else cells)
+    first = min(max(map(cell_len, names)), WIDEST_TITLE)
+    sizes = [
+        max(min(cell_len(harmless(model)), WIDEST_OF_MANY), *map(len, cells))
+        for model, cells in zip(models, columns, strict=True)
+    ]
+    lines = fold(localized("all boards, with ranks (= is shared):"), width)
+    at = 0
+    while at < len(models):
+        end, used = at + 1, first + 2 + sizes[at]
+        while end < len(models) and used + 2 + sizes[end] <= width:
+            used += 2 + sizes[end]
+            end += 1
+        beside = [
+            TextColumn(harmless(models[i]), tuple(columns[i]), right=True, most=WIDEST_OF_MANY) for i in range(at, end)
+        ]
+        lines += ["", *grid([TextColumn(localized("board"), names, most=WIDEST_TITLE), *beside], table_width())]
+        at = end
+    if rates:
+        lines += ["", *fold(localized(RATES), width)]
+    return lines
+
+
+def _csv(boards: Sequence[Board], published: Sequence[Published]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEAD)
+    for board in boards:
+        lower, notes = str(board.measure.lower_is_better).lower(), NEXT.join(_plain_notes(board, published))
+        for each in board.standings:
+            place = [each.rank, str(each.tied).lower(), each.letters, each.model]
+            figures = [each.value, each.low, each.high, each.items, each.n, each.total, each.coverage]
+            row = [board.benchmark, board.version, board.measure.name, *place, *figures, lower, "models", notes]
+            writer.writerow(map(export_cell, row))
+        people = f"people: {', '.join(board.people)}"
+        for person in board.by_people:
+            figures = [person.value, person.interval_low, person.interval_high, person.items, person.n, person.total]
+            place = ["", "", "", person.model, *figures, person.coverage, lower, people, notes]
+            writer.writerow(map(export_cell, [board.benchmark, board.version, board.measure.name, *place]))
+        for beside in on_board(published, board):
+            place = ["", "", MARK, beside.model, beside.value]
+            row = [board.benchmark, board.version, board.measure.name, *place, *[""] * 6, lower, MARK, notes]
+            writer.writerow(map(export_cell, row))
+    return out.getvalue()
+
+
+def _tables_of(board: Board, published: Sequence[Published]) -> list[PaperTable]:
+    """Return a board as a table, with its notes and what ranks mean, and the one of people who are apart."""
+    others = [(each.model, each.value) for each in on_board(published, board)]
+    notes = _plain_notes(board, published)
+    people = [board_of_people(board)] if board.by_people else []
+    return [board_table(board, [*notes, LETTERS], others), *people]
+
+
+def promote_main(options: Namespace) -> int:
+    """Put a run on a board, withdraw it, or list all boards with their history."""
+    if not options.list and (options.run is None or not options.board):
+        raise Failure("R0202", "`tripos promote` needs a run and a board", "write: tripos promote RUN --as NAME")
+    try:
+        if options.list:
+            return _list(open_store(options), options)
+        store = open_store(options, writes=True)
+        state = "withdrawn" if options.withdraw else "promoted"
+        run, new = promote(store, options.run, options.board, state, options.reason)  # type: ignore[arg-type]
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        print_json({"board": options.board, "run_id": run.run_id, "state": state, "changed": new})
+    elif options.withdraw:
+        show_message(f"run {run.run_id} is withdrawn from board {options.board}")
+    elif new:
+        show_message(f"run {run.run_id} is on board {options.board}")
+    else:
+        show_message(f"run {run.run_id} was on board {options.board} before")
+    return GOOD
+
+
+def _list(store: Store, options: Namespace) -> int:
+    with connect(store) as connection:
+        found = promotions(connection, options.board)
+    if options.json:
+        print_json([each.to_json() for each in found])
+        return GOOD
+    if not found:
+        show_message("no run was promoted yet")
+        return GOOD
+    rows = [
+        (
+            each.board,
+            each.run_id,
+            localized(each.state) + ("" if each.stands else localized(", until later")),
+            f"{each.created_at:%Y-%m-%d %H:%M}",
+            each.reason or "",
+        )
+        for each in found
+    ]
+    headings = ("board", "run", "state", "when", "reason")
+    show_text(*table_lines(columns_of(headings, rows, left=headings)), sep="\n", styled=True)
+    return GOOD
+
+
+def history_main(options: Namespace) -> int:
+    """Print the line of a measure for each model."""
+    history = _history(options)
+    if options.json:
+        print_json(history.to_json())
+    else:
+        show_text(*render_history(history, table_width()), sep="\n", styled=True)
+    return GOOD
+
+
+def _history(options: Namespace) -> MeasureHistory:
+    store = open_store(options)
+    name = options.benchmark
+    if name is not None and _is_place(name):
+        from tripos.releases.download import reach_of
+        from tripos.runs.compilation import earlier_plan
+        from tripos.settings.load import chosen_settings
+        from tripos.settings.trust import trust_of
+
+        config = chosen_settings(options).config
+        releases = (*options.releases, *config.releases)
+        plan = earlier_plan(name, options.data, config.data, releases, trust=trust_of(options), reach=reach_of(options))
+        name = plan.benchmark.name
+    try:
+        return history_of(store, options.measure, name, listed_names(options.models))
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def _is_place(name: str) -> bool:
+    """Return true if a name is that of a spec or a release, and not of a benchmark."""
+    return not name.isidentifier() or Path(name).exists()

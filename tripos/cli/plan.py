@@ -1,0 +1,732 @@
+"""`tripos plan`: the contexts, items and model calls of a benchmark, before any is made, and what they would take.
+
+Prints the prompts that a run would send.
+
+The designs that `tripos plan --detect` and `--spend` find, as text.
+
+The lines of `tripos plan` on what earlier runs teach: the least difference that is detected, more labels, and the
+saving of a run that stops when it is settled.
+
+The lines of `tripos plan` on expectations of ends of intervals: from which true value on the items show them.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import orjson
+
+from tripos.cli.benchmarks import each_of
+from tripos.cli.context import compile_given, warning_printer
+from tripos.errors import GOOD, USAGE, Failure
+from tripos.releases.frozen import withheld_note
+from tripos.runs.compilation import CompiledSpec
+from tripos.runs.early_stopping import SettlingForecast
+from tripos.runs.planning import (
+    DesignPlan,
+    DesignQuestion,
+    RunPlan,
+    design_run,
+    expected_labels,
+    learned_components,
+    plan_run,
+    preview_run,
+)
+from tripos.runs.selection import choices_of
+from tripos.settings.config import Config
+from tripos.settings.load import ChosenSettings, chosen_settings
+from tripos.terminal import (
+    columns_of,
+    harmless,
+    is_colored,
+    print_json,
+    show_json,
+    show_message,
+    show_text,
+    table_lines,
+    terminal_width,
+)
+from tripos_compiler.compile import Compilation
+from tripos_compiler.diagnostics.i18n import localized, reader_language
+from tripos_compiler.diagnostics.text_format import usd, wrap
+from tripos_compiler.language.contexts import left_out_arm_values, steps_sharing_replies
+from tripos_compiler.language.sequential_stopping import DECIDED, SettlingFigure, SettlingMean, settling_figure
+from tripos_compiler.plan import Expectation, Plan, Scenario, Score, Walk
+from tripos_runtime.datasets.cases import Planned
+from tripos_runtime.datasets.data_files import DataFolders
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.models.base import TOOL
+from tripos_warehouse.measures.study_design import MeasureComponents
+from tripos_warehouse.statistics.power import detectable_difference, least_shown_mean, least_shown_share
+from tripos_warehouse.statistics.variance import CORRELATION
+from tripos_warehouse.tables.text import TextColumn, fold
+
+if TYPE_CHECKING:
+    from tripos.runs.planning import RunPreview
+    from tripos_runtime.datasets.cases import Case
+    from tripos_runtime.forecast.prompts import PromptPreview
+    from tripos_runtime.models.base import Message
+
+
+INDENT = "    "
+BULLET = "  - "
+NAMED = 5
+"""So many items without a prompt are named."""
+
+
+def show_prompts(preview: RunPreview, *, as_json: bool) -> None:
+    """Print prompts as text, item by item, or as a list of JSON objects; then the items and scenarios without one, with
+    JSON on stderr."""
+    prompts = preview.prompts
+    if as_json:
+        show_json(orjson.dumps([_to_data(each) for each in prompts], option=orjson.OPT_INDENT_2).decode())
+        for told in _without(preview):
+            show_message(told, stderr=True)
+        return
+    width = terminal_width()
+    for (scenario, item, context), group in groupby(prompts, key=_item):
+        show_text("\n".join(wrap(f"{scenario}  {harmless(item)}  {context}".rstrip(), width)))
+        for each in group:
+            show_text()
+            show_text("\n".join(wrap(_head(each), width)))
+            for line in _about(each):
+                folded = wrap(line, width - len(BULLET))
+                show_text("\n".join(f"{' ' * len(BULLET) if at else BULLET}{part}" for at, part in enumerate(folded)))
+            for message in each.messages:
+                show_text(f"  {message.role}:")
+                content = _readable(message)
+                lines = [part for line in content.split("\n") for part in fold(line, width - len(INDENT))]
+                show_text("\n".join(f"{INDENT}{line}".rstrip() for line in lines))
+        show_text()
+    if any("⟨" in message.content for each in prompts for message in each.messages):
+        show_text("\n".join(wrap(localized("Parts in ⟨⟩ are not known before models reply."), width)))
+    for told in _without(preview):
+        show_text("\n".join(wrap(localized(told), width)))
+
+
+def _without(preview: RunPreview) -> Iterator[str]:
+    """Yield which items and scenarios have no prompt, and why."""
+    for scenario, group in groupby(preview.unasked, key=lambda case: case.scenario.name):
+        items = [_label(each) for each in group]
+        names = ", ".join([*(f"`{harmless(each)}`" for each in items[:NAMED]), *["…"][: len(items) > NAMED]])
+        count = len(items)
+        yield (
+            f"Nothing is sent for {count:,} of the items of `{scenario}`: the `when` of each step that asks is false, "
+            f"or a part of what it asks has no value: {names}"
+        )
+    if preview.without:
+        names = ", ".join(f"`{name}`" for name in preview.without)
+        yield f"No prompt of {names}: the rows are yet to be made, or no item is selected."
+
+
+def _label(case: Case) -> str:
+    return " ".join([case.item_id, *case.context.values()])
+
+
+def _item(prompt: PromptPreview) -> tuple[str, str, str]:
+    context = ", ".join(f"{axis} {value}" for axis, value in prompt.context.items())
+    return prompt.scenario, prompt.item_id, context
+
+
+def _head(prompt: PromptPreview) -> str:
+    """Return which step asks whom, under which treatments, and whether it is certain."""
+    arms = f", {prompt.arms}" if prompt.arms else ""
+    perhaps = "" if prompt.certain else localized(", if a reply asks for it")
+    element = "" if prompt.element is None else f"[{prompt.element}]"
+    turn = "" if prompt.turn is None else localized(f", turn {prompt.turn}")
+    return f"`{prompt.step}{element}` → {prompt.role}{arms}{turn}{perhaps}"
+
+
+def _about(prompt: PromptPreview) -> Iterator[str]:
+    """Yield what is sent besides the messages, and the secrets that stand in them, as sentences."""
+    told = [f"{name} {_value(value)}" for name, value in prompt.settings.items()]
+    if told:
+        yield localized(f"settings: {', '.join(told)}")
+    if prompt.samples > 1:
+        seeded = localized("; each has a seed of its own, one more than the last") if "seed" in prompt.settings else ""
+        yield localized(f"replies: {prompt.samples}") + seeded
+    if prompt.schema is not None:
+        yield localized("the reply is held to a JSON Schema by a model that can be")
+    if prompt.secrets:
+        yield localized(f"shows what is secret: {', '.join(f'`{each}`' for each in prompt.secrets)}")
+
+
+def _value(value: object) -> str:
+    return str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else _json(value)
+
+
+def _json(value: object, option: int = 0) -> str:
+    return orjson.dumps(value, option=option).decode()
+
+
+def _readable(message: Message) -> str:
+    """Return the content of a message; of a tool its description on several lines."""
+    if message.role != TOOL:
+        return message.content
+    return _json(orjson.loads(message.content), orjson.OPT_INDENT_2)
+
+
+def _to_data(prompt: PromptPreview) -> dict[str, object]:
+    return {
+        "scenario": prompt.scenario,
+        "item_id": prompt.item_id,
+        "context": dict(prompt.context),
+        "step": prompt.step,
+        "element": prompt.element,
+        "turn": prompt.turn,
+        "role": prompt.role,
+        "arms": prompt.arms,
+        "certain": prompt.certain,
+        "messages": [{"role": each.role, "content": each.content} for each in prompt.messages],
+        "settings": dict(prompt.settings),
+        "schema": prompt.schema,
+        "samples": prompt.samples,
+        "secrets": list(prompt.secrets),
+    }
+
+
+def walk_lines(plan: Plan, planned: Sequence[Planned]) -> Iterator[str]:
+    """Yield a line for every walk: a call is made at every inner node that it visits."""
+    walks = {(made.name, step.name) for made in plan.made for step in made.steps if isinstance(step, Walk)}
+    for each in planned:
+        if (each.place, each.step) in walks and each.least != each.most:
+            yield (
+                f"`{each.place}.{each.step}` asks {each.role} at every node it visits: {each.least:,} calls where"
+                f" nothing is chosen at the first, {each.calls:,} with one path for each row,"
+                f" {each.most:,} with every branch at every attempt."
+            )
+
+
+PARTED = ".."
+"""Stands between the least and the most."""
+MOST_COLUMNS = 3
+"""So many roles have a column each; with more, each has a line."""
+
+
+def main(options: Namespace) -> int:
+    """Print the plan as a table of counts, or itself as JSON; of several benchmarks one after another."""
+    chosen = chosen_settings(options)
+    if len(options.paths) > 1:
+        if options.json:
+            raise Failure("R0202", "`--json` prints one plan, and several paths are given", "give one of them")
+        return each_of(options, chosen, _plan_compiled)
+    options.path = options.paths[0]
+    return _plan_compiled(options, chosen, *compile_given(options, chosen.config))
+
+
+def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Compilation, folders: DataFolders) -> int:
+    config, plan = chosen.config, compilation.plan
+    if plan is None:
+        return USAGE
+
+    wanted = wanted_of(options)
+    if options.json and wanted is None and not options.prompts:
+        show_json(plan.to_json())
+        return GOOD
+    spec = CompiledSpec(options.path, compilation, plan, folders)
+    if options.prompts:
+        if wanted is not None:
+            raise Failure("R0202", "`--prompts` shows no design", "leave out `--detect` and `--spend`")
+        show_prompts(preview_run(spec, choices_of(options), config, options.prompts), as_json=options.json)
+        return GOOD
+    found = plan_run(spec, choices_of(options), config, warning_printer(options, config))
+    if wanted is not None:
+        return show_designs(found, wanted, config, options)
+    items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
+    learned, more = learned_lines(found, config, terminal_width())
+    gates = gate_lines(plan, found.independent, terminal_width(), clustered=bool(found.clusterings))
+    detected = learned
+    if not learned and found.detection is not None:
+        detected = wrap(" ".join(map(localized, found.detection.sentences)), terminal_width())
+    clusters = [line for each in found.clusterings for line in wrap(localized(each.sentence), terminal_width())]
+    show_plan(plan, found.selection, items, models, slots, found.steps, [*clusters, *detected, *gates, *more])
+    for path in sorted(folders.access.outside if folders.access is not None else ()):
+        show_message(f"reads a file outside of the benchmark: {path}")
+    if told := withheld_note(found.source, found.selection):
+        show_message(told)
+    if found.forecast is not None and found.prepared is not None:
+        from tripos.cli.forecast_text import lines_of
+
+        show_text()
+        show_text("\n".join(lines_of(found.forecast, plan, terminal_width(), found.prepared.budget, found.batches)))
+    if found.settling is not None:
+        show_text()
+        show_text("\n".join(settling_lines(found.settling, terminal_width())))
+    return GOOD
+
+
+@dataclass(frozen=True)
+class PlanLine:
+    """A line of the table: what it is about, its counts, and the steps whose calls stand in it."""
+
+    label: str
+    contexts: str = ""
+    items: str = ""
+    steps: tuple[Planned, ...] | None = None
+    total: bool = False
+
+
+def show_plan(
+    whole: Plan,
+    selection: Selection,
+    items: dict[str, int],
+    models: dict[str, int],
+    slots: dict[str, int],
+    planned: Sequence[Planned],
+    detected: Sequence[str] = (),
+) -> None:
+    """Print contexts, items and call by data set, scenario and arm, what is detected, and what is revealed. `detected`
+    are the lines on what items are clustered by, what is detected and what more labels would bring."""
+    from rich.console import Console
+    from rich.text import Text
+
+    plan = selection.under(whole)
+    colored = is_colored(sys.stdout)
+    console = Console(width=terminal_width(), highlight=False, markup=False, force_terminal=colored)
+
+    def say(line: str, style: str | None = None) -> None:
+        console.print(harmless(line), style=style)
+
+    with console.capture() as shown:
+        benchmark = plan.benchmark
+        title = whole.title_of("benchmark", benchmark.name, reader_language()) or benchmark.title
+        say(localized(f"{title} {benchmark.version}   plan {whole.digest[:12]}"), style="bold")
+        for release in plan.extends:
+            say(localized(f"extends {release.name} {release.version}, {release.digest[:12]}"))
+        roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
+        lines = list(_lines(plan, planned, items, slots))
+        table = _wide(lines, roles) if len(roles) <= MOST_COLUMNS else _long(lines, roles)
+        for line in table_lines(table, sums=True):
+            console.print(Text.from_ansi(line), soft_wrap=True)
+        filled = ", ".join(localized(f"{models.get(role, 1)} for {role}") for role in roles)
+        say(localized(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more."))
+        spans = (_span(line.steps, role) for line in lines for role in roles)
+        if (span := next((each for each in spans if PARTED in each), None)) is not None:
+            least, _, most = span.partition(PARTED)
+            say(localized(f"`{span}`: at least {least} and at most {most}, as the replies will have it."))
+        if (told := left_out_arm_values(plan, selection.only)) is not None:
+            say(localized(f"Left out by `--only`: {told}."))
+        for line in walk_lines(plan, planned):
+            say(localized(line))
+        for scenario in plan.scenarios:
+            for shared in steps_sharing_replies(plan, scenario) if scenario.name in items else ():
+                say(f"{scenario.name}{localized(': ')}{localized(shared.shown)}.")
+        for line in detected:
+            say(line)
+        if plan.reveals:
+            many = "secrets are" if len(plan.reveals) > 1 else "secret is"
+            say(localized(f"{len(plan.reveals)} {many} shown by `reveal`:"))
+            for reveal in plan.reveals:
+                say(f"  {reveal.scenario}, {reveal.step}: {reveal.shown}")
+        declared = [each.name for each in plan.plugins if each.purity == "declared"]
+        if declared:
+            say(localized(f"Taken to read no secret, since the spec says `pure`: {', '.join(declared)}."))
+    # rich fills lines and cells with blanks up to their end.
+    show_text("\n".join(line.rstrip() for line in shown.get().splitlines()), styled=True)
+
+
+def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots: dict[str, int]) -> Iterator[PlanLine]:
+    for made in plan.made:
+        own = tuple(each for each in planned if each.place == made.name)
+        if made.name in slots:
+            yield PlanLine(localized(f"data set {made.name}"), "", f"≤ {slots[made.name]:,}", own)
+    shown = [scenario for scenario in plan.scenarios if scenario.name in items]
+    for scenario in shown:
+        own = tuple(each for each in planned if each.place == scenario.name)
+        numbers = (f"{scenario.cells:,}", f"{items[scenario.name]:,}")
+        groups = _by_arms(own, scenario)
+        if len(groups) == 1:
+            yield PlanLine(scenario.name, *numbers, own)
+            continue
+        yield PlanLine(scenario.name, *numbers)
+        for label, steps in groups.items():
+            yield PlanLine(f"  {label}", steps=tuple(steps))
+    cells = sum(scenario.cells for scenario in shown)
+    yield PlanLine(localized("total"), f"{cells:,}", f"{sum(items.values()):,}", tuple(planned), total=True)
+
+
+def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
+    """Return a column a role. Headings have two lines where that makes room; numbers are never broken."""
+    rows = [
+        (
+            line.label,
+            line.contexts,
+            line.items,
+            *(_span(line.steps, role) if line.steps is not None else "" for role in roles),
+        )
+        for line in lines
+    ]
+    heads = ["scenario", "contexts", "items", *(f"{role} calls" for role in roles)]
+    needed = sum(max(map(len, cells)) for cells in zip(heads, *rows, strict=True)) + 2 * (len(heads) - 1)
+    if needed > terminal_width():
+        heads = [*heads[:3], *(f"{role}\ncalls" for role in roles)]
+    return columns_of(heads, rows, left=("scenario",))
+
+
+def _long(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
+    """Return a line a role, where a column each would not fit."""
+    rows = []
+    for line in lines:
+        own = [role for role in roles if any(each.role == role for each in line.steps or ())]
+        first = own[0] if own else ""
+        rows.append((line.label, line.contexts, line.items, first, _span(line.steps, first)))
+        rows += [("", "", "", role, _span(line.steps, role)) for role in own[1:]]
+    return columns_of(("scenario", "contexts", "items", "role", "calls"), rows, left=("scenario", "role"))
+
+
+def _span(steps: Sequence[Planned] | None, role: str) -> str:
+    """Return the calls of a role, as a number or from the least to the most."""
+    own = [each for each in steps or () if each.role == role]
+    least, most = sum(each.least for each in own), sum(each.most for each in own)
+    if not role:
+        return ""
+    return f"{most:,}" if least == most else f"{least:,}{PARTED}{most:,}"
+
+
+def _by_arms(steps: Sequence[Planned], scenario: Scenario) -> dict[str, list[Planned]]:
+    """Return the steps by the arms that share them, in words; those of every arm first."""
+    every = localized("in every arm")
+    groups: dict[str, list[Planned]] = {every: []} if scenario.arms else {}
+    for each in steps:
+        if len(each.arms) in (0, len(scenario.treatments)):
+            label = every if scenario.arms else ""
+        else:
+            label = "; ".join(_telling(each, scenario))
+        groups.setdefault(label, []).append(each)
+    return {label: own for label, own in groups.items() if own} or {"": []}
+
+
+def _telling(step: Planned, scenario: Scenario) -> Iterator[str]:
+    """Yield the arms that a step is tied to, each with its values."""
+    for arm in scenario.arms:
+        values = dict.fromkeys(one[arm] for one in step.arms)
+        if len(values) < len({treatment.arms[arm] for treatment in scenario.treatments}):
+            yield f"{arm} {', '.join(values)}"
+
+
+SHOWN = 7
+PILOT = 20
+
+
+def wanted_of(options: Namespace) -> DesignQuestion | None:
+    """Return the question of `--detect` or `--spend`; `None` without. Raises `Failure`."""
+    from tripos_runtime.scheduling.budget import BudgetError, read_amounts
+
+    if options.detect is None and options.spend is None:
+        given = {"--measure": options.measure, "--pilot": options.pilot, "--label-price": options.label_price}
+        name = next((name for name, value in given.items() if value is not None), None)
+        if name is not None:
+            raise Failure("R0202", f"`{name}` goes with `--detect` or `--spend`", "give one of them")
+        return None
+    if options.detect is not None and options.spend is not None:
+        raise Failure("R0202", "`--detect` and `--spend` exclude each other", "give one of them")
+    if options.detect is not None:
+        return DesignQuestion(detect=options.detect, measure=options.measure, label_price=options.label_price)
+    try:
+        ((unit, amount),) = read_amounts([options.spend]).items()
+    except BudgetError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if unit == "tokens":
+        raise Failure("R0401", f"`{options.spend}` is no sum to plan with", "write it as `5usd` or `1000calls`")
+    if unit != "USD" and options.label_price is not None:
+        raise Failure("R0202", "a label costs money, and no calls", "write the amount as `--spend 20usd`")
+    return DesignQuestion(spend=float(amount), unit=unit, measure=options.measure, label_price=options.label_price)
+
+
+def show_designs(found: RunPlan, wanted: DesignQuestion, config: Config, options: Namespace) -> int:
+    """Print the designs that answer a question, or all that is known of them as JSON."""
+    plan = design_run(found, config, wanted)
+    if options.json:
+        print_json(plan.to_json())
+        return GOOD
+    show_text("\n".join(design_lines(plan, str(options.path), options.pilot or PILOT, terminal_width())))
+    return GOOD
+
+
+def design_lines(plan: DesignPlan, path: str, pilot: int, width: int) -> list[str]:
+    """Return the lines of designs, none wider than `width` columns."""
+    lines = wrap(localized(_title(plan)), width)
+    if plan.designs:
+        lines += ["", *_table(plan), ""]
+    for told in _notes(plan, path, pilot):
+        lines += wrap(localized(told), width)
+    return lines
+
+
+def _title(plan: DesignPlan) -> str:
+    name, wanted = plan.measure.name, plan.wanted
+    if wanted.detect is not None:
+        return f"To detect a difference of {wanted.detect:g} in `{name}` between two models (80 % power, level 5 %):"
+    assert wanted.spend is not None
+    amount = f"{usd(wanted.spend)} USD" if plan.unit == "USD" else f"{wanted.spend:,.0f} calls"
+    return f"The least difference in `{name}` between two models that {amount} detect (80 % power, level 5 %):"
+
+
+def _table(plan: DesignPlan) -> list[str]:
+    shown = plan.designs[:SHOWN]
+    repeats = any(each.design.levers.repeats > 1 for each in shown)
+    batches = any(each.design.levers.batch for each in shown)
+    labels = any(each.design.labels for each in shown)
+    heads = ["design", "items", "samples", "judges", "repeats", "labels", "asked", plan.unit, "detects"]
+    rows = [
+        [
+            localized(each.label),
+            f"{each.design.items:,}",
+            str(each.design.levers.samples),
+            str(len(each.judges) or "—"),
+            str(each.design.levers.repeats),
+            f"{each.design.labels:,}" if each.design.labels else "—",
+            localized("in batches" if each.design.levers.batch else "live"),
+            usd(each.design.cost) if plan.unit == "USD" else f"{each.design.cost:,.0f}",
+            f"{each.design.detects:.3g}" if math.isfinite(each.design.detects) else "—",
+        ]
+        for each in shown
+    ]
+    told = {"repeats": repeats, "labels": labels, "asked": batches}
+    left_out = {name for name, is_there in told.items() if not is_there}
+    places = [place for place, head in enumerate(heads) if head not in left_out]
+    return list(
+        table_lines(
+            columns_of([heads[place] for place in places], [[row[place] for place in places] for row in rows],
+                       left=("design", "asked"))
+        )
+    )  # fmt: skip
+
+
+def _notes(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
+    best = plan.designs[0] if plan.designs else None
+    for each in plan.clusterings:
+        yield f"{each.sentence}; a design counts clusters."
+    if best is None:
+        yield "No design costs as little as that."
+    elif not best.design.reaches:
+        yield f"No design detects that with the {best.design.items:,} items that there are."
+        if plan.beyond is not None:
+            yield f"The cheapest that does needs {plan.beyond:,} items."
+    if best is not None and plan.learned is not None and len(best.judges) < len(plan.designs[1].judges):
+        yield f"The best design has these judges alone, taken to be as good as others: {', '.join(best.judges)}."
+        if plan.parts.panel:
+            yield (
+                f"Judges differ by {math.sqrt(plan.parts.panel):.2g} (standard deviation) in the difference that they"
+                " see: the figure of a smaller panel speaks of these judges."
+            )
+    yield from _learned(plan, path, pilot)
+    yield from _labels(plan)
+    if plan.unit == "calls":
+        yield "Costs are counted in calls, since no price is known, or nothing costs anything."
+    yield "Costs are of two models, all asked anew; replies that the store has cost nothing."
+
+
+def _labels(plan: DesignPlan) -> Iterator[str]:
+    if plan.labels is not None:
+        yield (
+            f"People graded {plan.labels.items:,} items in the store: an item's difference as they see it has a"
+            f" variance of {plan.labels.parts.people:.3g}, and a covariance of {plan.labels.parts.items:.3g} with that"
+            " of judges."
+        )
+        yield "A label is a person's grade of both replies to an item. A design with labels speaks of people."
+        if not plan.measure.corrected:
+            yield "A design without speaks of its judges."
+    elif plan.no_labels is not None:
+        yield f"No design has labels: {plan.no_labels}. `tripos annotate --sample 20` hands out a random part."
+
+
+def _learned(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
+    learned, parts = plan.learned, plan.parts
+    if learned is None:
+        yield (
+            f"The worst case is taken, with a correlation of 0.5 between two models on an item: {plan.unknown}."
+            " Only the number of items is chosen."
+        )
+        cost = f"{usd(pilot * plan.per_item)} USD" if plan.unit == "USD" else f"{pilot * plan.per_item:,.0f} calls"
+        yield f"A pilot says more: `tripos run {path} --limit {pilot} --seed 1` with two models takes {cost}."
+        return
+    samples, judges, repeats = parts.observed
+    whole = parts.variance(samples, judges, repeats)
+    shares = {
+        "items": parts.items,
+        "samples": parts.samples / samples,
+        "judges on an item": parts.judges / judges,
+        "judges on a reply": parts.gradings / samples / judges,
+        "repeats": parts.repeats / samples / judges / repeats,
+    }
+    told = ", ".join(f"{100 * part / whole:.0f} % {name}" for name, part in shares.items() if part >= 0.005 * whole)
+    yield (
+        f"From {learned.items:,} items in the store, with scores of {', '.join(learned.models)}: an item's difference"
+        f" has a variance of {whole:.3g}, of which {told}."
+    )
+    if plan.others:
+        yield f"The store has no scores of or by {', '.join(plan.others)}: they are taken to vary alike."
+    if parts.models > 1:
+        yield f"Scores of two models on an item correlate by {parts.correlation(samples, judges, repeats):.2f}."
+    else:
+        yield "Scores of two models on an item are taken to correlate by 0.5."
+    unknown = [name for name in ("samples", "judges") if name not in parts.known]
+    if "judges" in unknown and not learned.judges:
+        unknown.remove("judges")
+    for name in unknown:
+        yield (
+            f"The store has no item with several {name}, so nothing says what more would bring: they stay as they were."
+        )
+
+
+def learned_lines(found: RunPlan, config: Config, width: int = 80) -> tuple[list[str], list[str]]:
+    """Return the lines on what a test detects as earlier runs in the store teach it, and those on what more labels
+    bring; none where the store teaches nothing of it."""
+    models = () if found.prepared is None else found.prepared.binding.models[found.prepared.binding.compared]
+    known = learned_components(found.plan, config.store, models=models)
+    learned = known.components
+    told = _detects(found, learned) if isinstance(learned, MeasureComponents) else None
+    more = [
+        line for each in expected_labels(found.plan, config.store) for line in wrap(localized(each.sentence), width)
+    ]
+    return [] if told is None else wrap(told, width), more
+
+
+def _detects(found: RunPlan, learned: MeasureComponents) -> str | None:
+    """Return the sentences on the first headline; none where the plan has no more than one item of it."""
+    detection = found.detection
+    if detection is None or detection.items < 2:
+        return None
+    if detection.design is not None and detection.design.mean.single:
+        return " ".join(map(localized, detection.unevenness))
+    parts = learned.planned(1.0)
+    samples, judges, repeats = parts.observed
+    variance = parts.variance(samples, judges, repeats)
+    least = detection.least(variance, parts.learned_from)
+    told = (
+        f"{detection.items:,} items: a test detects a difference of {least:.2g} in `{learned.measure.name}` between two"
+        " models on the same items (80 % power)."
+    )
+    source = (
+        f"So says the store: an item's difference has a variance of {variance:.2g} there, from"
+        f" {learned.items:,} items of {', '.join(learned.models)}."
+    )
+    if parts.models > 1:
+        correlation = f"Two models correlate by {parts.correlation(samples, judges, repeats):.2f} on an item."
+    else:
+        correlation = "Two models are taken to correlate by 0.5 on an item, since the store has one."
+    return " ".join(map(localized, (told, source, correlation, *detection.unevenness)))
+
+
+def settling_lines(found: SettlingForecast, width: int) -> list[str]:
+    """Return the lines of what a run saves that stops when it is settled, none wider than `width` columns.
+
+    >>> print("\\n".join(settling_lines(SettlingForecast(400, unknown="there is no store yet"), 80)))
+    Until settled: nothing is known of what it saves: there is no store yet.
+    """
+    return [line for told in _settles(found) for line in wrap(localized(told), width)]
+
+
+def _settles(found: SettlingForecast) -> Iterator[str]:
+    if found.unknown is not None:
+        yield f"Until settled: nothing is known of what it saves: {localized(found.unknown)}."
+        return
+    low, high, mean = round(found.items[0]), round(found.items[-1]), round(found.share * found.of)
+    many = len(found.items)
+    yield f"Until settled: a model is asked for {mean:,} of {found.of:,} items ({low:,} to {high:,} in {many} orders)."
+    if found.calls is not None and found.calls.expected:
+        every, some = round(found.calls.expected), round(found.calls.expected * found.share)
+        if found.cost_usd is not None and found.cost_usd.expected:
+            paid = usd(found.cost_usd.expected * found.share)
+            yield f"That is about {some:,} of {every:,} calls, for {paid} of {usd(found.cost_usd.expected)} USD."
+        else:
+            yield f"That is about {some:,} of {every:,} calls."
+    yield f"It is what scores in the store show, of {', '.join(found.models)}."
+    if found.others:
+        yield f"The store has no scores of {', '.join(found.others)}."
+    if found.scored < found.of:
+        yield f"Of {found.scored:,} items there are scores: the others are drawn from them."
+    if found.unsettled:
+        yield f"In {found.unsettled:,} of {many} orders something is not settled before the last item."
+
+
+SHOWING = {("lower", 1), ("upper", -1)}
+"""The ends, each with the side of the number on which all of the interval lies if the end does."""
+
+
+def gate_lines(plan: Plan, items: Mapping[str, int], width: int = 80, *, clustered: bool = False) -> list[str]:
+    """Return a line for each expectation that asks for all of an interval on one side of a number: from which true
+    value on it holds with a power of 80 %, with so many independent `items` of each scenario. `clustered`: some of
+    these are clusters of items.
+
+    Of sums of means over the items of one scenario; of another figure nothing is said.
+    """
+    told = (_told(plan, each, items, "clusters" if clustered else "items") for each in plan.expectations)
+    return [line for each in told if each is not None for line in wrap(localized(each), width)]
+
+
+def _told(plan: Plan, expectation: Expectation, items: Mapping[str, int], counted: str) -> str | None:
+    side = DECIDED.get(expectation.operator)
+    if side is None or (expectation.end, side) not in SHOWING:
+        return None
+    figure = settling_figure(plan, expectation)
+    count = None if isinstance(figure, str) else _items_of(plan, figure, items)
+    if count is None or count < 2 or isinstance(figure, str):
+        return None
+    shown = f"`{expectation.shown}` with {count:,} {counted}"
+    value, why = _least(figure, expectation, side, count)
+    if value is None:
+        return f"{shown}: never shown, {why}."
+    if side > 0:
+        return f"{shown}: shown from a true value of {value:.3g} on ({why})."
+    return f"{shown}: shown up to a true value of {value:.3g} ({why})."
+
+
+def _items_of(plan: Plan, figure: SettlingFigure, items: Mapping[str, int]) -> int | None:
+    """Return the items of a figure; None if they are of several scenarios, or if a part of them makes a cell."""
+    scenarios = {scenario.name for mean in figure.means for scenario in mean.scored.scenarios}
+    named = {*figure.by, *(name for mean in figure.means for name in (*mean.over, *dict(mean.fixed)))}
+    if len(scenarios) != 1 or named - {arm.name for arm in plan.arms}:
+        return None
+    return items.get(scenarios.pop())
+
+
+POWER = "80 % power"
+WORST = "80 % power, worst case"
+NEVER = "whatever the value (80 % power, worst case)"
+
+
+def _least(figure: SettlingFigure, expectation: Expectation, side: int, items: int) -> tuple[float | None, str]:
+    """Return from which true value on a figure is shown to lie on a `side` of the number, and by what reckoning; or
+    None, and why no value is."""
+    if len(figure.means) > 1:
+        error = detectable_difference(items, _variance(figure.means)).value
+        assert error is not None
+        value = expectation.value + side * error
+        low, high = figure.ends
+        return (value, WORST) if low <= value <= high else (None, NEVER)
+    mean, low, high = figure.means[0], *figure.means[0].ends
+    number = (expectation.value - figure.constant) / mean.factor
+    upward = side * mean.factor > 0
+    if not low < high or not low <= number <= high:
+        return None, NEVER
+    if not upward:  # the scale turned round
+        number = low + high - number
+    if _is_share(mean):
+        found = least_shown_share(number, items, beyond=expectation.operator in ("<", ">"))
+    else:
+        found = least_shown_mean(number, items, (low, high))
+    reached = found.low if found.value is None else found.value
+    assert reached is not None
+    shown = figure.constant + mean.factor * (reached if upward else low + high - reached)
+    if found.value is None:
+        return None, f"at best that end is {shown:.3g}"
+    return shown, POWER if _is_share(mean) else WORST
+
+
+def _variance(means: Sequence[SettlingMean]) -> float:
+    """Return the greatest variance of an item's part in a sum of means that correlate as two models are taken to."""
+    reaches = [mean.factor * (mean.ends[1] - mean.ends[0]) / 2 for mean in means]
+    alone, together = math.fsum(each**2 for each in reaches), math.fsum(reaches) ** 2
+    return (1 - CORRELATION) * alone + CORRELATION * together
+
+
+def _is_share(mean: SettlingMean) -> bool:
+    return mean.ends == (0, 1) and not mean.over and all(isinstance(s, Score) and s.truth for s in mean.scored.steps)

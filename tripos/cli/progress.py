@@ -1,0 +1,932 @@
+"""Shows how a run is going: a picture on a terminal, a line now and then elsewhere, events for machines.
+
+How a run goes, for machines: JSON Lines, one event a line, in a shape that stays.
+
+The picture of a run on a terminal: a bar, a row for each role and scenario, what it cost, what failed.
+
+How fast a run goes: calls a second of late, which scenarios are busy, and the time that is left.
+
+The summary of a run: calls, failures, cost, and the next command.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import sys
+import textwrap
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+import orjson
+
+from tripos.errors import Failure
+from tripos.settings.secrets import table_without_keys, without_keys
+from tripos.terminal import harmless, harmless_json, json_for, show_message, show_text, terminal_width
+from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.diagnostics.i18n import localized, reader_language
+from tripos_compiler.diagnostics.text_format import (
+    display_width,
+    duration,
+    per_second,
+    percent as text_format_percent,
+    usd,
+    wrap,
+)
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.ledger import TakenCounts
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling.endpoint import Snapshot
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
+
+
+def cost(tally: CallCounters) -> str:
+    """Return the cost of the calls of this run.
+
+    >>> cost(CallCounters(cost_usd=0.25)), cost(CallCounters(cost_usd=0.25, cost_unknown=2))
+    ('0.25 USD', '0.25 USD and more')
+    >>> cost(CallCounters(cost_unknown=2))
+    'unknown'
+    """
+    if not tally.cost_unknown:
+        return f"{usd(tally.cost_usd)} USD"
+    return f"{usd(tally.cost_usd)} USD and more" if tally.cost_usd else "unknown"
+
+
+def budget_text(budget: Budget | None) -> str:
+    """Return what is spent of each bound of a budget; empty where none is set.
+
+    >>> budget_text(Budget(usd=5.0, calls=1000))
+    '0.00 of 5.00 USD, 0 of 1,000 calls'
+    """
+    if budget is None:
+        return ""
+    parts = []
+    if budget.usd is not None:
+        parts.append(f"{usd(budget.spent_usd)} of {usd(budget.usd)} USD")
+    if budget.tokens is not None:
+        parts.append(f"{budget.spent_tokens:,} of {budget.tokens:,} tokens")
+    if budget.calls is not None:
+        parts.append(f"{budget.spent_calls:,} of {budget.calls:,} calls")
+    return ", ".join(parts)
+
+
+def budget_table(budget: Budget | None) -> dict[str, dict[str, float]] | None:
+    """Return the bounds of a budget and what is spent of each, for machines; `None` where none is set.
+
+    >>> budget_table(Budget(calls=10))
+    {'calls': {'most': 10, 'spent': 0}}
+    """
+    if budget is None:
+        return None
+    bounds: dict[str, tuple[float | None, float]] = {
+        "usd": (budget.usd, budget.spent_usd),
+        "tokens": (budget.tokens, budget.spent_tokens),
+        "calls": (budget.calls, budget.spent_calls),
+    }
+    return {unit: {"most": most, "spent": spent} for unit, (most, spent) in bounds.items() if most is not None} or None
+
+
+RATE_S = 10.0
+"""The rate that is shown is that of so many seconds."""
+LONG_S = 60.0
+"""The time left is estimated from so many: it should not jump about."""
+STEP_S = 0.5
+"""Counts are kept this far apart at least, however often someone looks."""
+
+Lane = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class PaceMark:
+    """Counts at a moment: `calls` were sent and came to an end, `passed` are planned calls that need none any more."""
+
+    at: float
+    calls: int
+    passed: int
+    lanes: Counter[Lane]
+
+
+@dataclass
+class Pace:
+    """Marks of the last minute.
+
+    >>> tally, pace = CallCounters(), Pace()
+    >>> tally.planned["candidate", "sums"] = 100
+    >>> for second in range(11):
+    ...     tally.asked["candidate", "sums"] = 3 * second
+    ...     pace.mark(float(second), tally)
+    >>> pace.rate(), pace.left_s(tally)
+    (3.0, 23.333333333333332)
+    """
+
+    marks: deque[PaceMark] = field(default_factory=deque)
+
+    def mark(self, now: float, tally: CallCounters) -> None:
+        """Take note of where the run stands."""
+        calls = tally.asked.total() + tally.failed.total()
+        passed = tally.reused.total() + tally.skipped.total()
+        if self.marks and now - self.marks[-1].at < STEP_S:
+            return
+        self.marks.append(PaceMark(now, calls, passed, done_by_lane(tally)))
+        # One mark from before the minute stays, so that a whole minute is looked at.
+        while len(self.marks) > 2 and now - self.marks[1].at >= LONG_S:
+            self.marks.popleft()
+
+    def rate(self) -> float:
+        """Call a second in the last ten seconds."""
+        first = self._before(RATE_S)
+        return self._speed(first, self.marks[-1].calls - first.calls) if first is not None else 0.0
+
+    def left_s(self, tally: CallCounters) -> float | None:
+        """Return seconds to the end at the pace of the last minute; `None` where nothing moves, or nothing is left."""
+        left = tally.total - tally.done
+        first = self._before(LONG_S)
+        if first is None or left <= 0:
+            return None
+        last = self.marks[-1]
+        speed = self._speed(first, last.calls + last.passed - first.calls - first.passed)
+        return left / speed if speed > 0 else None
+
+    def busiest(self, most: int) -> set[Lane]:
+        """Return that many scenarios and roles, those first in which most was done of late."""
+        first = self._before(RATE_S)
+        if first is None:
+            return set()
+        last = self.marks[-1].lanes
+        moved = sorted(last, key=lambda lane: (first.lanes[lane] - last[lane], lane))
+        return {lane for lane in moved[:most] if last[lane] > first.lanes[lane]}
+
+    def _before(self, seconds: float) -> PaceMark | None:
+        if len(self.marks) < 2:
+            return None
+        since = self.marks[-1].at - seconds
+        return next((mark for mark in reversed(self.marks) if mark.at <= since), self.marks[0])
+
+    def _speed(self, first: PaceMark, done: int) -> float:
+        return done / max(self.marks[-1].at - first.at, STEP_S)
+
+
+def done_by_lane(tally: CallCounters) -> Counter[Lane]:
+    """Return planned calls that are behind us, by role and scenario."""
+    return tally.asked + tally.reused + tally.skipped + tally.failed
+
+
+AROUND = 8
+"""Lines of the terminal that are not rows: the bar, the head, what is left out, three below, and two to spare."""
+USUAL = 3
+"""So many lines stand below the rows as a rule."""
+MOST_ENDPOINTS = 6
+MOST_MAKINGS = 3
+FEWEST = 3
+BAR = 24
+MOST_ERRORS = 3
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Everything that one picture shows."""
+
+    tally: CallCounters
+    pace: Pace
+    elapsed_s: float
+    endpoints: tuple[Snapshot, ...] | None = None
+    budget: Budget | None = None
+    verbose: bool = False
+
+    @property
+    def in_flight(self) -> int | None:
+        """Calls under way, where that is known."""
+        return None if self.endpoints is None else sum(each.in_flight for each in self.endpoints)
+
+
+def live_view(moment: Moment, height: int) -> RenderableType:
+    """Return the picture for a terminal of `height` lines; it takes fewer lines than that."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    tally = moment.tally
+    under = below(moment)
+    room = max(FEWEST, height - AROUND - max(0, len(under) - USUAL))
+    lanes, more = shown_lanes(tally, moment.pace, room)
+    done = done_by_lane(tally)
+    table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False, expand=False)
+    table.add_column(localized("role"), no_wrap=True, overflow="ellipsis", max_width=18)
+    table.add_column(localized("scenario"), no_wrap=True, overflow="ellipsis", max_width=24)
+    for name in ("done", "planned", "", "reused", "failed"):
+        table.add_column(localized(name), justify="right", no_wrap=True)
+    for lane in lanes:
+        planned, failed = tally.planned[lane], tally.failed[lane]
+        table.add_row(
+            *lane,
+            f"{done[lane]:,}",
+            f"{planned:,}" if planned else "",
+            percent(done[lane], planned),
+            f"{tally.reused[lane]:,}" if tally.reused[lane] else "",
+            Text(f"{failed:,}" if failed else "", style="red"),
+            style="dim" if planned and done[lane] >= planned else "",
+        )
+    parts: list[Text | Table] = [Text(headline(moment), overflow="ellipsis", no_wrap=True), table]
+    if more:
+        parts.append(Text(localized(f"and {more:,} more"), style="dim"))
+    parts += [Text(line, overflow="ellipsis", no_wrap=True) for line in under]
+    return Group(*parts)
+
+
+def shown_lanes(tally: CallCounters, pace: Pace, most: int) -> tuple[Sequence[Lane], int]:
+    """Return the roles and scenarios that get a row, in the order of the plan, and how many get none: where there are
+    too many the busiest are shown, then those that are not done."""
+    lanes = list({**tally.planned, **done_by_lane(tally)})
+    if len(lanes) <= most:
+        return lanes, 0
+    room = most - 1
+    done = done_by_lane(tally)
+    chosen = pace.busiest(room)
+    for lane in [*(each for each in lanes if done[each] < tally.planned[each]), *lanes]:
+        if len(chosen) >= room:
+            break
+        chosen.add(lane)
+    return [lane for lane in lanes if lane in chosen], len(lanes) - len(chosen)
+
+
+def headline(moment: Moment) -> str:
+    """Return how far all of it is.
+
+    >>> tally = CallCounters()
+    >>> tally.planned["candidate", "sums"] = 200
+    >>> tally.asked["candidate", "sums"] = 50
+    >>> headline(Moment(tally, Pace(), 4.0))
+    '━━━━━━                     25%  50 of 200 calls  after 4 s'
+    """
+    tally, pace = moment.tally, moment.pace
+    done, total = tally.done, tally.total
+    filled = min(BAR, BAR * done // total) if total else 0
+    left_s = pace.left_s(tally)
+    parts = [f"{'━' * filled:{BAR}}", f"{percent(done, total):>4}", localized(f"{done:,} of {total:,} calls")]
+    if rate := pace.rate():
+        parts.append(per_second(rate))
+    told = f"{duration(left_s)} left" if left_s is not None else f"after {duration(moment.elapsed_s)}"
+    parts.append(localized(told))
+    return "  ".join(parts)
+
+
+def below(moment: Moment) -> list[str]:
+    """Return what stands under the rows: calls under way, what it cost, what failed."""
+    tally = moment.tally
+    lines = []
+    first = [] if moment.in_flight is None else [f"{moment.in_flight:,} under way"]
+    if tally.waiting:
+        first.append(f"{tally.waiting:,} item{'s' if tally.waiting > 1 else ''} left to another process")
+    if tally.repaired:
+        first.append(f"{tally.repaired:,} asked once more")
+    first.append(f"{tally.tokens_in:,} tokens in, {tally.tokens_out:,} out")
+    lines.append(localized("; ").join(map(localized, first)))
+    budget = budget_text(moment.budget)
+    costs = [f"cost {cost(tally)}", *([f"budget {budget}"] if budget else [])]
+    lines.append(localized("; ").join(map(localized, costs)))
+    news = [f"{name}{localized(': ')}{localized(each.told())}" for name, each in tally.makings.items() if each.is_news]
+    lines += news[-MOST_MAKINGS:]
+    if tally.errors:
+        lines.append(failures(tally))
+    told = [each for each in moment.endpoints or () if moment.verbose or each.state != "ready"]
+    lines += [endpoint_line(each) for each in told[:MOST_ENDPOINTS]]
+    return lines
+
+
+def endpoint_line(endpoint: Snapshot) -> str:
+    """Return how an endpoint is doing, by the names of its models.
+
+    >>> endpoint_line(Snapshot("https://x/v1 X_KEY", ("x/a", "x/b"), 4, 16, 2, 1, "silent"))
+    'x/a, x/b: silent; 4 of at most 16 calls under way, 2 waiting, 1 made again'
+    """
+    parts = [f"{endpoint.in_flight:,} of at most {endpoint.limit:,} calls under way"]
+    if endpoint.waiting:
+        parts.append(f"{endpoint.waiting:,} waiting")
+    if endpoint.retries:
+        parts.append(f"{endpoint.retries:,} made again")
+    told = localized(", ").join(map(localized, parts))
+    return f"{', '.join(endpoint.models)}{localized(': ')}{localized(endpoint.state)}{localized('; ')}{told}"
+
+
+def failures(tally: CallCounters) -> str:
+    """Failed calls by kind, the most frequent first.
+
+    >>> from collections import Counter
+    >>> failures(CallCounters(errors=Counter(R0104=3, R0111=1)))
+    'failed: 3 R0104 rate limited, 1 R0111 server error'
+    """
+    common = tally.errors.most_common(MOST_ERRORS)
+    kinds = [f"{number:,} {code} {localized(CODES.get(code, ''))}".rstrip() for code, number in common]
+    rest = tally.errors.total() - sum(number for _, number in common)
+    kinds += [localized(f"{rest:,} others")] if rest else []
+    return f"{localized('failed')}{localized(': ')}{localized(', ').join(kinds)}"
+
+
+def percent(done: int, total: int) -> str:
+    """A share in whole per cent; never 100 before the end.
+
+    >>> percent(1999, 2000), percent(2000, 2000), percent(5, 0)
+    ('99%', '100%', '')
+    """
+    return f"{min(100, 100 * done // total)}%" if total else ""
+
+
+SHAPE = 1
+"""The version of the shape. Fields may be added to it; where one goes or changes its meaning, this number grows."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass
+class Events:
+    """Writes events to a stream, each whole and at once. A reader that has gone away ends the events, not the run.
+
+    >>> events = Events(sys.stdout, now=lambda: datetime(2026, 1, 2, tzinfo=UTC))
+    >>> events.note("one model is slow")
+    {"event":"note","time":"2026-01-02T00:00:00.000Z","text":"one model is slow"}
+    """
+
+    stream: TextIO
+    now: Callable[[], datetime] = _now
+    secrets: tuple[str, ...] = ()
+    """Values that are taken out of whatever is written."""
+    on_stdout: bool = False
+    """Whether they take standard output, where then nothing else may be printed."""
+    _broken: bool = field(default=False, init=False)
+
+    @classmethod
+    def open(cls, target: str, secrets: tuple[str, ...] = ()) -> Events:
+        """Events to a file, which is written anew, or to standard output for `-`. Raises `Failure` R0202."""
+        if target == "-":
+            return cls(sys.stdout, secrets=secrets, on_stdout=True)
+        try:
+            stream = Path(target).open("w", encoding="utf-8", buffering=1)  # noqa: SIM115 - `close` closes it
+        except OSError as error:
+            message = f"--events: cannot write {target}: {error.strerror}"
+            raise Failure("R0202", message, "name a file that can be written, or `-` for standard output") from error
+        return cls(stream, secrets=secrets)
+
+    def __enter__(self) -> Events:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def started(
+        self,
+        *,
+        run_id: str,
+        benchmark: str,
+        benchmark_version: str,
+        store: str,
+        roles: Mapping[str, tuple[str, ...]],
+        budget: Budget | None = None,
+    ) -> None:
+        """The first event of a run."""
+        self._write(
+            "started",
+            shape=SHAPE,
+            run_id=run_id,
+            benchmark=benchmark,
+            benchmark_version=benchmark_version,
+            store=store,
+            roles={role: list(models) for role, models in roles.items()},
+            budget=budget_table(budget),
+        )
+
+    def progress(self, moment: Moment) -> None:
+        """Where a run stands; `left_s` is an estimate, `None` where there is none."""
+        self._write("progress", **progress_table(moment))
+
+    def note(self, text: str) -> None:
+        """Something that came up, in words for people."""
+        self._write("note", text=text)
+
+    def finished(self, summary: Mapping[str, Any]) -> None:
+        """The last event of a run, with its summary."""
+        self._write("finished", **summary)
+
+    def close(self) -> None:
+        """Close the file."""
+        if not self.on_stdout:
+            with contextlib.suppress(OSError):
+                self.stream.close()
+
+    def _write(self, event: str, **fields: Any) -> None:
+        if self._broken:
+            return
+        time = self.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        table = table_without_keys({"event": event, "time": time, **fields}, self.secrets)
+        try:
+            self.stream.write(json_for(harmless_json(orjson.dumps(table).decode()), self.stream) + "\n")
+            self.stream.flush()
+        except (OSError, ValueError):
+            self._broken = True
+
+
+def progress_table(moment: Moment) -> dict[str, Any]:
+    """Return the fields of an event `progress`.
+
+    >>> from tripos.cli.progress import Pace
+    >>> from tripos_runtime.asking.progress import CallCounters
+    >>> progress_table(Moment(CallCounters(), Pace(), 1.0, endpoints=()))["in_flight"]
+    0
+    """
+    tally, pace = moment.tally, moment.pace
+    left_s = pace.left_s(tally)
+    done = done_by_lane(tally)
+    return {
+        "elapsed_s": round(moment.elapsed_s, 3),
+        "left_s": None if left_s is None else round(left_s, 1),
+        "done": tally.done,
+        **tally.calls(),
+        "in_flight": moment.in_flight,
+        "waiting": tally.waiting,
+        "calls_per_s": round(pace.rate(), 3),
+        "tokens_in": tally.tokens_in,
+        "tokens_out": tally.tokens_out,
+        "cost_usd": None if tally.cost_unknown else round(tally.cost_usd, 6),
+        "cost_known_usd": round(tally.cost_usd, 6),
+        "budget": budget_table(moment.budget),
+        "errors": dict(sorted(tally.errors.items())),
+        "endpoints": [
+            {
+                "models": list(each.models),
+                "state": each.state,
+                "in_flight": each.in_flight,
+                "limit": each.limit,
+                "waiting": each.waiting,
+                "retries": each.retries,
+            }
+            for each in moment.endpoints or ()
+        ],
+        "lanes": [
+            {
+                "role": lane[0],
+                "scenario": lane[1],
+                "done": done[lane],
+                **tally.calls(lane),
+            }
+            for lane in {**tally.planned, **done}
+        ],
+    }
+
+
+WIDEST = 80
+"""Columns of a line, however wide the terminal is."""
+SHORT_S = 10.0
+"""How long a run took is told only where it took longer than this."""
+MOST_UNASKED = 3
+"""So many reasons are told why calls were not made."""
+OUT_OF_BUDGET = "R0402"
+GOOD = ("ok", "scored", "not_applicable")
+"""Statuses that are no news where there is no other."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that has come to an end: `status` is `finished`, `interrupted`, `stopped` or `failed`, with the `code` of
+    what stopped it. `functions` says what went wrong in Python functions, `command` what was typed."""
+
+    run_id: str
+    status: str
+    tally: CallCounters
+    elapsed_s: float
+    code: str | None = None
+    budget: Budget | None = None
+    functions: tuple[str, ...] = ()
+    command: str = ""
+
+
+def counts(tally: CallCounters) -> str:
+    """Return what came of the calls so far, in a few words.
+
+    >>> counts(CallCounters(asked=Counter({("candidate", "sums"): 1200}), failed=Counter({("judge", "sums"): 3})))
+    '1,200 asked, 3 failed'
+    """
+    parts = [f"{tally.asked.total():,} asked"]
+    for name, counter in (("reused", tally.reused), ("skipped", tally.skipped), ("failed", tally.failed)):
+        if counter.total():
+            parts.append(f"{counter.total():,} {name}")
+    return ", ".join(parts)
+
+
+def summary_lines(ended: Ended) -> list[str]:
+    """Return what people are told, in lines of at most 80 columns.
+
+    >>> tally = CallCounters(asked=Counter({("candidate", "sums"): 9}), failed=Counter({("candidate", "sums"): 1}))
+    >>> tally.errors["R0111"] = 1
+    >>> tally.samples.update(ok=8, parse_failure=1, provider_error=1)
+    >>> for line in summary_lines(Ended("r1", "finished", tally, 20.0, command="tripos run quiz")):
+    ...     print(line)
+    finished: 9 calls asked, 1 failed; 0 tokens in, 0 out; cost 0.00 USD
+      took     20 s, 0.50/s
+      replies  8 ok (80%), 1 parse_failure (10%), 1 provider_error (10%)
+      failed   1 with R0111 server error: `tripos explain R0111`
+      next     tries the failed call again: tripos run quiz
+    """
+    tally = ended.tally
+    spent = budget_text(ended.budget)
+    tokens = f"{tally.tokens_in:,} token{'' if tally.tokens_in == 1 else 's'} in, {tally.tokens_out:,} out"
+    asked = counts(tally).replace(" asked", f" call{'' if tally.asked.total() == 1 else 's'} asked", 1)
+    colon = localized(": ")
+    lines = wrapped(f"{localized(ended.status)}{colon}", localized(f"{asked}; {tokens}; cost {cost(tally)}"), "  ")
+    for text in ended.functions:
+        lines += wrapped("  ", without_keys(text), "    ")
+    for label, text in _details(ended):
+        lines += wrapped(_labelled(label), localized(text), " " * 11)
+    if spent:
+        lines += wrapped(_labelled("budget"), localized(spent), " " * 11)
+    for text in _next(ended):
+        lines += wrapped(_labelled("next"), localized(text), " " * 11)
+    return lines
+
+
+def _labelled(label: str) -> str:
+    """Return what a line of the summary begins with, as wide in any language."""
+    shown = localized(label)
+    return f"  {shown}{' ' * (8 - display_width(shown))} "
+
+
+def _details(ended: Ended) -> Iterator[tuple[str, str]]:
+    tally = ended.tally
+    if ended.elapsed_s >= SHORT_S:
+        calls = tally.asked.total() + tally.failed.total()
+        yield "took", f"{duration(ended.elapsed_s)}, {per_second(calls / ended.elapsed_s)}"
+    if told := taken_text(tally.taken):
+        yield "reused", told
+    for name, making in tally.makings.items():
+        if making.is_news:
+            yield "made", f"{name}: {making.told()}"
+    counted = (
+        ("replies", tally.samples),
+        ("judges", tally.judgements),
+        ("scores", tally.scores),
+        ("compared", tally.comparisons),
+    )
+    for label, statuses in counted:
+        if any(number and status not in GOOD for status, number in statuses.items()):
+            yield label, shares(statuses)
+    for (role, reason), count in tally.unasked.most_common(MOST_UNASKED):
+        yield "unasked", f"{count:,} call{'' if count == 1 else 's'} of {role}: {reason}"
+    if len(tally.unasked) > MOST_UNASKED:
+        left = tally.unasked.total() - sum(count for _, count in tally.unasked.most_common(MOST_UNASKED))
+        yield "unasked", f"{left:,} more, for other reasons: tripos report"
+    if tally.repaired:
+        replies = f"{tally.repaired:,} {'reply' if tally.repaired == 1 else 'replies'}"
+        yield (
+            "repairs",
+            f"{replies} could not be read and {'was' if tally.repaired == 1 else 'were'} asked for once more",
+        )
+    for code, failed in sorted(tally.errors.items()):
+        headline = f" {CODES[code]}" if code in CODES else ""
+        yield "failed", f"{failed:,} with {code}{headline}: `tripos explain {code}`"
+    if tally.unpriced:
+        names = ", ".join(sorted(tally.unpriced))
+        unknown = f"{tally.cost_unknown:,} call{'s' if tally.cost_unknown != 1 else ''}"
+        yield "unpriced", f'{unknown} of {names}; [prices."NAME"] in tripos.toml gives a price'
+
+
+def _next(ended: Ended) -> Iterator[str]:
+    tally, failed = ended.tally, ended.tally.failed.total()
+    if ended.code == OUT_OF_BUDGET:
+        yield _typed("goes on with a larger --budget; what was answered is kept", ended.command)
+    elif ended.status != "finished":
+        yield _typed("goes on where this ended; what was answered is kept", ended.command)
+    elif failed:
+        yield _typed(f"tries the failed call{'s' if failed > 1 else ''} again", ended.command)
+    elif not tally.asked.total() and tally.reused.total():
+        yield "nothing was left to ask: every call was answered before"
+
+
+def _typed(what: str, command: str) -> str:
+    """Return what a command does, with the command where it can be copied from one line."""
+    command = without_keys(command)
+    if command and len(f"{what}: {command}") <= _width() - 11:
+        return f"{localized(what)}{localized(': ')}{command}"
+    return f"the same command {what}"
+
+
+def shares(statuses: Counter[str]) -> str:
+    """Statuses with their number and share, the most frequent first.
+
+    >>> shares(Counter(ok=1999, refused=1))
+    '1,999 ok (99.9%), 1 refused (0.1%)'
+    """
+    total = statuses.total()
+    return ", ".join(
+        f"{number:,} {localized(status)} ({text_format_percent(number / total)})"
+        for status, number in sorted(statuses.items(), key=lambda each: (-each[1], each[0]))
+        if number
+    )
+
+
+def _width() -> int:
+    return min(WIDEST, terminal_width())
+
+
+def wrapped(head: str, text: str, margin: str) -> list[str]:
+    """Return lines of at most 80 columns, and of no more than the terminal has, of which the first begins with `head`
+    and the others with `margin`."""
+    if reader_language() != "en":  # Chinese has no spaces to break at
+        first, *more = wrap(text, _width() - max(display_width(head), len(margin)))
+        return [f"{head}{first}", *(f"{margin}{line}" for line in more)]
+    # A figure and its unit stay together: no line is broken at a space that is not one of ASCII.
+    whole = re.sub(r"(\d) (USD|tokens|calls)", "\\1\N{NO-BREAK SPACE}\\2", text)
+    lines = textwrap.wrap(
+        whole, _width(), initial_indent=head, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+    )
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+
+
+def taken_text(taken: TakenCounts) -> str:
+    """Return how many replies were taken over from other stores, and what they had cost; nothing where none was.
+
+    >>> taken_text(TakenCounts(Counter({"../class": 312}), {"../class": 1.25}))
+    '312 from ../class, where they had cost 1.25 USD'
+    """
+    parts = []
+    for place, count in taken.calls.items():
+        paid, unpriced, shown = taken.cost_of(place), taken.unpriced[place], harmless(place)
+        if paid is None:
+            parts.append(localized(f"{count:,} from {shown}, where {unpriced:,} of them have no known cost"))
+        else:
+            parts.append(localized(f"{count:,} from {shown}, where they had cost {usd(paid)} USD"))
+    return localized("; ").join(parts)
+
+
+def summary_data(ended: Ended) -> dict[str, Any]:
+    """Return the same for machines: what `tripos run --json` prints and the event `finished` carries. `cost_usd` is
+    `None` where the price of a call is not known; `cost_known_usd` is what the others cost.
+
+    >>> summary_data(Ended("r1", "finished", CallCounters(), 1.25))["calls"]
+    {'planned': 0, 'asked': 0, 'reused': 0, 'skipped': 0, 'failed': 0, 'left': 0}
+    """
+    tally = ended.tally
+    calls = tally.asked.total() + tally.failed.total()
+    return {
+        "run_id": ended.run_id,
+        "status": ended.status,
+        "code": ended.code,
+        "calls": tally.calls(),
+        "samples": dict(sorted(tally.samples.items())),
+        "judgements": dict(sorted(tally.judgements.items())),
+        "scores": dict(sorted(tally.scores.items())),
+        "comparisons": dict(sorted(tally.comparisons.items())),
+        "made": {name: making.to_json() for name, making in tally.makings.items()},
+        "unasked": [
+            {"role": role, "reason": reason, "calls": count} for (role, reason), count in sorted(tally.unasked.items())
+        ],
+        "errors": dict(sorted(tally.errors.items())),
+        "reused_from": tally.taken.to_json(),
+        "repaired": tally.repaired,
+        "functions": [without_keys(text) for text in ended.functions],
+        "tokens_in": tally.tokens_in,
+        "tokens_out": tally.tokens_out,
+        "cost_usd": None if tally.cost_unknown else round(tally.cost_usd, 6),
+        "cost_known_usd": round(tally.cost_usd, 6),
+        "unpriced": sorted(tally.unpriced),
+        "budget": budget_table(ended.budget),
+        "elapsed_s": round(ended.elapsed_s, 3),
+        "calls_per_s": round(calls / ended.elapsed_s, 3) if ended.elapsed_s > 0 else None,
+    }
+
+
+LOOK_S = 0.25
+"""So often someone looks at the tally."""
+FIRST_LINE_S, LINE_S, CI_LINE_S = 5.0, 30.0, 60.0
+EVENT_S, IDLE_EVENT_S = 1.0, 30.0
+"""An event comes this often while something changes, and while nothing does."""
+
+
+class Show(Protocol):
+    """One way of showing a run."""
+
+    def look(self, moment: Moment) -> None:
+        """Show what there is to show now."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Show what came up."""
+        ...
+
+    def close(self) -> None:
+        """Leave things as they are."""
+        ...
+
+
+@dataclass
+class ProgressLines:
+    """A line now and then, for files and for CI."""
+
+    stream: TextIO
+    every_s: float = LINE_S
+    _next_s: float = FIRST_LINE_S
+
+    def look(self, moment: Moment) -> None:
+        """Write a line where one is due."""
+        if moment.elapsed_s < self._next_s:
+            return
+        self._next_s = self.every_s * (moment.elapsed_s // self.every_s + 1)
+        show_text(line(moment), stream=self.stream, flush=True)
+
+    def note(self, text: str) -> None:
+        """Write it at once."""
+        show_message(text, stream=self.stream, flush=True)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@dataclass
+class EventLines:
+    """Events, where something changed, and a sign of life where nothing does."""
+
+    events: Events
+    _next_s: float = 0.0
+    _idle_s: float = 0.0
+    _seen: tuple[object, ...] = ()
+
+    def look(self, moment: Moment) -> None:
+        """Write an event where one is due."""
+        seen = (moment.tally.done, moment.tally.total, moment.in_flight, moment.tally.waiting, moment.endpoints)
+        due = self._next_s if seen != self._seen else self._idle_s
+        if moment.elapsed_s >= due:
+            self._write(moment, seen)
+
+    def last(self, moment: Moment) -> None:
+        """Write where the run stands at its end."""
+        self._write(moment, ())
+
+    def note(self, text: str) -> None:
+        """Write it at once."""
+        self.events.note(text)
+
+    def close(self) -> None:
+        """The events go on without us."""
+
+    def _write(self, moment: Moment, seen: tuple[object, ...]) -> None:
+        self._seen = seen
+        self._next_s, self._idle_s = moment.elapsed_s + EVENT_S, moment.elapsed_s + IDLE_EVENT_S
+        self.events.progress(moment)
+
+
+class Screen:
+    """The picture, which goes away at the end; notes stay above it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        from rich.console import Console
+        from rich.live import Live
+
+        self._console = Console(file=stream, highlight=False, markup=True)
+        self._live: Live = Live(console=self._console, transient=True, auto_refresh=False, redirect_stdout=False)
+        self._live.start()
+
+    def look(self, moment: Moment) -> None:
+        """Draw it anew."""
+        self._live.update(live_view(moment, self._console.size.height), refresh=True)
+
+    def note(self, text: str) -> None:
+        """Print it above the picture."""
+        self._live.console.print(harmless(localized(text)), markup=False, style="yellow")
+
+    def close(self) -> None:
+        """Take the picture away."""
+        self._live.stop()
+
+
+@dataclass
+class Watch:
+    """Look at a tally and lets it be shown."""
+
+    tally: CallCounters
+    shows: list[Show]
+    started: float
+    endpoints: Callable[[], Sequence[Snapshot]] | None = None
+    budget: Budget | None = None
+    verbose: bool = False
+    secrets: tuple[str, ...] = ()
+    pace: Pace = field(default_factory=Pace)
+    _told: int = 0
+
+    def look(self, now: float) -> Moment:
+        """Show where the run stands."""
+        self.pace.mark(now, self.tally)
+        endpoints = None if self.endpoints is None else tuple(self.endpoints())
+        moment = Moment(self.tally, self.pace, now - self.started, endpoints, self.budget, self.verbose)
+        for text in self.tally.notes[self._told :]:
+            self._told += 1
+            told = without_keys(text, self.secrets)
+            self._each(partial(_note, told))
+        self._each(lambda show: show.look(moment))
+        return moment
+
+    def close(self) -> None:
+        """Close every show."""
+        self._each(lambda show: show.close())
+
+    def _each(self, act: Callable[[Show], None]) -> None:
+        """Do something with every show. One that nobody can see any more ends, and the run does not."""
+        for show in tuple(self.shows):
+            try:
+                act(show)
+            except OSError:
+                self.shows.remove(show)
+
+
+@contextlib.asynccontextmanager
+async def shown_progress(
+    tally: CallCounters,
+    *,
+    endpoints: Callable[[], Sequence[Snapshot]] | None = None,
+    budget: Budget | None = None,
+    verbose: bool = False,
+    events: Events | None = None,
+    quiet: bool = False,
+    secrets: tuple[str, ...] = (),
+    stream: TextIO | None = None,
+    environ: Mapping[str, str] = os.environ,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> AsyncIterator[None]:
+    """Show the tally while the block runs: to people on `stream` (standard error), unless `quiet`, and to machines as
+    `events`. `endpoints` says how each is doing, and `verbose` shows all of them; `secrets` are never shown."""
+    stream = stream or sys.stderr
+    shows: list[Show] = []
+    if not quiet:
+        shows.append(_for_people(stream, environ))
+    told = EventLines(events) if events is not None else None
+    if told is not None:
+        shows.append(told)
+    watch = Watch(tally, shows, clock(), endpoints, budget, verbose, secrets)
+    task = asyncio.create_task(_watch(watch, clock, sleep))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        # What came up last is told before the shows close.
+        moment = watch.look(clock())
+        if told is not None:
+            told.last(moment)
+        watch.close()
+
+
+def _note(text: str, show: Show) -> None:
+    show.note(text)
+
+
+async def _watch(watch: Watch, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> None:
+    while True:
+        watch.look(clock())
+        await sleep(LOOK_S)
+
+
+def _for_people(stream: TextIO, environ: Mapping[str, str]) -> Show:
+    ci = environ.get("CI", "").lower() not in ("", "0", "false")
+    if stream.isatty() and not ci and environ.get("TERM") != "dumb" and shutil.get_terminal_size().columns >= 40:
+        return Screen(stream)
+    return ProgressLines(stream, CI_LINE_S if ci else LINE_S)
+
+
+def line(moment: Moment) -> str:
+    """Return where a run stands, in a line.
+
+    >>> tally = CallCounters()
+    >>> tally.planned["candidate", "sums"] = 200
+    >>> tally.asked["candidate", "sums"] = 50
+    >>> line(Moment(tally, Pace(), 30.0))
+    '50 of 200 calls (25%): 50 asked, 0.00 USD'
+    """
+    tally, pace = moment.tally, moment.pace
+    share = f" ({100 * tally.done // tally.total}%)" if tally.total else ""
+    parts = [localized(counts(tally))]
+    if moment.in_flight:
+        parts.append(localized(f"{moment.in_flight:,} under way"))
+    if rate := pace.rate():
+        parts.append(per_second(rate))
+    parts.append(localized(f"cost {cost(tally)}") if tally.cost_unknown else cost(tally))
+    if (left_s := pace.left_s(tally)) is not None:
+        parts.append(localized(f"{duration(left_s)} left"))
+    if tally.errors:
+        parts.append(failures(tally))
+    done = localized(f"{tally.done:,} of {tally.total:,} calls")
+    return f"{done}{share}{localized(': ')}{localized(', ').join(parts)}"

@@ -1,0 +1,321 @@
+"""`tripos release`: freezes a benchmark in a folder that can be checked, run and cited.
+
+`tripos fetch`: brings releases and data from elsewhere, so that no other command needs to.
+
+`tripos attest`: a statement about the result of a run, to be signed and cited.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from pathlib import Path
+from types import MappingProxyType
+
+from tripos.api.releases import check_release, freeze_benchmark, write_copies
+from tripos.cli.context import compile_given, open_store, show_diagnostics
+from tripos.errors import GOOD, SOME_FAILED, USAGE, Failure
+from tripos.releases.artefacts import open_roles
+from tripos.releases.download import reach_of
+from tripos.releases.locations import DataFetcher, fetch_release, is_pinned
+from tripos.releases.manifest import RELEASES, SIGNATURES
+from tripos.releases.opening import keep_fetched, read_pins
+from tripos.releases.publish import WrittenRelease
+from tripos.releases.signing import OF_RESULTS, attest, check_result, sign
+from tripos.releases.verification import Verified
+from tripos.runs.compilation import CompiledSpec, find_spec
+from tripos.runs.preparation import lock_now
+from tripos.runs.selection import choices_of, chosen_binding
+from tripos.settings.load import chosen_settings, load_config
+from tripos.settings.trust import check_given, trust_of
+from tripos.terminal import print_json, show_diagnostic, show_json, show_message
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.store import Store
+
+
+def verify_main(options: Namespace) -> int:
+    """Check a release, or with `--result` a statement about a result; exit code 1 where anything in it is not as it was
+    released or attested."""
+    if (options.path is None) == (options.result is None):
+        hint = "write: tripos verify DIR, or tripos verify --result FILE"
+        raise Failure("R0202", "`tripos verify` takes a release, or a result", hint)
+    if options.result is not None:
+        return verify_result(options)
+    trust, artefacts = trust_of(options), by_role(options.artefact)
+    config = load_config(Path.cwd(), trust=trust)
+    found = check_release(
+        options.path,
+        config,
+        options.data,
+        options.releases,
+        artefacts,
+        options.digest,
+        options.key,
+        trust=trust,
+        reach=reach_of(options),
+    )
+    if options.json:
+        print_json(found.to_json())
+    else:
+        for line in _findings(found):
+            show_message(line)
+    return SOME_FAILED if found.wrong else GOOD
+
+
+def _findings(found: Verified) -> list[str]:
+    lines = [f"{found.name}: {'not as it was released' if found.wrong else 'as it was released'}"]
+    if found.digest is not None:
+        lines.append(f"  digest {found.digest}")
+    lines += [f"  wrong: {each.what} {each.told}" for each in found.wrong]
+    good = [each for each in found.checks if each.outcome == "good"]
+    if not found.wrong:
+        lines.append(f"  good: {len(good):,} checks")
+    lines += [f"  not checked: {each.what}: {each.told}" for each in found.checks if each.outcome == "unchecked"]
+    return lines
+
+
+def by_role(given: Sequence[str]) -> dict[str, str]:
+    """Return the values of `--artefact ROLE=…` by role. Raises `Failure` R0202 for one that says no role, or one twice.
+
+    >>> by_role(["critic=models/critic"])
+    {'critic': 'models/critic'}
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        role, equals, place = text.partition("=")
+        if not (role and equals and place):
+            raise Failure(
+                "R0202", f"`--artefact {text}` does not say which role has which", "write --artefact ROLE=DIR"
+            )
+        if role in found:
+            raise Failure("R0202", f"`--artefact` gives the role `{role}` twice", "give one reward model for each role")
+        found[role] = place
+    return found
+
+
+OPEN = "W0875"
+
+
+def warn_of_open(roles: Sequence[str]) -> None:
+    """Warn, on standard error, of roles that take a reward model of which a release says nothing."""
+    for role in roles:
+        show_diagnostic(
+            "warning",
+            OPEN,
+            f"the release does not say which reward model fills `{role}`",
+            f"name it: --artefact {role}=DIR",
+            ("two runs of it may have scores by two models",),
+        )
+
+
+def lock_main(options: Namespace) -> int:
+    """Write the lock; exit code 2 where the spec does not compile."""
+    config = chosen_settings(options).config
+    compilation, _ = compile_given(options, config)
+    plan = compilation.plan
+    if plan is None:
+        return USAGE
+    binding, _ = chosen_binding(choices_of(options), options.path, config, plan, compilation.releases)
+    path = Path(options.output)
+    lock = lock_now(plan, binding, config, served=True)
+    try:
+        path.write_text(lock.to_text(), "utf-8")
+    except OSError as error:
+        raise Failure(
+            "R0260", f"cannot write the lock `{path}`: {error.strerror}", "name another with -o FILE"
+        ) from error
+    unseen = sum(not model.served for model in lock.models.values())
+    show_message(f"{plan.benchmark.name} {plan.benchmark.version} is pinned in {path}")
+    show_message(f"  {len(lock.data):,} data files, {len(lock.functions):,} functions, {len(lock.models):,} models")
+    if unseen:
+        models = "1 model was" if unseen == 1 else f"{unseen:,} models were"
+        show_message(f"  {models} not asked yet: run first, to pin the snapshots that are served")
+    return GOOD
+
+
+EPOCH = "SOURCE_DATE_EPOCH"
+"""The variable by which builds that can be repeated are given their date."""
+
+
+def main(options: Namespace) -> int:
+    """Write a release; exit code 2 where the spec does not compile, 1 where another release is in the way."""
+    config = chosen_settings(options).config
+    compilation, folders = compile_given(options, config)
+    plan = compilation.plan
+    if plan is None:
+        return USAGE
+    check_given(trust_of(options), options.push or "")
+    made = freeze_benchmark(
+        CompiledSpec(options.path, compilation, plan, folders),
+        config,
+        Path(options.to),
+        parent=options.parent,
+        day=_day(options.date, os.environ),
+        artefacts=by_role(options.artefact),
+        sign_key=None if options.sign_key is None else Path(options.sign_key),
+    )
+    warn_of_open(open_roles(plan, made.manifest.artefacts))
+    elsewhere = write_copies(made, options.zip, options.push)
+    if options.json:
+        print_json(_summary(made))
+        return GOOD
+    said = "is there already, the same" if made.was_there else "was released"
+    manifest = made.manifest
+    items = sum(each.rows for each in manifest.items)
+    show_message(f"{manifest.benchmark} {manifest.version} {said}: {made.path}")
+    for place in elsewhere:
+        show_message(f"  also    {place}")
+    show_message(f"  digest  {made.digest}")
+    if manifest.parent is not None:
+        show_message(f"  follows {manifest.parent.version}, {manifest.parent.digest}")
+    show_message(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
+    for one in manifest.extends:
+        held = "" if one.path or one.within else ", which is not in it"
+        show_message(f"  extends {one.name} {one.version}, {one.digest}{held}")
+    for artefact in manifest.artefacts:
+        show_message(f"  scores  {artefact.role} by {artefact.digest[:12]}, {artefact.path or 'which is not in it'}")
+    if made.private is not None:
+        show_message(f"  private {made.private}: the text of what is withheld")
+    for each in manifest.external:
+        show_message(f"  needs   {each.path}, which is not in it")
+    signed = [name for name in SIGNATURES if (made.path / name).exists()]
+    show_message(f"  signed  {', '.join(signed) or 'no'}")
+    return GOOD
+
+
+def _summary(made: WrittenRelease) -> dict[str, object]:
+    return {
+        "path": made.path.as_posix(),
+        "digest": made.digest,
+        "was_there": made.was_there,
+        "withheld": None if made.private is None else made.private.as_posix(),
+        "manifest": made.manifest.model_dump(mode="json"),
+    }
+
+
+def _day(given: str | None, environ: Mapping[str, str]) -> date | None:
+    """Return the day that a release bears.
+
+    >>> _day(None, {EPOCH: "1780000000"}), _day("2026-11-21", {}), _day(None, {})
+    (datetime.date(2026, 5, 28), datetime.date(2026, 11, 21), None)
+    """
+    try:
+        if given is not None:
+            return date.fromisoformat(given)
+        epoch = environ.get(EPOCH, "").strip()
+        return datetime.fromtimestamp(int(epoch), UTC).date() if epoch else None
+    except (ValueError, OverflowError, OSError) as error:
+        what = f"`--date {given}`" if given is not None else f"`{EPOCH}`"
+        raise Failure("R0202", f"{what} is no day", "write it as 2026-11-21") from error
+
+
+def fetch_main(options: Namespace) -> int:
+    """Fetch a release, or every one that a spec extends and its data; exit code 2 where one of a spec is not to be
+    had."""
+    check_given(trust_of(options), fetch=True)
+    reach = replace(reach_of(options), here=False)
+    if "://" in options.path:
+        into = Path(options.to or RELEASES)
+        keep_fetched(fetch_release(options.path, reach, options.digest), options.path, into)
+        return _tell(into, {options.path}, options)
+    config = load_config(Path.cwd())
+    spec = find_spec(options.path, options.data, config.data, (*options.releases, *config.releases), reach)
+    into = Path(options.to) if options.to else spec.path.parent / RELEASES
+    before = read_pins(into)
+    data = DataFetcher(reach)
+    folders = replace(spec.folders, bring=data.bring)
+    compilation = replace(spec, folders=folders, releases=replace(spec.releases, into=into)).compile()
+    failed = [each for each in compilation.diagnostics if each.code in ("E0912", "E0913", "E0914", "E0307")]
+    show_diagnostics(failed)
+    _tell(into, set(read_pins(into)) - set(before), options, data.brought)
+    return USAGE if failed else GOOD
+
+
+def _tell(into: Path, new: set[str], options: Namespace, data: Mapping[str, Path] = MappingProxyType({})) -> int:
+    pins = read_pins(into)
+    if options.json:
+        found = {url: pins[url] for url in sorted(new)}
+        loose = [source for source in sorted(data) if not is_pinned(source)]
+        brought: dict[str, object] = (
+            {"data": {source: data[source].as_posix() for source in sorted(data)}} if data else {}
+        )
+        brought |= {"unpinned": loose} if loose else {}
+        show_json(json.dumps({"fetched": found, "into": into.as_posix(), **brought}, indent=2))
+        return GOOD
+    for source, path in sorted(data.items()):
+        show_message(f"{source} is in {path.as_posix()}")
+        if not is_pinned(source):
+            show_message(f"  {source} names no commit, so its rows may change: write the commit after `@`", stderr=True)
+    if data and not new:
+        return GOOD
+    if not new:
+        show_message("nothing to fetch")
+    else:
+        for url in sorted(new):
+            show_message(f"{url} is in {into.as_posix()}\n  sha256 {pins[url]}")
+    return GOOD
+
+
+def attest_main(options: Namespace) -> int:
+    """Write the statement about a run, and sign it."""
+    try:
+        lock = None if options.lock is None else Path(options.lock)
+        if lock is not None and not lock.is_file():
+            raise Failure("R0202", f"there is no lock file `{lock}`", "`tripos lock PATH` writes one")
+        made = attest(open_store(options), options.run, lock)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    path = Path(options.output or f"{made.predicate.benchmark}-{made.predicate.run.run_id}.result.json")
+    raw = made.to_bytes()
+    signature = None
+    try:
+        path.write_bytes(raw)
+        if options.sign_key:
+            name = f"{made.predicate.benchmark} {made.predicate.version} {made.predicate.run.run_id}"
+            signature = sign(path, Path(options.sign_key), name, os.environ, OF_RESULTS)
+    except OSError as error:
+        raise Failure(
+            "S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else: -o FILE"
+        ) from error
+    if options.json:
+        print_json({"statement": str(path), "signature": signature, "run_id": made.predicate.run.run_id})
+        return GOOD
+    show_message(f"written to {path}")
+    if signature is not None:
+        show_message(f"signed: {signature}")
+    return GOOD
+
+
+def verify_result(options: Namespace) -> int:
+    """Check a statement about a result; exit code 1 where anything in it is not as it was attested, or where nothing
+    could be checked."""
+    store = None
+    try:
+        if options.store is not None:
+            store = Store.open(chosen_settings(options).config.store, create=False)
+        statement, checks = check_result(Path(options.result), store, options.key)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    wrong = [each for each in checks if each.outcome == "wrong"]
+    good = sum(each.outcome == "good" for each in checks)
+    code = GOOD if good and not wrong else SOME_FAILED
+    told = statement.predicate
+    if options.json:
+        found = [{"what": each.what, "outcome": each.outcome, "told": each.told} for each in checks]
+        print_json({"run_id": told.run.run_id, "good": code == GOOD, "checks": found})
+        return code
+    head = f"{told.benchmark} {told.version}, run {told.run.run_id}"
+    outcome = "not as it was attested" if wrong else "as it was attested" if good else "nothing was checked"
+    show_message(f"{head}: {outcome}")
+    for each in wrong:
+        show_message(f"  wrong: {each.what} {each.told}")
+    if not wrong:
+        show_message(f"  good: {good:,} checks")
+    for each in checks:
+        if each.outcome == "unchecked":
+            show_message(f"  not checked: {each.what}: {each.told}")
+    return code

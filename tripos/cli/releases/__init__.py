@@ -1,1 +1,0 @@
-"""Verbs about releases: release, verify, diff, lock."""

@@ -1,0 +1,301 @@
+"""`tripos report`: the measures of a run, with their intervals and SQL, and what came of what was expected."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tripos.cli.context import open_store
+from tripos.errors import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
+from tripos.terminal import (
+    PAPER,
+    chosen_format,
+    columns_of,
+    is_colored,
+    print_json,
+    show_message,
+    show_output,
+    show_tables,
+    show_text,
+    table_lines,
+    table_width,
+    terminal_width,
+    with_marks,
+)
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.text_format import display_width, percent
+from tripos_compiler.language.contexts import select_treatments
+from tripos_compiler.plan import Plan
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.confusion import FigureTable, figure_tables, tables_json, tables_text
+from tripos_warehouse.measures.items import AnalysedItem, analysed_items, items_json, items_text
+from tripos_warehouse.query.results import encode_answer
+from tripos_warehouse.report.paper_tables import BestValue, best_values, report_tables
+from tripos_warehouse.report.run_report import Report, report as report_of
+from tripos_warehouse.report.text import further_query, render_headline, render_report
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect, connect_run
+from tripos_warehouse.views.runs import RunRecord, get_selected, list_runs
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+
+def list_main(options: Namespace) -> int:
+    """Print the runs, newest first."""
+    try:
+        rows = [listed.to_row() for listed in list_runs(connect(open_store(options)))]
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        print_json(rows)
+        return GOOD
+    people = any(row["people_scores"] for row in rows)
+    shown = []
+    for row in rows:
+        share = row["scored_share"]
+        scored = "—" if share is None else percent(share)
+        name = f"{row['benchmark']} {row['version']}"
+        status = localized(row["status"])
+        status += localized(f", shard {row['shard']}") if row["shard"] else ""
+        status += localized(f", {row['withheld']:,} items withheld") if row["withheld"] else ""
+        counts = (
+            f"{row['samples']:,}",
+            f"{row['scores']:,}",
+            scored,
+            *([f"{row['people_scores']:,}"] if people else []),
+        )
+        shown.append((row["run_id"], name, ", ".join(row["models"]), *counts, status))
+    counted = ("samples", "scores", "scored", *(["by people"] if people else []))
+    headings = ("run", "benchmark", "models", *counted, "status")
+    run, *others = columns_of(headings, shown, left=("run", "benchmark", "models", "status"))
+    show_text(*table_lines([replace(run, whole=True), *others]), sep="\n", styled=True)
+    return GOOD
+
+
+def main(options: Namespace) -> int:
+    """Print the report of a run. Exit code 1 where a measure could not be taken, else 100 where an `expect` did not
+    hold."""
+    plan = None
+    if options.spec is not None:
+        plan = _plan_of(options)
+        if plan is None:
+            return USAGE
+    if options.html and (plan is not None or options.only):
+        message = "`--html` shows a run as it was, without `--spec` and `--only`"
+        raise Failure("R0202", message, "write the page of the whole run; it filters by every axis")
+    from tripos.settings.trust import trust_of
+    from tripos_warehouse.statistics.user_functions import python_refused
+
+    plain = {"--sql": options.sql, "--confusion": options.confusion, "--items": options.items}
+    form = chosen_format(options, text_only={**plain, "--html": options.html is not None})
+    best: frozenset[BestValue] = frozenset()
+    tables: Sequence[FigureTable] = ()
+    items: Sequence[AnalysedItem] = ()
+    try:
+        store = open_store(options)
+        with python_refused(trust_of(options).untrusted):
+            report = make_report(store, options.run, plan, options.only)
+        if options.confusion:
+            tables = _figure_tables(store, report)
+        if options.items:
+            items = _items(store, report)
+        if form in PAPER:
+            best = _best_values(store, report)
+        if options.html:
+            from tripos.cli.views import write_html
+
+            write_html(options, report, options.html)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.junit:
+        write_junit(report, options.junit)
+    if form == "json":
+        more = tables_json(tables) if options.confusion else {}
+        more |= items_json(items) if options.items else {}
+        print_json({**report.to_json(), **more})
+    elif form == "csv":
+        show_output(encode_answer(report.to_export(), form))
+    elif form in PAPER:
+        show_tables(report_tables(report, best), form, options)
+    elif options.html:
+        show_message(f"written to {options.html}")
+    else:
+        show_report(report, sql=options.sql, options=options)
+        if options.confusion:
+            show_text("", tables_text(tables, table_width()).rstrip("\n") or localized(NO_TABLES), sep="\n")
+        if options.items:
+            told = items_text(items, report.run.benchmark, table_width()).rstrip("\n")
+            show_text("", told or localized(NO_ITEMS), sep="\n")
+    if report.failed:
+        return SOME_FAILED
+    return GOOD if report.passed else NOT_HELD
+
+
+def make_report(store: Store, run_id: str | None, plan: Plan | None = None, wanted: Sequence[str] = ()) -> Report:
+    """Return the report of a run; without a name that of the last. With a `plan` its measures are taken of what the run
+    has; `wanted` are the values of axes and arms that it is restricted to. Raises `StoreError`, and `Failure` for
+    values that the run has not."""
+    connection, run = connect_run(store, run_id, plan, sums=True)
+    with connection:
+        own = get_selected(connection, run) if plan is None else select_treatments(plan, run.only)
+        if not wanted:
+            return report_of(connection, own, run)
+    from tripos.runs.selection import selected_values
+
+    only = _within(run, selected_values(wanted, own))
+    connection, run = connect_run(store, run.run_id, plan, only, sums=True)
+    with connection:
+        return report_of(connection, select_treatments(own, only), run, only)
+
+
+NO_TABLES = "no measure holds classes against gold ones, or probabilities against what came true"
+
+
+def _figure_tables(store: Store, report: Report) -> Sequence[FigureTable]:
+    """Return the tables behind the figures of a report, of the rows that it shows."""
+    connection, _ = connect_run(store, report.run.run_id, report.plan, report.only)
+    with connection:
+        return figure_tables(connection, report.plan)
+
+
+NO_ITEMS = "no item has a score with a value"
+
+
+def _items(store: Store, report: Report) -> Sequence[AnalysedItem]:
+    """Return the items behind a report, of the rows that it shows."""
+    connection, _ = connect_run(store, report.run.run_id, report.plan, report.only, sums=True)
+    with connection:
+        return analysed_items(connection, report.run.benchmark)
+
+
+def _best_values(store: Store, report: Report) -> frozenset[BestValue]:
+    """Return the best values of a report, of the rows that it shows."""
+    connection, _ = connect_run(store, report.run.run_id, report.plan, report.only)
+    with connection:
+        return best_values(connection, report)
+
+
+def _within(run: RunRecord, only: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """Return what is selected of a run that was restricted itself. Raises `Failure` where nothing of it is."""
+    found = {}
+    for name, values in only.items():
+        own = run.only.get(name, values)
+        found[name] = tuple(value for value in values if value in own)
+        if not found[name]:
+            message = f"run `{run.run_id}` has nothing of `{name}={','.join(values)}`"
+            raise Failure("R0202", message, f"it was made with `--only {name}={','.join(own)}`")
+    return found
+
+
+def show_report(report: Report, *, sql: bool, options: Namespace) -> None:
+    """Print a report; `options` have what the commands at its end need to find the store."""
+    _show(render_report(report, terminal_width(), sql, store_options(options), table_width()))
+
+
+def show_headline(report: Report, *, sql: bool, options: Namespace) -> None:
+    """Print the headline of a report, and what to do next."""
+    _show(render_headline(report, terminal_width(), table_width(), sql))
+    show_text("", *next_lines(report, store_options(options)), sep="\n")
+
+
+def _show(text: Text) -> None:
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, width=terminal_width(), highlight=False, force_terminal=is_colored(sys.stdout))
+    text.plain = with_marks(text.plain)
+    with console.capture() as captured:  # rich would end the program where nobody reads this any more
+        console.print(text, soft_wrap=True, end="")
+    show_text(captured.get(), end="", styled=True)
+
+
+def write_junit(report: Report, path: str) -> None:
+    """Write what came of the expectations as JUnit XML. Raises `Failure` S0102 where the disk refuses."""
+    from tripos_warehouse.report.junit import junit
+
+    write_xml(junit(report), path)
+
+
+def write_xml(text: str, path: str) -> None:
+    """Write JUnit XML to a file. Raises `Failure` S0102 where the disk refuses."""
+    try:
+        Path(path).write_text(text, "utf-8")
+    except OSError as error:
+        raise Failure("S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
+
+
+def _plan_of(options: Namespace) -> Plan | None:
+    """Return the plan of the spec whose measures are wanted, whose mistakes are printed."""
+    from tripos.cli.context import compile_given
+    from tripos.settings.load import chosen_settings
+    from tripos.settings.trust import trust_of
+
+    options.path = options.spec
+    compilation, _ = compile_given(options, chosen_settings(options).config)
+    trusted = not trust_of(options).untrusted
+    if trusted and compilation.plan is not None and any(plugin.aggregate for plugin in compilation.plan.plugins):
+        from tripos.runs.records import admit_aggregates
+
+        admit_aggregates(compilation.plan, Path(compilation.sources[0].path).parent, compilation.release_folders)
+    return compilation.plan
+
+
+NO_NEWS = {"samples": ("ok",), "scores": ("scored", "not_applicable"), "comparisons": ("scored", "not_applicable")}
+"""The statuses of each table that are no news."""
+TOLD = {
+    "samples": "model, status, error, reply",
+    "scores": "model, metric, status, error",
+    "comparisons": "first_model, second_model, status, error",
+}
+"""What says why a row of it has no value."""
+
+
+def next_lines(report: Report, store: str) -> list[str]:
+    """Return a line for each command: what it shows, and the command, which is never broken. `store` is what
+    `store_options` gives."""
+    said = {localized(label): command for label, command in _commands(report)}
+    room = max(map(display_width, said))
+    return [
+        f"{label}{' ' * (room - display_width(label))}  {_with_store(command, store)}"
+        for label, command in said.items()
+    ]
+
+
+def store_options(options: Namespace) -> str:
+    """Return the options that a further command needs to find the same store, as they are typed.
+
+    >>> store_options(Namespace(store="my results", profile=None))
+    "--store 'my results'"
+    """
+    if options.store:
+        return f"--store {shlex.quote(options.store)}"
+    return f"--profile {shlex.quote(options.profile)}" if options.profile else ""
+
+
+def _commands(report: Report) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield the measures, then the page, then what the run suggests: replies and scores without a value, how two models
+    differ, or the scores of the one."""
+    run, count = report.run, len(report.measures)
+    yield (f"all {count} measures" if count > 1 else "the whole report"), ("report", run.run_id)
+    yield "every reply", ("view", run.run_id)
+    for table, good in NO_NEWS.items():
+        if any(status not in good for status in getattr(report, table)):
+            wanted = " and ".join(f"status <> '{status}'" for status in good)
+            yield "what failed", ("sql", f"select {TOLD[table]} from {run.benchmark}.{table} where {wanted} limit 5")
+            return
+    if len(run.models) > 1:
+        two = ("--models", ",".join(run.models[:2])) if len(run.models) > 2 else ()
+        yield "two models", ("compare", run.run_id, *two)
+    else:
+        yield "in SQL", ("sql", further_query(report))
+
+
+def _with_store(command: tuple[str, ...], store: str) -> str:
+    verb, *words = command
+    quoted = [f'"{word}"' if " " in word else shlex.quote(word) for word in words]
+    return " ".join(["tripos", verb, *quoted, *([store] if store else [])])

@@ -1,0 +1,469 @@
+"""`tripos run`: compiles a benchmark, runs it, keeps everything, and ends with its headline.
+
+`tripos run --on`: a run as shards on a cluster.
+
+`tripos teach`: a person teaches where a model would, turn by turn, in the terminal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import os
+import shlex
+import shutil
+import sys
+import time
+from argparse import Namespace
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TextIO
+
+from tripos.api.job import Job, RunEnding
+from tripos.api.run import Run, open_run, store_failure
+from tripos.api.workers.pool import worker_pool
+from tripos.cli.context import compile_given, warning_printer, with_stand_ins
+from tripos.cli.progress import Ended, Events, shown_progress, summary_data, summary_lines, wrapped
+from tripos.cli.report import show_headline, store_options, write_junit
+from tripos.errors import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, SUBMITTED, USAGE, Failure, is_interrupt
+from tripos.releases.frozen import withheld_note
+from tripos.runs.clusters import Sharding, array_script, job_manifest, manifest_text, run_shards, shard_command, submit
+from tripos.runs.compilation import CompiledSpec
+from tripos.runs.interrupts import heard
+from tripos.runs.preparation import RunWarning, family_warning, prepare, settings_warning, sight_warning
+from tripos.runs.selection import choices_of
+from tripos.settings.config import Config
+from tripos.settings.load import ChosenSettings, chosen_settings
+from tripos.settings.runtime import check_divisible, limits_of
+from tripos.settings.secrets import without_keys
+from tripos.terminal import (
+    harmless,
+    hung,
+    print_json,
+    print_stderr,
+    show_json,
+    show_message,
+    show_text,
+    terminal_width,
+    to_nowhere,
+)
+from tripos_compiler.compile import Compilation
+from tripos_compiler.diagnostics.i18n import localized, reader_language
+from tripos_compiler.plan import Plan
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.datasets.data_files import DataFolders
+from tripos_runtime.drivers.human import HumanModel
+from tripos_runtime.drivers.prepared import PreparedRun
+from tripos_runtime.models.base import Message, Model
+from tripos_runtime.models.catalog import every_variable
+from tripos_runtime.scheduling.budget import Budget
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.report.run_report import Report
+from tripos_warehouse.tables.text import fold
+
+
+def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
+    """Run a benchmark; `people` are those who take part, by their names.
+
+    Exit code 1 where calls failed or the run had to stop, 100 where an `expect` did not hold, 130 where it was
+    interrupted."""
+    chosen = chosen_settings(options)
+    compilation, folders = compile_given(options, chosen.config)
+    return run_compiled(options, chosen, compilation, folders, people=people)
+
+
+def run_compiled(
+    options: Namespace,
+    chosen: ChosenSettings,
+    compilation: Compilation,
+    folders: DataFolders,
+    *,
+    people: Mapping[str, Model] = {},
+    budget: Budget | None = None,
+) -> int:
+    """Run a benchmark that was compiled; return the exit code as `main` does. A `budget` is one that runs before this
+    one have spent of; without one it is that of the settings. Raises `Failure`."""
+    plan = compilation.plan
+    if plan is None:
+        return USAGE
+    chosen = with_stand_ins(options, chosen, compilation)
+    config = chosen.config
+    spec, warn = CompiledSpec(options.path, compilation, plan, folders), warning_printer(options, config)
+    choices = choices_of(options)
+    prepared = prepare(spec, choices, config, people=people, budget=budget, locked=options.locked)
+    if options.dry_run:
+        return _dry_run(prepared, options, config, warn)
+    pool = worker_pool(spec, choices, config, options.workers)
+    run = open_run(spec, prepared, config, warn, pool, detach=options.detach)
+    with contextlib.ExitStack() as stack:
+        stack.callback(prepared.wiring.close)
+        events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
+        code = _Run(run, options, chosen, events, talking=bool(people)).go()
+    run.check_served()
+    return code
+
+
+def _dry_run(
+    prepared: PreparedRun, options: Namespace, config: Config, warn: Callable[[RunWarning | None], None]
+) -> int:
+    """Print the forecast of a run, as text or as JSON, and ask no model. A store that is not there is not made. Raises
+    `Failure` where the store or a data file cannot be read."""
+    from tripos.cli.forecast_text import lines_of
+    from tripos.runs.forecast import check_model_names, forecast_json, foresee_batches, foresee_run
+    from tripos.runs.planning import headline_detection
+    from tripos.runs.preparation import damage_warning
+
+    check_model_names([name for name in prepared.binding.every if name not in prepared.wiring.recorded], config)
+    warn(family_warning(prepared))
+    warn(settings_warning(prepared))
+    warn(sight_warning(prepared))
+    detection = headline_detection(prepared.plan, prepared.source, prepared.selection) if options.json else None
+    found, budget = foresee_run(prepared, config, lambda error: warn(damage_warning(error))), prepared.budget
+    withheld = prepared.source.withheld_counts(prepared.selection)
+    batches = foresee_batches(found, prepared, config)
+    if options.json:
+        detects = None if detection is None else detection.to_json()
+        show_json(forecast_json(found, budget, withheld, batches, detects))
+    else:
+        show_text("\n".join(lines_of(found, prepared.plan, terminal_width(), budget, batches)))
+    return GOOD
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run and whom it tells what."""
+
+    run: Run
+    options: Namespace
+    chosen: ChosenSettings
+    events: Events | None
+    talking: bool = False
+    """Whether somebody talks in the terminal, where no picture of the run may stand."""
+
+    @property
+    def job(self) -> Job:
+        """Return what is run."""
+        return self.run.job
+
+    def _write_junit(self, report: Report | None) -> None:
+        """Write what came of the expectations, of a run that stopped too. The file of an earlier run is never left."""
+        if report is None:
+            with contextlib.suppress(StoreError):
+                report = self.run.report()
+        if report is None:
+            with contextlib.suppress(OSError):
+                Path(self.options.junit).unlink()
+        else:
+            write_junit(report, self.options.junit)
+
+    def go(self) -> int:
+        """Run, tells how it went, and gives the exit code."""
+        job, started = self.job, time.monotonic()
+        self._header()
+        try:
+            ending = asyncio.run(self.run.go(self._shown))
+        except StoreError as error:
+            raise store_failure(error) from error
+        report, unreported, cut = None, None, False
+        if ending.failure is None:
+            try:
+                report = self._report()
+            except StoreError as error:  # what was asked and what it cost is told all the same
+                unreported = store_failure(error)
+            except BaseException as error:
+                if not is_interrupt(error):
+                    raise
+                cut = True
+        if self.options.junit and not cut:
+            self._write_junit(report)
+        failure = ending.failure or unreported
+        ended = self._ended(ending, failure, time.monotonic() - started)
+        if self.events is not None:
+            self.events.finished(_machines(ended, report))
+        try:
+            self._tell(ended, report)
+        except BrokenPipeError:  # as `| head` does: how the run went is in the exit code all the same
+            to_nowhere(sys.stdout)
+        if failure is not None:
+            raise failure
+        if cut:
+            self._tell_cut()
+        if cut or ending.status == "interrupted":
+            return INTERRUPTED
+        if ending.status == "submitted":
+            return SUBMITTED
+        if job.tally.failed or job.failed_functions():
+            return SOME_FAILED  # the next run may mend it, and only then do the figures count
+        if report is not None and report.failed:
+            return SOME_FAILED
+        return GOOD if report is None or report.passed else NOT_HELD
+
+    def _tell(self, ended: Ended, report: Report | None) -> None:
+        """Print the summary and the headline. Raises `BrokenPipeError` where nobody reads them any more."""
+        if self.options.json and not self._events_on_stdout:
+            print_json(_machines(ended, report))
+        elif not self.options.json:
+            print_stderr("\n".join(summary_lines(ended)))
+            if report is not None and self.job.tally.samples and not self._events_on_stdout:
+                show_headline(report, sql=self.options.sql, options=self.options)
+                sys.stdout.flush()
+
+    def _tell_cut(self) -> None:
+        """Say what is kept of a run whose report was interrupted, and which command makes the report."""
+        where = store_options(self.options)
+        again = " ".join(["tripos", "report", self.job.run_id, *([where] if where else [])])
+        print_stderr(localized("interrupted after the last call: all results are kept, and nothing is asked again"))
+        print_stderr(localized(f"  for the figures: {again}"))
+
+    def _report(self) -> Report:
+        """Return the report, whose measures are kept. Raises `StoreError`."""
+        return self.run.keep_report()
+
+    @property
+    def _events_on_stdout(self) -> bool:
+        return self.events is not None and self.events.on_stdout
+
+    def _header(self) -> None:
+        """Add the options of items, models and the store."""
+        job = self.job
+        benchmark, store = job.plan.benchmark, _short(job.store.place)
+        if self.events is not None:
+            self.events.started(
+                run_id=job.run_id,
+                benchmark=benchmark.name,
+                benchmark_version=benchmark.version,
+                store=job.store.place,
+                roles=job.binding.models,
+                budget=job.budget,
+            )
+        if not self.options.json:
+            width = shutil.get_terminal_size((80, 24)).columns
+            head = f"{_called(job.plan)}, run {job.run_id}"
+            gap = ", kept in " if len(head) + len(store) + 10 <= width else "\n  kept in "
+            lines = [hung("", line, sys.stderr) for line in localized(f"{head}{gap}{store}").split("\n")]
+            for role, models in job.binding.models.items():
+                lines += wrapped(f"  {role}: ", ", ".join(models), "    ") if models else ()
+            if (shard := job.selection.shard) is not None:
+                lines.append(localized(f"  shard {shard} of the items; without --shard a run has them all"))
+            if told := withheld_note(job.source, job.selection):
+                lines.append(hung("  ", localized(told), sys.stderr))
+            print_stderr("\n".join(lines))
+
+    def _ended(self, ending: RunEnding, failure: Failure | None, elapsed_s: float) -> Ended:
+        return Ended(
+            run_id=self.job.run_id,
+            status=ending.status,
+            tally=self.job.tally,
+            elapsed_s=elapsed_s,
+            code=None if failure is None else failure.code,
+            budget=self.job.budget,
+            functions=tuple(self.job.failed_functions()),
+            command=without_keys(shlex.join(["tripos", *sys.argv[1:]]), self.chosen.secrets),
+        )
+
+    @contextlib.asynccontextmanager
+    async def _shown(self, job: Job) -> AsyncIterator[None]:
+        """Show how the run goes. Ctrl-C once finishes what is under way, twice stops at once."""
+
+        def interrupted() -> None:
+            if job.interrupt():
+                print_stderr(localized("\nfinishing the calls under way; Ctrl-C again stops at once"))
+
+        progress = shown_progress(
+            job.tally,
+            endpoints=job.endpoints,
+            budget=job.budget,
+            verbose=self.options.verbose,
+            events=self.events,
+            quiet=self.options.json or self._events_on_stdout or self.talking,
+            secrets=self.chosen.secrets,
+        )
+        with heard(interrupted):
+            async with progress:
+                yield
+
+
+def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:
+    """Return what machines are told at the end."""
+    gates = [] if report is None else [gate.to_json() for gate in report.gates]
+    return {**summary_data(ended), "expectations": gates}
+
+
+def _called(plan: Plan) -> str:
+    """Return the title of a benchmark in the reader's language, with its version."""
+    benchmark = plan.benchmark
+    title = plan.title_of("benchmark", benchmark.name, reader_language()) or benchmark.title
+    return f"{title} {benchmark.version}"
+
+
+def _short(place: str) -> str:
+    """Return a path as it is written from here, where it lies below."""
+    here, path = Path.cwd(), Path(place)
+    return os.fspath(path.relative_to(here)) if path.is_relative_to(here) else place
+
+
+PROGRAMS = {"slurm": ("sbatch",), "k8s": ("kubectl", "create", "-f", "-")}
+OF_CLUSTERS = ("submit", "write", "shards", "time_limit", "image")
+OF_THE_WHOLE = ("shard", "junit", "events")
+"""Options that a shard cannot share with others."""
+
+
+def clusters_main(options: Namespace) -> int:
+    """Write the script or the manifest of a run, and submit it where that is asked for. Mistakes that a shard would
+    make are found here. Raises `Failure`."""
+    if len(options.paths) > 1:
+        raise Failure("R0202", f"`--on {options.on}` takes one benchmark at a time", "submit each by itself")
+    options.path = options.paths[0]
+    for name in OF_THE_WHOLE:
+        if getattr(options, name) is not None:
+            hint = "give it to the command that ends the run, without --on"
+            raise Failure("R0202", f"`--{name}` is not shared by shards", hint)
+    chosen = chosen_settings(options)
+    sharding = _sharding(options, chosen)
+    if sharding is None:
+        return USAGE
+    if options.on == "ray":
+        return _run_on_ray(options, sharding)
+    text = _text(options.on, sharding, chosen)
+    if options.write is not None:
+        _write(Path(options.write), text)
+    if options.submit and not options.dry_run:
+        show_message(submit(PROGRAMS[options.on], text))
+    elif options.write is None:
+        show_text(text.rstrip("\n"))
+    show_message(f"when its {sharding.cluster.shards} shards are done: {sharding.whole}", stderr=True)
+    return GOOD
+
+
+def _sharding(options: Namespace, chosen: ChosenSettings) -> Sharding | None:
+    """Return the shards of a run, once its first one could be prepared; none where the spec has mistakes."""
+    config = chosen.config
+    compilation, folders = compile_given(options, config)
+    if compilation.plan is None:
+        return None
+    command = shard_command(options.arguments, chosen.secrets)
+    check_divisible(limits_of(config, {}), config.cluster.shards, "shards")
+    first = replace(choices_of(options), shard=f"1/{config.cluster.shards}", divide=True)
+    spec = CompiledSpec(options.path, compilation, compilation.plan, folders)
+    prepare(spec, first, config, locked=options.locked).wiring.close()
+    return Sharding(compilation.plan.benchmark.name, command, config.cluster)
+
+
+def _run_on_ray(options: Namespace, sharding: Sharding) -> int:
+    """Run all shards, and then the whole, which finds everything in the store. Raises `Failure`."""
+    for name in ("submit", "write", "time_limit", "image"):
+        if getattr(options, name):
+            message = f"`--{name.replace('_', '-')}` does nothing with --on ray"
+            raise Failure("R0202", message, "leave it out")
+    if options.dry_run:
+        show_text(sharding.whole)
+        return GOOD
+    count, ended, asked = sharding.cluster.shards, 0, 0
+    failed: list[int] = []
+    for end in run_shards(sharding, Path.cwd()):
+        ended, asked = ended + 1, asked + end.asked
+        failed += [] if end.is_good else [end.number]
+        show_message(f"{ended} of {count} shards done, {asked:,} calls asked", stderr=True)
+        if end.told:
+            show_message(f"  shard {end.number}: {end.told}", stderr=True)
+    if failed:
+        message = f"{len(failed)} of {count} shards did not end well"
+        hint = "run the same command again: what was answered is kept"
+        raise Failure("R0413", message, hint, SOME_FAILED)
+    return main(options)
+
+
+def refuse_without_cluster(options: Namespace) -> None:
+    """Raise `Failure` R0202 for an option that does nothing without `--on`."""
+    given = [name for name in OF_CLUSTERS if getattr(options, name)]
+    if given:
+        name = f"--{given[0].replace('_', '-')}"
+        raise Failure("R0202", f"`{name}` needs a cluster", "give --on slurm, k8s or ray too, or leave it out")
+
+
+def _text(on: str, sharding: Sharding, chosen: ChosenSettings) -> str:
+    """Return the script or the manifest."""
+    if on == "slurm":
+        return array_script(sharding, Path.cwd())
+    return manifest_text(job_manifest(sharding, chosen.config.store, every_variable()))
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise Failure("R0208", f"cannot write `{path}`: {error.strerror}", "give another FILE") from error
+    show_message(f"written to {path}", stderr=True)
+
+
+PATIENCE_S = 30 * 86_400.0
+"""A person may think for as long as they like."""
+HELP = "end a turn with an empty line; Ctrl-D leaves, and the same command goes on from there"
+INDENT = "  "
+
+
+def teach_main(options: Namespace) -> int:
+    """Run a benchmark with a person in the compared role; exit codes are those of `tripos run`."""
+    name = f"human/{options.name}"
+    if not options.name or "," in options.name or "/" in options.name or options.name != options.name.strip():
+        raise Failure("R0202", f"`--name {options.name}` is no name of a person", "write one such as --name anna")
+    if options.model:
+        raise Failure("R0202", "`--model` fills the role that you take yourself", "leave it out, or use `tripos run`")
+    if options.dry_run or options.json:
+        raise Failure("R0202", "nothing is taught with `--dry-run` or `--json`", "use `tripos run` for these")
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # a byte that is no text must not end a lesson
+    options.model = [name]
+    options.timeout = options.patience = PATIENCE_S
+    return main(options, {name: HumanModel(name, Terminal(sys.stdin, sys.stdout))})
+
+
+@dataclass
+class Terminal:
+    """A person at a terminal, or at the two ends of a pipe."""
+
+    heard: TextIO
+    shown: TextIO
+    _first: bool = True
+
+    def begin(self, messages: tuple[Message, ...]) -> None:
+        """Show what the person is told, and all turns so far."""
+        lines = ["", "─" * min(terminal_width(), 80)]
+        if self._first:
+            lines += [*fold(localized(HELP), terminal_width()), ""]
+        self._first = False
+        self._write(lines)
+        self.hear(messages)
+
+    def hear(self, messages: tuple[Message, ...]) -> None:
+        """Show turns, those of the person too where a conversation is gone on with."""
+        heads = {"system": "you are told", "user": "to you", "assistant": "you said"}
+        for message in messages:
+            self._write([localized(heads[message.role]), *_indented(message.content), ""])
+
+    def say(self) -> str | None:
+        """Return the lines up to an empty one, of which there must be any; None at the end of all input."""
+        lines: list[str] = []
+        self._prompt()
+        while line := self.heard.readline():
+            if line.strip():
+                lines.append(line.rstrip("\r\n"))
+            elif lines:
+                return "\n".join(lines)
+            self._prompt()
+        return "\n".join(lines) or None
+
+    def _prompt(self) -> None:
+        self.shown.write("> ")
+        self.shown.flush()
+
+    def _write(self, lines: list[str]) -> None:
+        self.shown.write("".join(f"{line}\n" for line in lines))
+        self.shown.flush()
+
+
+def _indented(text: str) -> list[str]:
+    room = terminal_width() - len(INDENT)
+    return [f"{INDENT}{part}" for line in harmless(text).splitlines() for part in fold(line, room)]

@@ -1,1 +1,0 @@
-"""Verbs that run a benchmark, or plan a run: plan, run, teach."""

@@ -1,0 +1,392 @@
+"""`tripos sql`: DuckDB over the store, a shell without a query, and its views for a DuckDB without Tripos.
+
+The shell of `tripos sql`: queries over several lines, completion, history, and commands that begin with a dot.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import uuid
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from tripos.errors import GOOD, USAGE, Failure
+from tripos.terminal import show_diagnostic, show_json, show_message, show_output, show_text, table_width
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.query.statements import names_of
+from tripos_warehouse.store.paths import address_of
+
+HEAD = """\
+-- The views and macros of a Tripos store, for DuckDB {version} or later: paste it, or `duckdb -init FILE`.
+-- It names the files that are committed now; make it again after a run.
+-- Afterwards: show all tables; from {benchmark}.means();"""
+
+
+def print_snippet(statements: Sequence[str]) -> int:
+    """Print the statements, each ended by `;`."""
+    show_text(snippet_text(statements))
+    return GOOD
+
+
+def snippet_text(statements: Sequence[str]) -> str:
+    """Return the statements as a file, with a head that says what it is."""
+    import duckdb
+
+    schemas = [
+        each.removeprefix("create schema if not exists ") for each in statements if each.startswith("create sch")
+    ]
+    version = ".".join(duckdb.__version__.split(".")[:2])
+    head = HEAD.format(version=version, benchmark=schemas[1] if len(schemas) > 1 else "BENCHMARK")
+    return "\n".join([head, *(f"{statement.strip()};" for statement in statements)])
+
+
+def write_database(statements: Sequence[str], path: str) -> int:
+    """Write a database that has them; it appears whole or not at all. Raises `Failure` S0206 where there is a file of
+    the name already that is none of ours, S0102 where the disk refuses."""
+    import duckdb
+
+    target = Path(path)
+    temporary = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    if target.exists() and not _is_ours(target):
+        raise Failure("S0206", f"`{target}` is there already and was not made by `--duckdb`", "choose another name")
+    try:
+        with duckdb.connect(str(temporary)) as database:
+            for statement in statements:
+                database.execute(statement)
+        temporary.replace(target)
+    except (OSError, duckdb.IOException) as error:
+        reason = getattr(error, "strerror", None) or " ".join(str(error).split())
+        raise Failure("S0102", f"cannot write `{target}`: {reason}", "write it somewhere else") from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+    show_message(f"{target} has the views and macros; the data stay in the store")
+    return GOOD
+
+
+def _is_ours(path: Path) -> bool:
+    import duckdb
+
+    try:
+        with duckdb.connect(str(path), read_only=True) as database:
+            found = database.execute("select 1 from duckdb_schemas() where schema_name = 'tripos internal'").fetchall()
+            return bool(found)
+    except duckdb.Error:
+        return False
+
+
+MAX_ROWS = 40
+MOST_ROWS = 2_000
+"""More are counted faster in Arrow, which need not make a Python value of each."""
+SETTINGS = ("tripos.toml", ".env")
+PREFIX = "TRIPOS_"
+LANGUAGES = (("TRIPOS_LANG", "en"), ("TRIPOS_LANG", "zh"))
+"""Variables that are right as they are, and tell nothing of a store."""
+
+
+def quick_answer(options: Namespace) -> bool:
+    """Return true if the query was answered."""
+    if (
+        options.query is None
+        or options.format != "text"
+        or any((options.json, options.run, options.output, options.snippet, options.duckdb))
+    ):
+        return False
+    root = _store_of(options)
+    if root is None or _has_left_over(root):
+        return False
+    from tripos_warehouse.errors import StoreError
+    from tripos_warehouse.query.connection import duckdb
+    from tripos_warehouse.query.statements import statements_of
+    from tripos_warehouse.tables.text import UNBOUNDED, render_columns
+    from tripos_warehouse.views.derived import connect_kept
+
+    try:
+        connection = connect_kept(root)
+        if connection is None:
+            return False
+        try:
+            names: list[str] = []
+            rows: list[tuple[object, ...]] = []
+            for statement in statements_of(connection, options.query):
+                answer = connection.execute(statement.query)
+                names = [column[0] for column in answer.description or ()]
+                rows = answer.fetchmany(MOST_ROWS + 1)
+        finally:
+            connection.close()
+    except (duckdb.Error, StoreError):
+        return False
+    if len(rows) > MOST_ROWS:
+        return False
+    width = table_width()
+    most = MAX_ROWS if width < UNBOUNDED else len(rows)
+    shown = [[row[place] for row in rows[:most]] for place in range(len(names))]
+    show_text(render_columns(names, shown, len(rows), width))
+    return True
+
+
+def _store_of(options: Namespace) -> Path | None:
+    """Return the folder of the store; `None` where it is not plain which one that is, since there are settings."""
+    here = Path.cwd()
+    set_ = any(name.startswith(PREFIX) and (name, value) not in LANGUAGES for name, value in os.environ.items())
+    if address_of(options.store or ""):
+        return None
+    if options.profile or set_ or any((each / name).exists() for each in (here, *here.parents) for name in SETTINGS):
+        from tripos.settings.load import chosen_settings
+
+        return Path(chosen_settings(options).config.store).expanduser().resolve()
+    return Path(options.store or "results").expanduser().resolve()
+
+
+def _has_left_over(root: Path) -> bool:
+    """Return true if a process may have died with something that is to be committed first."""
+    try:
+        return any(path.suffix == ".jsonl" for path in (root / "journal").iterdir())
+    except OSError:
+        return False
+
+
+def main(options: Namespace) -> int:
+    """Answer one query, or every query of a shell. Exit code 2 where nobody types them and one of them fails."""
+    if quick_answer(options):
+        return GOOD
+    from tripos.cli.context import open_store
+    from tripos_warehouse.errors import StoreError
+    from tripos_warehouse.views.connect import connect, connect_run, snippet
+
+    store = open_store(options)
+    try:
+        if options.snippet or options.duckdb is not None:
+            statements = snippet(store)
+            return print_snippet(statements) if options.duckdb is None else write_database(statements, options.duckdb)
+        connection = connect_run(store, options.run)[0] if options.run else connect(store)
+        if options.format != "text" or options.json:
+            _show_formatted(connection, options)
+            return GOOD
+        if options.query is None:
+            return SqlShell(connection, options.output).run()
+
+        show_answer(connection, options.query, options.output)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    return GOOD
+
+
+def _show_formatted(connection: Connection, options: Namespace) -> None:
+    """Print the whole answer of a query in the format that is wanted."""
+    from tripos.terminal import chosen_format, show_tables
+    from tripos_warehouse.query.results import encode_answer, run_query
+    from tripos_warehouse.tables.model import answer_table
+
+    form = chosen_format(options)
+    if options.output is not None:  # the ending of the file says its format
+        raise Failure("R0202", f"`--output` has no use with `--format {form}`", "leave one of them out")
+    if options.query is None:
+        raise Failure("R0202", f"`--format {form}` prints the answer of one query", "write the query: tripos sql QUERY")
+    answer = run_query(connection, options.query)
+    if form == "json":
+        show_json(encode_answer(answer, form))
+    elif form == "csv":
+        show_output(encode_answer(answer, form))
+    else:
+        show_tables([answer_table(answer)], form, options)
+
+
+KEYWORDS = (
+    *("and", "as", "asc", "avg(", "between", "case", "count(", "cross", "desc", "distinct", "else", "end", "exists"),
+    *("from", "group by all", "having", "ilike", "in", "is", "join", "left join", "like", "limit", "max(", "median("),
+    *("min(", "not", "null", "offset", "on", "or", "order by", "over", "partition by", "pivot", "qualify", "round("),
+    *("select", "show all tables", "sum(", "then", "union all", "using", "when", "where", "with"),
+)
+_WORD = re.compile(r"[^\s,;()=<>+\-*/|]*$")
+_TABLE_NEXT = re.compile(r"(?:\bfrom|\bjoin|\bdescribe|\bsummarize|^\s*\.schema)\s+[^\s,;()=<>+\-*/|]*$", re.IGNORECASE)
+_TABLES = re.compile(r"\b(?:from|join)\s+([\w.\"]+)", re.IGNORECASE)
+COMMANDS = (".help", ".schema", ".tables")
+
+
+class Completer:
+    """Completes the last word of a line. `names` are tables and macros with their columns (`names_of`)."""
+
+    def __init__(self, names: Mapping[str, Sequence[str]]) -> None:
+        self.names = names
+
+    def complete(self, line: str) -> list[str]:
+        """Return the words that the last one may become, in order.
+
+        >>> completer = Completer({"quiz.scores": ["model", "value"], "runs": ["run_id"], "quiz.worst()": ["n"]})
+        >>> completer.complete("select mo"), completer.complete("select avg(value) from q")
+        (['model'], ['quiz.scores', 'quiz.worst('])
+        >>> completer.complete("from runs where run"), completer.complete("from runs g"), completer.complete(".t")
+        (['run_id'], ['group by all'], ['.tables'])
+        """
+        found = _WORD.search(line)
+        begun = found[0] if found is not None else ""
+        if not line.strip() or (line.lstrip() == begun and begun.startswith(".")):
+            return [each for each in COMMANDS if each.startswith(begun)] if begun else []
+        if _TABLE_NEXT.search(line):
+            return self._that_begin(begun, (name.replace("()", "(") for name in self.names))
+        row, point, _ = begun.rpartition(".")
+        columns = self._columns_of(line)
+        if point:
+            return self._that_begin(begun, (f"{row}.{column}" for column in columns))
+        matching = self._that_begin(begun, columns)
+        return matching + [word for word in self._that_begin(begun, KEYWORDS) if word not in matching]
+
+    def _columns_of(self, line: str) -> list[str]:
+        """Return the columns of the tables that the line names; of all, where it names none yet."""
+        asked = [name for name in _TABLES.findall(line) if name in self.names or f"{name}()" in self.names]
+        tables = asked or [name for name in self.names if not name.endswith("()")]
+        parameters = [f"{each} := " for name in asked for each in self.names.get(f"{name}()", ())]
+        return [*parameters, *(column for name in tables for column in self.names.get(name, ()))]
+
+    @staticmethod
+    def _that_begin(begun: str, words: Iterable[str]) -> list[str]:
+        return sorted({word for word in words if word.casefold().startswith(begun.casefold())})
+
+
+PROMPT, MORE = "tripos> ", "   ...> "
+WELCOME = "end a query with `;`, leave with `exit` or Ctrl-D; `.help` lists the commands, Tab completes names"
+HELP = """\
+.tables          every table and macro that can be asked
+.schema NAME     the columns and types of a table, or the parameters of a macro
+.help            this text
+exit             leave; so does Ctrl-D, and Ctrl-C drops what is being typed
+query;           DuckDB SQL over as many lines as it takes, up to `;`"""
+HISTORY_LINES = 2_000
+
+
+class SqlShell:
+    """Reads queries and answers them, from a terminal or from a file."""
+
+    def __init__(self, connection: Connection, output: str | None) -> None:
+        self.connection = connection
+        self.output = output
+        self.names = names_of(connection)
+
+    def run(self) -> int:
+        """Answer until the end. Exit code 2 where nobody types the queries and one could not be answered."""
+        interactive = sys.stdin.isatty()
+        if not interactive and isinstance(sys.stdin, io.TextIOWrapper):
+            sys.stdin.reconfigure(encoding="utf-8", errors="strict")
+        if interactive:
+            _prepare_terminal(Completer(self.names))
+            show_message(WELCOME)
+        waiting: list[str] = []
+        failed = False
+        while True:
+            try:
+                line = input((MORE if waiting else PROMPT) if interactive else "")
+            except EOFError:
+                break
+            except UnicodeDecodeError as error:
+                message = "the queries on standard input are not text in UTF-8"
+                raise Failure("R0202", message, "save them as a text file in UTF-8") from error
+            except KeyboardInterrupt:
+                if not interactive:
+                    raise
+                show_text()
+                waiting = []
+                continue
+            if not waiting and line.strip().casefold().rstrip(";") in ("exit", "quit", ".exit", ".quit"):
+                break
+            if not waiting and line.lstrip().startswith("."):
+                failed |= not self._try(partial(self._command, line.split()))
+                continue
+            waiting.append(line)
+            if line.rstrip().endswith(";"):
+                failed |= not self._answer("\n".join(waiting))
+                waiting = []
+        if "".join(waiting).strip():
+            failed |= not self._answer("\n".join(waiting))
+        # Whoever types sees each mistake and mends it; a script would not know.
+        return USAGE if failed and not interactive else GOOD
+
+    def _answer(self, query: str) -> bool:
+        if query.strip().rstrip(";").strip().casefold() == "help":  # no query of SQL is that
+            show_message(HELP)
+            return True
+        return self._try(lambda: show_answer(self.connection, query, self.output))
+
+    def _try(self, do: Callable[[], None]) -> bool:
+        """Return true if it went well; the shell goes on in any case."""
+        try:
+            do()
+        except StoreError as error:
+            show_diagnostic("error", error.code, error.message, error.hint)
+            return False
+        except KeyboardInterrupt:
+            show_message("interrupted", stderr=True)
+            return False
+        return True
+
+    def _command(self, words: list[str]) -> None:
+        match words:
+            case [".help"]:
+                show_message(HELP)
+            case [".tables"]:
+                show_message("\n".join(sorted(self.names)))
+            case [".schema", name]:
+                self._schema(name.rstrip(";").removesuffix("()"))
+            case [".schema"]:
+                raise StoreError("S0207", "`.schema` needs a name", "such as `.schema samples`; `.tables` lists them")
+            case _:
+                raise StoreError("S0207", f"no command `{words[0]}`", "`.help` lists the commands")
+
+    def _schema(self, name: str) -> None:
+        if f"{name}()" in self.names:
+            show_text(f"{name}({', '.join(self.names[f'{name}()'])})")
+            return
+        show_answer(self.connection, f"select column_name, column_type from (describe {name})", None)
+
+
+def _prepare_terminal(completer: Completer) -> None:
+    """Arrows, history and completion, where this Python has readline."""
+    try:
+        import atexit
+        import readline
+    except ImportError:  # Windows
+        return
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "tripos"
+    history = state / "sql_history"
+    with suppress(OSError):
+        readline.read_history_file(history)
+    readline.set_history_length(HISTORY_LINES)
+
+    def keep() -> None:
+        with suppress(OSError):
+            state.mkdir(parents=True, exist_ok=True, mode=0o700)
+            readline.write_history_file(history)
+
+    atexit.register(keep)
+    found: list[str] = []
+
+    def complete(text: str, number: int) -> str | None:
+        nonlocal found
+        if number == 0:
+            found = completer.complete(readline.get_line_buffer()[: readline.get_endidx()])
+        return found[number] if number < len(found) else None
+
+    # A name with a point is one word, and a quote begins one.
+    readline.set_completer_delims(" \t\n,;()=<>+-*/|")
+    readline.set_completer(complete)
+    readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
+
+
+def show_answer(connection: Connection, query: str, output: str | None) -> None:
+    """Print what a query gives, or write it to `output`. Raises `StoreError`."""
+    from tripos_warehouse.query.results import run_query, write_answer
+    from tripos_warehouse.tables.text import render_table
+
+    table = run_query(connection, query)
+    if output is None:
+        show_text(render_table(table, table_width()))
+    else:
+        write_answer(table, output)
+        show_message(f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'} written to {output}", stderr=True)

@@ -1,0 +1,219 @@
+"""`tripos store`: housekeeping of the store, and whether it is whole.
+
+`tripos store batches`: batches under way at providers, and those that are given up.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tripos.cli.context import open_store
+from tripos.errors import GOOD, SOME_FAILED, Failure
+from tripos.runs.records import BatchesUnderWay, BatchUnderWay
+from tripos.terminal import columns_of, print_json, show_diagnostic, show_message, show_text, table_lines
+from tripos_compiler.diagnostics.text_format import counted, file_size
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.store import Store
+
+if TYPE_CHECKING:
+    from tripos_warehouse.maintenance.merging import Merged
+
+
+def main(options: Namespace) -> int:
+    """Do what was asked: `gc`, `compact`, `check`, `batches`, `merge` or `mirror`."""
+    if options.action == "merge":
+        return _merge(options)
+    store = open_store(options, writes=True, on_bucket=options.action != "mirror")
+    try:
+        match options.action:
+            case "gc":
+                return _collect(store, options)
+            case "compact":
+                return _compact(store, options)
+            case "batches":
+                return show_batches(store, options)
+            case "mirror":
+                return _mirror(store, options)
+            case _:
+                return _check(store, options)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def _collect(store: Store, options: Namespace) -> int:
+    from tripos_warehouse.maintenance.compaction import collect
+
+    removed = collect(store, options.grace, dry_run=options.dry_run)
+    size = sum(each.size for each in removed)
+    if options.json:
+        print_json({"removed": [asdict(each) for each in removed], "bytes": size, "dry_run": options.dry_run})
+        return GOOD
+    groups: dict[tuple[str, str], list[int]] = {}
+    for each in removed:
+        groups.setdefault((each.path.partition("/")[0], each.why), []).append(each.size)
+    for (folder, why), sizes in groups.items():
+        show_message(f"{counted(len(sizes), 'file')} in {folder}/: {why}, {file_size(sum(sizes))}")
+    if not removed:
+        show_message("nothing to remove")
+    else:
+        done = "would be removed" if options.dry_run else "removed"
+        show_message(f"{counted(len(removed), 'file')} {done}, {file_size(size)}")
+    return GOOD
+
+
+def _compact(store: Store, options: Namespace) -> int:
+    from tripos_warehouse.maintenance.compaction import compact
+
+    done = compact(store)
+    if options.json:
+        print_json({"compacted": done is not None, **({} if done is None else asdict(done))})
+    elif done is None:
+        show_message("nothing to compact")
+    else:
+        show_message(f"commits: {done.commits_before:,} became 1")
+        show_message(f"parts: {done.parts_before:,} became {done.parts_after:,}")
+        show_message(f"{counted(done.doubles, 'double')} dropped")
+        show_message("`tripos store gc` removes the old files when nobody can have them open: after an hour")
+    return GOOD
+
+
+def _merge(options: Namespace) -> int:
+    """Add the rows of stores to one. What is damaged in those is told and left out. Raises `Failure`."""
+    from tripos.annotation.batch import copy_batches
+    from tripos_warehouse.maintenance.merging import merge_stores
+
+    def tell(damage: StoreError) -> None:
+        show_text(f"warning[{damage.code}]: {damage.message}", stderr=True)
+
+    try:
+        sources = [Store.open(path, create=False, tell=tell, tolerant=True) for path in options.stores]
+        target = Store.open(options.into, create=True)
+        if any(source.root == target.root for source in sources):
+            raise Failure("R0202", f"`{options.into}` is merged into itself", "name another folder: --into DIR")
+        for source in sources:
+            source.sweep()
+        done = merge_stores(target, sources)
+        for source in sources:
+            copy_batches(source, target)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    damages = sum(len(source.damages) for source in sources)
+    if options.json:
+        print_json({**asdict(done), "damages": damages})
+    else:
+        _tell_merged(done)
+    return SOME_FAILED if damages else GOOD
+
+
+def _tell_merged(done: Merged) -> None:
+    for table, count in done.added.items():
+        show_text(f"{counted(count, 'row')} of {table} added")
+    if not done.added:
+        show_text("nothing to add")
+    if done.conflicts:
+        told = f"{counted(done.conflicts, 'reply')} had another one under the same name: the earliest counts"
+        show_text(told)
+    for table, count in done.left_out.items():
+        show_text(f"{counted(count, 'row')} of {table} left out: the reply that they are about does not count")
+    if done.given:
+        show_text(f"{counted(done.given, 'row')} of these came from people or files")
+
+
+def _mirror(store: Store, options: Namespace) -> int:
+    from tripos_warehouse.maintenance.mirroring import mirror_delta, mirror_iceberg
+
+    publish, folder = (mirror_iceberg, options.iceberg) if options.iceberg else (mirror_delta, options.delta)
+    done = publish(store, Path(folder).expanduser().resolve())
+    changed = [each for each in done if each.added or each.removed]
+    if options.json:
+        print_json({"tables": [asdict(each) for each in done]})
+        return GOOD
+    for each in changed:
+        parts = "part" if each.added == 1 else "parts"
+        show_message(f"{each.table}: {each.added:,} {parts} added, {each.removed:,} removed")
+    if not changed:
+        show_message("the mirror is up to date")
+    return GOOD
+
+
+def _check(store: Store, options: Namespace) -> int:
+    from tripos_warehouse.maintenance.check import check_store
+
+    found = check_store(store)
+    if options.json:
+        print_json({**asdict(found), "whole": not found.damages})
+        return SOME_FAILED if found.damages else GOOD
+    rows = [
+        (
+            each.table,
+            f"{each.parts:,}",
+            f"{each.rows:,}",
+            f"{each.doubles:,}",
+            "—" if each.digest is None else each.digest[:32],
+        )
+        for each in found.tables
+    ]
+    headings = ("table", "parts", "rows", "doubles", "content")
+    show_text(*table_lines(columns_of(headings, rows, left=("table", "content"))), sep="\n", styled=True)
+    replaced = f", and {found.replaced:,} that were compacted" if found.replaced else ""
+    show_message(f"\n{counted(found.commits, 'commit')}{replaced}")
+    if found.live:
+        show_message(f"{counted(found.live, 'process')} at work: what it keeps is in the journal until it is committed")
+    if found.without_digest:
+        parts = counted(found.without_digest, "part")
+        show_message(f"{parts} of an earlier Tripos without a digest: `tripos store compact` gives them one")
+    for damage in found.damages:
+        show_diagnostic("error", damage.code, damage.message, damage.hint)
+    show_message(f"{counted(len(found.damages), 'damage')} found" if found.damages else "the store is whole")
+    return SOME_FAILED if found.damages else GOOD
+
+
+def show_batches(store: Store, options: Namespace) -> int:
+    """List the batches of a store that are under way, or give one up. Raises `StoreError`, and `Failure` R0202 where
+    none has the name."""
+    batches = BatchesUnderWay(store)
+    found = list(batches)
+    if options.give_up is None:
+        if options.json:
+            print_json({"batches": [_row(each) for each in found]})
+            return GOOD
+        if not found:
+            show_message("no batch is under way")
+            return GOOD
+        rows = [
+            (each.batch, each.model, f"{each.requests:,}", f"{each.made_at:%Y-%m-%d %H:%M}", _left(each.expires_at))
+            for each in found
+        ]
+        headings = ("batch", "model", "requests", "made (UTC)", "expires")
+        columns = columns_of(headings, rows, left=("batch", "model", "made (UTC)", "expires"))
+        show_text(*table_lines(columns), sep="\n", styled=True)
+        return GOOD
+    given_up = next((each for each in found if each.batch == options.give_up), None)
+    if given_up is None:
+        known = ", ".join(each.batch for each in found)
+        hint = f"name one of these: {known}" if known else "no batch is under way"
+        raise Failure("R0202", f"no batch under way is called `{options.give_up}`", hint)
+    batches.give_up(given_up)
+    if options.json:
+        print_json({"given_up": _row(given_up)})
+    else:
+        show_message(
+            f"batch {given_up.batch} of {given_up.model} is given up: "
+            f"{counted(given_up.requests, 'request')} will be asked again"
+        )
+        show_message("what the provider answered is billed all the same, and may then be paid for twice")
+    return GOOD
+
+
+def _row(batch: BatchUnderWay) -> dict[str, Any]:
+    times = {"made_at": batch.made_at.isoformat(), "expires_at": batch.expires_at.isoformat()}
+    return {**asdict(batch), **times}
+
+
+def _left(until: datetime) -> str:
+    hours = (until - datetime.now(UTC)).total_seconds() / 3600
+    return f"in {hours:.0f} h" if hours >= 1 else "within the hour" if hours > 0 else "has expired"

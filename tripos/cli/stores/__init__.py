@@ -1,1 +1,0 @@
-"""Verbs that bring data into a store, and its upkeep: import, approve, annotate, store."""

@@ -1,1 +1,0 @@
-"""Verbs about Tripos itself: doctor, explain, lsp."""

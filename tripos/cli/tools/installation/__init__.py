@@ -1,5 +1,0 @@
-"""Checks of an installation: of the machine, the settings, the models and the store."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,657 @@
+"""The origin of a result, as text that no result can spoil, and as JSON.
+
+`tripos show`: one dialogue or reply, to be read, or a list of the last ones.
+
+Finds one dialogue or reply of a store, with what followed it and how that was scored.
+"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from rich.cells import cell_len, chop_cells
+
+from tripos.cli.context import open_store
+from tripos.errors import GOOD, Failure
+from tripos.runs.provenance import MOST_NAMED, SHORTEST, Finder, Row, Trace, TracedReply, find as provenance_find
+from tripos.terminal import harmless, show_json, show_text, shown_message, shown_reply, table_width, terminal_width
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.text_format import duration, usd
+from tripos_compiler.plan import Ask
+from tripos_runtime.asking.ledger import sample_id, score_id
+from tripos_runtime.models.base import CALLED, TOOL
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.query.results import run_query
+from tripos_warehouse.tables.text import UNBOUNDED, fold, render_table, wrapped
+from tripos_warehouse.views.connect import connect
+from tripos_warehouse.views.run_rows import element_rows
+
+
+def main(options: Namespace) -> int:
+    """Print what made a sample, a judgement or a score, and what was made from it."""
+    store = open_store(options)
+    try:
+        connection = connect(store)
+        try:
+            told = provenance_find(connection, options.key)
+        finally:
+            connection.close()
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        show_json(orjson.dumps(why_to_data(told), default=str, option=orjson.OPT_INDENT_2).decode())
+    else:
+        show_text("\n".join(lines_of(told, terminal_width(), full=options.full)))
+    return GOOD
+
+
+MOST_LINES = 8
+"""So many lines of a text are shown, unless all are wanted."""
+LABEL = 12
+
+
+def lines_of(told: Trace, width: int, *, full: bool) -> list[str]:
+    """Return the lines of what is known of a result, none wider than `width` columns."""
+    view = _TraceText(width, None if full else MOST_LINES)
+    return list(view.told(told))
+
+
+def why_to_data(told: Trace) -> dict[str, Any]:
+    """Return what is known of a result as JSON values; texts are whole and as they are."""
+    return {
+        "table": told.table,
+        "id": told.key,
+        "item": _item(told.item),
+        "score": told.score,
+        "comparison": told.comparison,
+        "metric": None if told.metric is None else told.metric.model_dump(mode="json"),
+        "rubric": told.rubric,
+        "made_from": None if told.reply is None else _reply(told.reply),
+        "sample": None if told.sample is None else _reply(told.sample),
+        "further_replies": [_reply(each) for each in told.others],
+    }
+
+
+def _reply(reply: TracedReply) -> dict[str, Any]:
+    row = {name: value for name, value in reply.row.items() if name not in ("messages", "parsed")}
+    return {
+        "table": reply.table,
+        **row,
+        "parsed": _parsed(reply.row["parsed"]),
+        "settings": reply.settings,
+        "messages": list(reply.messages),
+        "first_try": reply.draft,
+        "builds_on": [_reply(each) for each in reply.builds_on],
+        "judgements": list(reply.judgements),
+        "scores": list(reply.scores),
+    }
+
+
+def _item(item: Row | None) -> dict[str, Any] | None:
+    return None if item is None else {**item, "fields": _parsed(item["fields"])}
+
+
+def _parsed(text: str | None) -> Any:
+    try:
+        return None if text is None else orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
+class _TraceText:
+    def __init__(self, width: int, most: int | None) -> None:
+        self.width, self.most = width, most
+
+    def told(self, told: Trace) -> Iterator[str]:
+        yield from self.line(told.table.removesuffix("s"), told.key)
+        if told.comparison is not None:
+            yield from self.compared(told.comparison)
+        if told.score is not None:
+            yield from self.score(told)
+        yield from self.item(told.item)
+        replies = [each for each in (told.reply, told.sample, *told.others) if each is not None]
+        for each in replies:
+            yield ""
+            yield from self.reply(each)
+        if not replies:
+            yield from self.line("made from", "no reply: a condition ruled it out, or what it needs was not there")
+
+    def score(self, told: Trace) -> Iterator[str]:
+        score, metric = told.score or {}, told.metric
+        for each in element_rows(score):
+            value = _value(each)
+            why = f": {each['error']}" if each["error"] else ""
+            by = f" by {each['evaluator']}" if each["evaluator"] and not score["evaluator"] else ""
+            yield from self.line("value", f"{value} ({each['status']}{why}){by}")
+            if each["element_place"] is not None:
+                yield from self.text(f"element {each['element_place']}", each["element_value"], most=2)
+        if score.get("element_value") is not None:
+            yield from self.text(f"element {score['element_place']}", score["element_value"], most=2)
+        title = "" if metric is None else f" ({metric.title.get('en') or next(iter(metric.title.values()))})"
+        by = f" by {score['evaluator']}" if score["evaluator"] else ""
+        yield from self.line("metric", f"{score['metric']}{title}, scorer {score['scorer']}{by}")
+        yield from self.line("of", f"{score['model']}, in {score['scenario']} of {score['benchmark']}")
+        yield from self.line("made", f"{_when(score)} by run {score['run_id']}, fingerprint {score['fingerprint']}")
+        if told.rubric is not None:
+            yield from self.text("rubric", told.rubric)
+
+    def compared(self, row: Row) -> Iterator[str]:
+        value = {None: "none", 1.0: "the first is better", 0.0: "the second is better"}.get(row["value"], "neither")
+        value += f", {_name(row)}" if _name(row) else ""
+        why = f": {row['error']}" if row["error"] else ""
+        yield from self.line("value", f"{value} ({row['status']}{why})")
+        yield from self.line("first", f"{row['first_model']}, sample {row['first_sample_id']}")
+        yield from self.line("second", f"{row['second_model']}, sample {row['second_sample_id']}")
+        yield from self.line("of", f"{row['step']} in {row['scenario']} of {row['benchmark']}")
+        yield from self.line("judge", f"scorer {row['scorer']} by {row['evaluator']}")
+        yield from self.line("made", f"{_when(row)} by run {row['run_id']}, fingerprint {row['fingerprint']}")
+
+    def item(self, item: Row | None) -> Iterator[str]:
+        if item is None:
+            yield from self.line("item", "not in the store")
+            return
+        yield from self.line("item", f"{item['item_id']} of {item['dataset'] or 'the axes'}")
+        context = ", ".join(f"{axis} {value}" for axis, value in dict(item["context"]).items())
+        if context:
+            yield from self.line("context", context)
+        fields = _parsed(item["fields"])
+        if isinstance(fields, Mapping):
+            for name, value in fields.items():
+                shown = value if isinstance(value, str) else orjson.dumps(value).decode()
+                yield from self.text(f"  {name}", shown, most=2)
+
+    def reply(self, reply: TracedReply, indent: str = "") -> Iterator[str]:
+        row = reply.row
+        asked = row.get("model") or row.get("evaluator")
+        key = row.get("judgement_id") or row["sample_id"]
+        if reply.table == "samples":
+            yield from self.line("asked", f"{row['step']} by {row['role']}: {asked}", indent)
+        else:
+            yield from self.line("judged", f"scorer {row['scorer']}: {asked}", indent)
+        yield from self.line("id", f"{key}, fingerprint {row['fingerprint']}", indent)
+        if row.get("round") is not None:
+            yield from self.line("imported", f"round {row['round']}, from {row['source']}", indent)
+            yield from self.text("given", str(row["parsed"]), indent)
+            yield from self.line("made", _when(row), indent)
+            return
+        if row["model_served"] not in (None, asked):
+            yield from self.line("served", row["model_served"], indent)
+        if reply.table == "samples":
+            what = "conversation" if is_conversation(row) else "sample"
+            yield from self.line(what, f"{row['sample_number']}, counted from 0", indent)
+        yield from self.line("settings", _settings(reply.settings), indent)
+        for message in reply.messages:
+            yield from self.text(str(message["role"]), shown_message(message), indent)
+        if reply.draft is not None:
+            yield from self.text("first try", str(reply.draft["reply"]), indent)
+            yield from self.line("", f"asked for again: {reply.draft['error']}", indent)
+        label = "said" if is_conversation(row) else "reply"
+        told = shown_reply(str(row["reply"]), reply.messages)
+        yield from self.text(label, localized("none") if row["reply"] is None else told, indent)
+        if row["parsed"] is not None and not is_conversation(row):
+            yield from self.text("read as", str(row["parsed"]), indent)
+        problem = f": {row['error']}" if row["error"] else ""
+        ended = f", ended by {row['finish_reason']}" if row["finish_reason"] else ""
+        yield from self.line("status", f"{row['status']}{ended}{problem}", indent)
+        yield from self.line("took", _took(row), indent)
+        if row.get("adopted_from"):
+            yield from self.line("adopted", f"from {row['adopted_from']}, which was sent the same", indent)
+        if row.get("reused_from"):
+            place, _, commit = row["reused_from"].rpartition(" ")
+            yield from self.line("reused", f"from the store {place}, commit {commit}", indent)
+        yield from self.line("made", f"{_when(row)} by run {row['run_id']}", indent)
+        for before in reply.builds_on:
+            yield from self.line("builds on", str(before.row["step"]), indent)
+            yield from self.reply(before, f"{indent}  ")
+        for judgement in reply.judgements:
+            text = (
+                f"{judgement['judgement_id']}: {judgement['scorer']} by {judgement['evaluator']}, {judgement['status']}"
+            )
+            yield from self.line("judgement", text, indent)
+        for score in (each for row in reply.scores for each in element_rows(row)):
+            value = _value(score)
+            by = f" by {score['evaluator']}" if score["evaluator"] else ""
+            yield from self.line(
+                "score", f"{score['metric']} {value} ({score['status']}){by}, {score['score_id']}", indent
+            )
+
+    def line(self, label: str, text: str, indent: str = "") -> Iterator[str]:
+        yield from self.text(label, localized(text), indent, most=None)
+
+    def text(self, label: str, text: str, indent: str = "", most: int | None = 0) -> Iterator[str]:
+        """Yield a label and a text beside it, folded; shortened to `most` lines, or to what the view allows."""
+        most = self.most if most == 0 else most if self.most is not None else None
+        label = harmless(localized(label)).replace("\n", " ")
+        room = max(self.width - len(indent) - LABEL, 8)
+        folded: list[str] = []
+        for line in harmless(text).expandtabs(4).split("\n"):
+            folded += fold(line, room)
+            if most is not None and len(folded) > most:
+                break
+        if most is not None and len(folded) > most:
+            rest = len(text) - sum(map(len, folded[:most]))
+            told = localized(f"… {rest:,} more {'character' if rest == 1 else 'characters'}; --full shows all")
+            folded = [*folded[:most], *fold(told, room)]
+        if cell_len(label) >= LABEL:
+            yield from (f"{indent}{each}" for each in chop_cells(label, self.width - len(indent)))
+            label = ""
+        pad = " " * (LABEL - cell_len(label))
+        yield f"{indent}{label}{pad}{folded[0]}".rstrip()
+        for more in folded[1:]:
+            yield f"{indent}{' ' * LABEL}{more}".rstrip()
+
+
+def is_conversation(row: Row) -> bool:
+    """Return true if a row of `samples` is a conversation, by what is read of it."""
+    told = _parsed(row["parsed"]) if row.get("sample_id") else None
+    return isinstance(told, dict) and told.keys() == {"ended", "ended_by", "models", "turns"}
+
+
+def _settings(settings: Row | None) -> str:
+    if settings is None:
+        return "unknown: the plan of the run cannot be read"
+    told = [f"{name} {value}" for name, value in settings.items()]
+    return ", ".join(told) or "the model's own"
+
+
+def _took(row: Row) -> str:
+    parts = [f"{row['tokens_in']:,} tokens in" if row["tokens_in"] is not None else "tokens in unknown"]
+    parts.append(f"{row['tokens_out']:,} out" if row["tokens_out"] is not None else "out unknown")
+    parts.append(f"{usd(row['cost_usd'])} USD" if row["cost_usd"] is not None else "cost unknown")
+    if row.get("batch_id"):
+        parts.append(f"in batch {row['batch_id']}")
+    parts.append(f"{row['attempts']} {'attempt' if row['attempts'] == 1 else 'attempts'}")
+    if row["latency_s"] is not None:
+        parts.append(duration(row["latency_s"]))
+    return localized(", ").join(map(localized, parts))
+
+
+def _when(row: Row) -> str:
+    return f"{row['created_at']:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _value(score: Row) -> str:
+    """Return a score as it is shown: a number, or the name that a judge chose, with what it stands for."""
+    number = "" if score["value"] is None else f"{score['value']:g}"
+    name = _name(score)
+    return f"{name}, {number}" if name and number else name or number or "none"
+
+
+def _name(row: Row) -> str:
+    """Return the name that a judge chose; empty where it chose none."""
+    given = row.get("given")
+    found = orjson.loads(given) if isinstance(given, str) else None
+    return found if isinstance(found, str) else ""
+
+
+HINT = "ids stand in the columns sample_id, conversation_id and turn_id of the views: `tripos sql`"
+
+
+@dataclass(frozen=True)
+class Utterance:
+    """Something that was said: by whom, and under what number where it is a turn of a conversation."""
+
+    speaker: str
+    text: str
+    number: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """A reply with its scores."""
+
+    row: Row
+    scores: tuple[Row, ...]
+
+
+@dataclass(frozen=True)
+class Transcript:
+    """One conversation or reply. `told` is what was said to the models before, `said` the dialogue; `ended` says in
+    words how it came to an end."""
+
+    table: str
+    key: str
+    row: Row
+    models: Mapping[str, str]
+    told: tuple[Utterance, ...]
+    said: tuple[Utterance, ...]
+    ended: str
+    scores: tuple[Row, ...] = ()
+    sittings: tuple[Sitting, ...] = field(default=())
+
+
+def find(connection: Connection, text: str) -> Transcript:
+    """Return the conversation or reply whose name is `text`, or alone begins with it; of a turn its conversation.
+
+    Raises `StoreError`: S0302 where there is none, S0303 where there are several.
+    """
+    finder = Finder(connection)
+    key = _key_of(finder, text)
+    rows = finder.rows("samples", "sample_id", [key])
+    if not rows:
+        return _unfinished(finder, key)
+    [row] = rows
+    return _conversation(finder, row) if is_conversation(row) else _transcripts_reply(finder, row)
+
+
+def _key_of(finder: Finder, text: str) -> str:
+    wanted = text.strip().casefold()
+    if len(wanted) < SHORTEST:
+        hint = f"write {SHORTEST} characters of the id or more"
+        raise StoreError("S0302", f"`{harmless(text)}` is too short to look for", hint)
+    query = f"""select distinct key from (
+      select sample_id as key from main.samples where starts_with(sample_id, $wanted)
+      union all select conversation_id from main.turns where starts_with(conversation_id, $wanted)
+      union all select conversation_id from main.turns where starts_with(turn_id, $wanted))
+    order by 1 limit {MOST_NAMED + 1}"""
+    found = [key for (key,) in finder.connection.execute(query, {"wanted": wanted}).fetchall()]
+    if wanted in found or len(found) == 1:
+        return wanted if wanted in found else str(found[0])
+    if not found:
+        raise StoreError("S0302", f"no conversation or reply `{harmless(text)}` in the store", HINT)
+    some = ", ".join(f"`{key}`" for key in found[:MOST_NAMED]) + (", …" if len(found) > MOST_NAMED else "")
+    raise StoreError("S0303", f"`{harmless(text)}` could be several: {some}", "write more of the id")
+
+
+def _conversation(finder: Finder, row: Row) -> Transcript:
+    about = orjson.loads(row["parsed"])
+    told = tuple(Utterance(f"{each['name']} is told", each["content"]) for each in orjson.loads(row["messages"]))
+    said = _turns(finder, row["sample_id"])
+    by, count = about["ended_by"], len(about["turns"])
+    turns = f"{count} {'turn' if count == 1 else 'turns'}"
+    match about["ended"]:
+        case "said":
+            ended = f"after {turns}: {by} said what ends it"
+        case "limit":
+            ended = f"after {turns}, at the limit"
+        case why:
+            ended = f"after {turns}: {by} gave no reply, {why}: {row['error']}"
+    after = _after(finder, row)
+    scores = _scores(finder, row, after)
+    sittings = tuple(Sitting(each, tuple(scores.get(each["sample_id"], ()))) for each in after)
+    own = tuple(scores.get(row["sample_id"], ()))
+    return Transcript("conversations", row["sample_id"], row, about["models"], told, said, ended, own, sittings)
+
+
+def _unfinished(finder: Finder, key: str) -> Transcript:
+    """Return a conversation that no run came to the end of."""
+    rows = finder.query("select * from main.turns where conversation_id = ? order by number", [key])
+    models = {row["role"]: row["model"] for row in rows}
+    ended = f"not over: a run was stopped after turn {rows[-1]['number']}; the next one goes on"
+    return Transcript("conversations", key, rows[0], models, (), _turns(finder, key), ended)
+
+
+def _turns(finder: Finder, key: str) -> tuple[Utterance, ...]:
+    rows = finder.query("select * from main.turns where conversation_id = ? order by number", [key])
+    return tuple(Utterance(row["role"], row["text"] or "", row["number"], _note(row)) for row in rows)
+
+
+def _note(row: Row) -> str:
+    notes = [] if row["status"] == "ok" else [row["status"]]
+    if row["left_out"]:
+        notes.append(f"{row['left_out']} earlier turns not shown to it")
+    return ", ".join(notes)
+
+
+def _after(finder: Finder, talk: Row) -> list[Row]:
+    """Return the replies that continue or use a conversation."""
+    plan = finder.plan(talk["run_id"])
+    asks: dict[str, Ask] = {}
+    for scenario in plan.scenarios if plan is not None else ():
+        for treatment in scenario.treatments:
+            if any(step.fingerprint == talk["fingerprint"] for step in treatment.steps):
+                mine = (step for step in treatment.steps if isinstance(step, Ask) and talk["step"] in step.needs)
+                asks |= {step.fingerprint: step for step in mine}
+    query = """select * from main.samples where scenario = ? and item_id = ? and list_contains(?, fingerprint)
+      order by step, model, sample_number"""
+    rows = finder.query(query, [talk["scenario"], talk["item_id"], list(asks)]) if asks else []
+    return [row for row in rows if _builds_on(finder, row, asks[row["fingerprint"]], talk["sample_id"])]
+
+
+def _builds_on(finder: Finder, row: Row, ask: Ask, talk: str) -> bool:
+    if len(ask.needs) > 1:
+        return any(each.row.get("sample_id") == talk for each in finder.sample(row).builds_on)
+    upon = [talk, *finder.made_by(row["run_id"], ask)]
+    name = sample_id(row["fingerprint"], row["item_id"], row["identity"] or row["model"], row["sample_number"], upon)
+    return bool(name == row["sample_id"])
+
+
+def _scores(finder: Finder, talk: Row, after: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the scores of a conversation and of the replies after it, by the reply that they are told with. What is
+    scored of a reply may stand under the conversation, where the compared model spoke in that alone: the name of the
+    score then says which reply it was made from."""
+    by_name: dict[str, str] = {}
+    rows = finder.rows("scores", "sample_id", [talk["sample_id"], *(row["sample_id"] for row in after)])
+    steps = {row["fingerprint"]: finder.step(row["run_id"], row["fingerprint"]) for row in rows}
+    kinds = {(row["fingerprint"], row["metric"], row["evaluator"]) for row in rows}
+    by = finder.identities(talk["run_id"])
+    for reply in after:
+        ids = {talk["step"]: talk["sample_id"], reply["step"]: reply["sample_id"]}
+        for fingerprint, metric, evaluator in kinds:
+            step = steps[fingerprint]
+            if step is not None and reply["step"] in step.needs and ids.keys() >= set(step.needs):
+                names = [*(ids[need] for need in step.needs), *finder.made_by(talk["run_id"], step)]
+                by_name[score_id(fingerprint, names, metric, by.get(evaluator, evaluator))] = reply["sample_id"]
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(by_name.get(row["score_id"]) or row["sample_id"], []).append(row)
+    return {key: _current_first(finder, talk["benchmark"], mine) for key, mine in found.items()}
+
+
+def _current_first(finder: Finder, benchmark: str, scores: Sequence[Row]) -> list[Row]:
+    """Return scores with `outdated`, the current ones first. Outdated is a score that the benchmark does not show
+    although it shows the reply, such as one of an earlier rubric; of a reply that it does not show, none is told apart.
+    """
+    samples = sorted({row["sample_id"] for row in scores})
+    shown = {row["sample_id"] for row in current_rows(finder.connection, benchmark, "samples", samples)}
+    views = ("scores", "columns") if shown else ()
+    current = {row["score_id"] for view in views for row in current_rows(finder.connection, benchmark, view, samples)}
+    told = [each for row in scores for each in element_rows(row)]
+    rows = [{**row, "outdated": row["sample_id"] in shown and row["score_id"] not in current} for row in told]
+    return sorted(rows, key=lambda row: bool(row["outdated"]))
+
+
+def current_rows(connection: Connection, benchmark: str, view: str, samples: Sequence[str]) -> list[Row]:
+    """Return the rows of some replies that a benchmark shows in a view, each once and not once for every arm. A
+    benchmark whose plan cannot be read, which was told, shows none."""
+    import duckdb
+
+    key = "sample_id" if view == "samples" else "score_id"
+    columns = "sample_id" if view == "samples" else "sample_id, score_id, value"
+    query = f"""select distinct on ({key}) {columns} from {sql.name(benchmark)}.{view}
+      where list_contains(?, sample_id)"""
+    try:
+        found = connection.execute(query, [list(samples)])
+    except duckdb.CatalogException:
+        return []
+    names = [column[0] for column in found.description]
+    return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+
+
+def _transcripts_reply(finder: Finder, row: Row) -> Transcript:
+    reply: TracedReply = finder.sample(row)
+    names = {"assistant": row["role"], "user": "user", "system": f"{row['role']} is told"}
+    names |= {TOOL: "tool", CALLED: row["role"]}
+    lines = [Utterance(names.get(str(each["role"]), str(each["role"])), shown_message(each)) for each in reply.messages]
+    told = tuple(line for line in lines if line.speaker in (names["system"], names[TOOL]))
+    said = [line for line in lines if line not in told]
+    said.append(Utterance(row["role"], shown_reply(row["reply"] or "", reply.messages)))
+    problem = f": {row['error']}" if row["error"] else ""
+    talk = next((each.row for each in reply.builds_on if is_conversation(each.row)), row)
+    scores = _scores(finder, talk, [row]).get(row["sample_id"], [])
+    models = {row["role"]: row["model"]}
+    return Transcript(
+        "samples", row["sample_id"], row, models, told, tuple(said), f"{row['status']}{problem}", tuple(scores)
+    )
+
+
+def to_data(shown: Transcript) -> dict[str, Any]:
+    """Return what is shown as JSON values."""
+    row = shown.row
+    return {
+        "table": shown.table,
+        "id": shown.key,
+        **{name: row[name] for name in ("benchmark", "scenario", "step", "item_id", "status", "run_id")},
+        "models": dict(shown.models),
+        "told": [{"speaker": each.speaker, "text": each.text} for each in shown.told],
+        "said": [
+            {"speaker": each.speaker, "text": each.text, "number": each.number, "note": each.note}
+            for each in shown.said
+        ],
+        "ended": shown.ended,
+        "scores": [_score(each) for each in shown.scores],
+        "sittings": [
+            {
+                **{name: each.row[name] for name in ("sample_id", "step", "model", "sample_number", "status", "reply")},
+                "scores": [_score(score) for score in each.scores],
+            }
+            for each in shown.sittings
+        ],
+    }
+
+
+def _score(row: Row) -> dict[str, Any]:
+    names = ("metric", "element_place", "value", "status", "evaluator", "score_id", "outdated")
+    return {name: row[name] for name in names}
+
+
+SHOWN = 20
+"""Replies that are listed."""
+BEGINNING = 60
+"""Characters of a reply that are listed on a terminal, at most."""
+LAST = "select * from main.samples order by created_at desc, sample_id limit {shown}"
+LISTED = """
+    select left(sample_id, 12) as key, scenario, model, status,
+      coalesce(map_from_entries({counts})[sample_id], 0) as scores, {reply} as reply
+    from ({last}) order by created_at desc, sample_id"""
+WORDS = "trim(regexp_replace(reply, '\\s+', ' ', 'g'))"
+
+
+def listing(connection: Connection, width: int) -> str:
+    """Return the last replies of a store, the newest first, in lines of `width` columns, and how more are found. Where
+    nothing bounds the width, the replies are whole."""
+    reply = WORDS if width >= UNBOUNDED else f"left({WORDS}, {BEGINNING})"
+    last = LAST.format(shown=SHOWN)
+    rows = run_query(connection, LISTED.format(counts=_counts(connection, last), reply=reply, last=last))
+    [count] = run_query(connection, "select count(*) as n from samples")["n"].to_pylist()
+    shown = "all" if rows.num_rows == count else f"the last {rows.num_rows}"
+    told = f"{shown} of {count} replies, with the number of their current scores; `tripos show KEY` prints one"
+    table, _, _ = render_table(rows, width).rpartition("\n\n")  # without how many rows there are
+    others = localized("others: ") + "tripos sql \"select sample_id from samples where status <> 'ok'\""
+    return f"{table}\n\n{wrapped(localized(told), width)}\n{others}"
+
+
+def _counts(connection: Connection, last: str) -> str:
+    """Return how many current scores with a value the last replies have, as a list of SQL."""
+    replies = connection.execute(
+        f"select benchmark, list(sample_id) from ({last}) group by all order by all"
+    ).fetchall()
+    counts = Counter(
+        row["sample_id"]
+        for benchmark, samples in replies
+        for row in current_rows(connection, benchmark, "scores", samples)
+        if row["value"] is not None
+    )
+    pairs = ", ".join(f"row({sql.text(sample)}, {count})" for sample, count in counts.items())
+    return f"[{pairs}]::struct(k varchar, v bigint)[]"
+
+
+INDENT = "  "
+MOST_SITTINGS = 12
+"""So many of what followed are listed, unless all are wanted."""
+NARROWEST = 20
+
+
+def show_main(options: Namespace) -> int:
+    """Print a conversation, or a reply with what was asked; without a key, the last replies."""
+    if options.key is None and options.json:
+        raise Failure("R0202", "`--json` prints one reply, and none is named", "write `tripos show KEY --json`")
+    store = open_store(options)
+    try:
+        connection = connect(store)
+        try:
+            if options.key is None:
+                show_text(listing(connection, max(table_width(), NARROWEST)))
+                return GOOD
+            shown = find(connection, options.key)
+        finally:
+            connection.close()
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        show_json(orjson.dumps(to_data(shown), option=orjson.OPT_INDENT_2).decode())
+    else:
+        show_text("\n".join(show_lines_of(shown, max(terminal_width(), NARROWEST), full=options.full)))
+    return GOOD
+
+
+def show_lines_of(shown: Transcript, width: int, *, full: bool = False) -> list[str]:
+    """Return the lines of what is shown, none wider than `width` columns."""
+    return [line for part in _parts(shown, width, full) for line in part]
+
+
+def _parts(shown: Transcript, width: int, full: bool) -> Iterator[list[str]]:
+    row = shown.row
+    kind = "conversation" if shown.table == "conversations" else "reply"
+    yield _text(localized(f"{kind} {shown.key}"), width)
+    where = f"{row['step']} in {row['scenario']} of {row['benchmark']}, item {row['item_id']}"
+    yield _text(localized(where), width)
+    for role, model in shown.models.items():
+        yield _text(f"{role}: {model}", width)
+    for line in (*shown.told, *shown.said):
+        yield ["", *_said(line, width)]
+    label = localized("ended" if kind == "conversation" else "status") + localized(": ")
+    yield ["", *_text(f"{label}{localized(shown.ended)}", width)]
+    if shown.scores:
+        yield _text(f"{localized('scores')}{localized(': ')}{_show_scores(shown.scores)}", width)
+    if shown.sittings:
+        count = len(shown.sittings)
+        yield ["", localized(f"followed by {count} {'reply' if count == 1 else 'replies'}")]
+    some = shown.sittings if full else shown.sittings[:MOST_SITTINGS]
+    for each in some:
+        row = each.row
+        about = localized(f"{row['step']} {row['sample_number']} by {row['model']}, {row['status']}")
+        told = _show_scores(each.scores) or localized("no scores")
+        yield _text(f"{about}{localized(': ')}{told}", width, INDENT)
+        yield _text(_short(row["reply"] or "", width), width, 2 * INDENT)
+    if len(some) < len(shown.sittings):
+        yield _text(localized(f"… {len(shown.sittings) - len(some):,} more; --full shows all"), width, INDENT)
+
+
+def _said(line: Utterance, width: int) -> list[str]:
+    number = "" if line.number is None else f"{line.number} "
+    note = f" ({localized(line.note)})" if line.note else ""
+    return [*_text(f"{number}{localized(line.speaker)}{note}", width), *_text(line.text, width, INDENT)]
+
+
+def _show_scores(scores: Sequence[Row]) -> str:
+    told = []
+    for each in scores:
+        by = f" by {each['evaluator']}" if each["evaluator"] else ""
+        value = f"{each['value']:g}" if each["value"] is not None else each["given"] or each["status"]
+        outdated = localized(" (outdated)") if each["outdated"] else ""
+        name = each["metric"] if each["element_place"] is None else f"{each['metric']}[{each['element_place']}]"
+        told.append(localized(f"{name} {value}{by}") + outdated)
+    return ", ".join(told)
+
+
+def _short(text: str, width: int) -> str:
+    """Return the beginning of a text, on one line."""
+    words = " ".join(harmless(text).split())
+    room = width - 2 * len(INDENT)
+    lines = fold(words, room)
+    return lines[0] if len(lines) == 1 else f"{fold(words, room - 2)[0]} …"
+
+
+def _text(text: str, width: int, indent: str = "") -> list[str]:
+    room = max(width - len(indent), NARROWEST // 2)
+    lines = [each for line in harmless(text).expandtabs(4).split("\n") for each in fold(line, room)]
+    return [f"{indent}{line}".rstrip() for line in lines]

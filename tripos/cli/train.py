@@ -1,0 +1,286 @@
+"""`tripos train`: a model is trained on what was exported.
+
+`tripos train reward`: a reward model is trained on pairs, audited, and written for a scorer's role.
+"""
+
+from __future__ import annotations
+
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tripos.cli.arguments import listed_names
+from tripos.cli.exports.training_data import compiled_pairs, found_pairings, pairings_of
+from tripos.errors import GOOD, Failure
+from tripos.terminal import print_json, print_stderr, show_diagnostic, show_message
+from tripos.training.environment import BESIDE, DATA, NAME, require_extra, silence_libraries
+from tripos.training.reward_learners import RewardRecipe
+from tripos.training.sft import Recipe, settings_of
+from tripos_compiler.diagnostics.text_format import counted, duration
+from tripos_compiler.plan import Pairing, Plan
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.tables.text import TextColumn, grid
+
+
+def summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Yield the outcome of a training in lines for a terminal.
+
+    >>> loss = {"held_out_before": 2.5, "held_out_after": 2.0, "learned": []}
+    >>> data = {"held_out": {"lines": 3, "groups": 2}, "grouped_by": "prompt"}
+    >>> report = {"loss": loss, "data": data, "steps": 4, "model_sha256": "ab" * 32}
+    >>> print("\\n".join(summary_lines({**report, "seconds": {"training": 9.0, "all": 12.0}}, Path("out"))))
+    trained for 4 steps in 9 s, written to out
+    loss on what was held out: 2.500 before, 2.000 after (3 chats of 2 prompts)
+    the data have no provenance: chats were kept together by their prompts
+    named abababababab; out/training.json says what it was trained on
+    """
+    loss, data = report["loss"], report["data"]
+    yield f"trained for {report['steps']:,} steps in {duration(report['seconds']['training'])}, written to {folder}"
+    if loss["held_out_after"] is not None:
+        held = data["held_out"]
+        over = f"{held['lines']:,} chats of {held['groups']:,} {data['grouped_by']}s"
+        before, after = loss["held_out_before"], loss["held_out_after"]
+        yield f"loss on what was held out: {before:.3f} before, {after:.3f} after ({over})"
+        if after >= before:
+            yield "the model says what was held out no better than before: it learned nothing that carries over"
+    else:
+        yield "nothing was held out: whether it learned anything that carries over is not known"
+    if data["grouped_by"] == "prompt":
+        yield "the data have no provenance: chats were kept together by their prompts"
+    yield f"named {report['model_sha256'][:12]}; {folder / NAME} says what it was trained on"
+
+
+SETTINGS = (
+    "epochs",
+    "max_steps",
+    "learning_rate",
+    "batch",
+    "at_once",
+    "max_tokens",
+    "held_out",
+    "warmup",
+    "weight_decay",
+)
+"""The options that a recipe may say too."""
+
+
+def main(options: Namespace) -> int:
+    """Train a model, and say what came of it. Raises `Failure`."""
+    if options.action == "reward":
+        return train(options)
+    recipe = _recipe(options)
+    require_extra()
+    silence_libraries()
+    folder = Path(options.output)
+    if (folder.exists() and not folder.is_dir()) or (
+        folder.is_dir() and any(each.name not in BESIDE - {NAME} for each in folder.iterdir())
+    ):
+        raise Failure("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
+    from tripos.training.chats import read_chats
+    from tripos.training.environment import choose_device
+    from tripos.training.sft import fine_tune
+
+    device = choose_device(options.device)
+    try:
+        given = Path(options.source)
+        is_spec = given.is_dir() or given.suffix in ("", ".tripos")
+        path = _exported(options, folder / DATA) if is_spec else given
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what libraries say to those who build on them
+            report = fine_tune(read_chats(path), recipe, device, folder, print_stderr)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        print_json(report)
+    else:
+        for line in summary_lines(report, folder):
+            show_message(line)
+    return GOOD
+
+
+def _recipe(options: Namespace) -> Recipe:
+    """Return the recipe: what an option says, or else the named recipe, or else the default."""
+    said = {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
+    summary_lines = {"lora": options.lora, **settings_of(options.recipe, options.lora), **said}
+    return Recipe(model=options.model, seed=options.seed, name=options.recipe, **summary_lines)
+
+
+def _exported(options: Namespace, path: Path) -> Path:
+    """Write the export of a spec, of a run in the store, and say where."""
+    from tripos.cli.context import compile_given, open_store
+    from tripos.cli.exports.training_data import export_training
+    from tripos.settings.load import chosen_settings
+    from tripos_warehouse.views.connect import connect_run
+
+    spec = Namespace(**{**vars(options), "path": options.source})
+    plan = compile_given(spec, chosen_settings(options).config)[0].plan
+    if plan is None:
+        raise Failure("S0813", f"`{options.source}` has mistakes, so nothing is exported of it", "mend those above")
+    names = [each.name for each in plan.exports if each.kind == "best"]
+    name = options.export or (names[0] if len(names) == 1 else None)
+    if name is None or name not in names:
+        some = ", ".join(f"`{each}`" for each in names) or "none"
+        what = f"the spec has no export `{name}` of the best replies" if name else "nothing says which export to learn"
+        hint = f"`--export NAME`; there is {some}" if names else "declare one: `export NAME { best of … }`"
+        raise Failure("S0601", what, hint)
+    connection, run = connect_run(open_store(options), options.run, plan)
+    nothing: dict[str, list[str]] = {
+        each: [] for each in ("per", "rows", "models", "scenario", "only", "hold_out", "apart_from", "replies_of")
+    }
+    said = {"what": name, "output": str(path), "by": None, "margin": None, "format": None, "json": False}
+    wanted = Namespace(**said, every=False, **nothing)
+    with connection:
+        export_training(connection, plan, run, wanted, "distillation")
+    return path
+
+
+WIDTH = 80
+
+
+def train_reward_summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """Yield the outcome of a training in lines for a terminal."""
+    audit, tested = report["audit"], report["data"]["tested"]
+    yield f"trained in {duration(report['seconds']['training'])}, audited in {duration(report['seconds']['audit'])}"
+    yield f"tested on {counted(tested['pairs'], 'pair')} of {counted(tested['topics'], 'topic')} that were not learned"
+    left = tested["left_out"]
+    if left["pairs"]:
+        some = f"{counted(left['pairs'], 'pair')} of {counted(left['topics'], 'topic')}"
+        yield f"not tested, for their topics were learned: {some}"
+    yield ""
+    rows = [_variant(each) for each in audit["variants"]]
+    rows += [(name, "", f"{value:.3f}", "", "", "") for name, value in audit["rules"].items()]
+    null = audit["shuffled_labels"]
+    if null["values"]:
+        spread = "" if null["deviation"] is None else f"sd {null['deviation']:.3f}"
+        rows.append((f"shuffled labels, {len(null['values'])} times", "", f"{null['mean']:.3f}", spread, "", ""))
+    heads = ("learned", "pairs", "right", "95 %", "bag of words", "criteria")
+    cells = list(zip(*rows, strict=True))
+    shown = [place for place in range(len(heads)) if place < 5 or any(cells[place])]
+    columns = [TextColumn(heads[place], cells[place], right=place > 0) for place in shown]
+    yield from grid(columns, WIDTH)
+    yield ""
+    if null["p"] is not None:
+        yield f"p = {null['p']:.3f}: so often shuffled labels reach as much"
+    seeds = len(audit["variants"][0]["model"]["values"])
+    if seeds > 1:
+        yield f"the intervals come of {seeds} seeds, each of which holds out other topics"
+    yield f"the better reply is ahead by {report['average_margin']:.2f} on average"
+    if report["by_criterion"] is not None:
+        alone = " ".join(f"{value:.2f}" for value in report["by_criterion"])
+        yield f"right by each criterion alone: {alone}"
+    error = audit["standard_error_of_topics"]
+    if error is not None:
+        yield f"which topics are tested moves the figure by {error:.3f} (standard error)"
+    yield f"written to {folder}, named {report['model_sha256'][:12]}"
+    yield f"all figures: {folder / NAME}"
+    yield f"a scorer's role takes it: --role ROLE=reward/{folder}"
+
+
+def _variant(each: Mapping[str, Any]) -> tuple[str, str, str, str, str, str]:
+    model = each["model"]
+    source = each["source"]
+    name = "all" if source is None else f"without {source}" if each["learned"] == "without" else f"{source} alone"
+    interval = "" if model["interval"] is None else f"{model['interval'][0]:.3f} to {model['interval'][1]:.3f}"
+    criteria = "" if each["criteria"] is None else f"{each['criteria']['mean']:.3f}"
+    words = f"{each['bag_of_words']['mean']:.3f}"
+    return name, f"{each['pairs']:,}", f"{model['mean']:.3f}", interval, words, criteria
+
+
+TEST = "data.test.jsonl"
+
+
+def train(options: Namespace) -> int:
+    """Train a reward model, and say what came of it. Raises `Failure`."""
+    require_extra(("torch", "transformers", "sklearn"))
+    folder = Path(options.output)
+    own = {*BESIDE, TEST, f"{TEST}.provenance.json"} - {NAME}
+    if (folder.exists() and not folder.is_dir()) or (
+        folder.is_dir() and any(each.name not in own for each in folder.iterdir())
+    ):
+        raise Failure("S0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
+    from tripos.training.environment import choose_device
+    from tripos.training.reward import AuditSize, train_reward
+    from tripos.training.reward_audit import WARNING
+    from tripos.training.reward_pairs import read_pairs, without
+
+    device = choose_device(options.device)
+    try:
+        learned, tested = _files(options, folder)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what libraries say to those who build on them
+            silence_libraries()
+            report = train_reward(
+                without(read_pairs(learned), listed_names(options.without)),
+                None if tested is None else read_pairs(tested),
+                _train_reward_recipe(options),
+                AuditSize(options.seeds, options.shuffled),
+                device,
+                folder,
+                print_stderr,
+            )
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        print_json(report)
+    else:
+        for line in train_reward_summary_lines(report, folder):
+            show_message(line)
+    for each in report["audit"]["warnings"]:
+        show_diagnostic("warning", WARNING, each)
+    return GOOD
+
+
+def _train_reward_recipe(options: Namespace) -> RewardRecipe:
+    return RewardRecipe(
+        model=options.model,
+        tune=options.tune,
+        seed=options.seed,
+        epochs=options.epochs,
+        learning_rate=options.learning_rate,
+        batch=options.batch,
+        at_once=options.at_once,
+        context=options.context,
+        max_tokens=options.max_tokens,
+        marker=options.marker,
+        margins=not options.no_margin,
+        held_out=options.held_out,
+    )
+
+
+def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
+    """Return the files of what is learned and what is tested; those of a spec's exports are written into the folder."""
+    given = Path(options.source)
+    tests = listed_names(options.test)
+    if not (given.is_dir() or given.suffix in ("", ".tripos")):
+        if options.export:
+            raise Failure("R0202", "`--export` has no meaning for a file", "it is an option of specs")
+        if len(tests) > 1:
+            raise Failure("R0202", "one file is tested", "put the pairs into one file")
+        return given, Path(tests[0]) if tests else None
+    plan, source = compiled_pairs(options, options.source)
+    of_files = [name for name in tests if name.endswith(".jsonl")]
+    named = listed_names(options.export)
+    for_test = [each.name for each in pairings_of(plan) if each.use == "test" and each.name not in named]
+    tested = found_pairings(plan, [name for name in tests if name not in of_files] if tests else for_test)
+    learned = found_pairings(plan, named or _for_training(plan, tested))
+    if not learned:
+        hint = "declare one: `export NAME { pairs from DATASET … }`, or test fewer"
+        raise Failure("S0601", "the spec has no pairs to learn", hint)
+    if both := [each.name for each in learned if each in tested]:
+        raise Failure("R0202", f"`{both[0]}` is learned and tested", "name another with `--test` or `--export`")
+    from tripos.training.reward_pairs import write_pairs
+
+    write_pairs(plan, learned, source, folder / DATA)
+    if tested:
+        write_pairs(plan, tested, source, folder / TEST)
+        return folder / DATA, folder / TEST
+    return folder / DATA, Path(of_files[0]) if of_files else None
+
+
+def _for_training(plan: Plan, tested: Sequence[Pairing]) -> list[str]:
+    """Return the exports that are learned where none is named: those that are for training, or all that are for no
+    test."""
+    rest = [each for each in pairings_of(plan) if each not in tested and each.use != "test"]
+    return [each.name for each in rest if each.use == "training"] or [each.name for each in rest]

@@ -1,0 +1,165 @@
+"""`tripos view`: the results of a store as a page, served to this machine or written to a folder.
+
+`tripos plot`: a picture of results as SVG, PNG, PDF or Vega-Lite.
+
+`tripos judges`: the judges of a run beside people, beside each other, and beside themselves.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import warnings
+import webbrowser
+from argparse import Namespace
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from tripos.cli.arguments import listed_names
+from tripos.cli.context import open_store
+from tripos.errors import GOOD, Failure
+from tripos.plots.plot import FontWarning, PlotChoices, plot
+from tripos.terminal import print_json, show_diagnostic, show_message, show_text, table_width, terminal_width
+from tripos.view.export import write_folder, write_report
+from tripos.view.files import ViewFiles
+from tripos.view.server import serve
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.judges import report_judges
+from tripos_warehouse.report.run_report import Report
+from tripos_warehouse.report.text import render_judges
+from tripos_warehouse.views.connect import connect_run
+from tripos_warehouse.views.derived import CACHE
+from tripos_warehouse.views.runs import get_selected
+
+
+def main(options: Namespace) -> int:
+    """Serve the page until it is interrupted, or write it to a folder."""
+    root = open_store(options).root  # what is wrong with the store is said before anything is served
+    lasting = None if options.to else root / CACHE / "view"
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="tripos-view-") as folder,
+            closing(ViewFiles(lambda: open_store(options), Path(folder), lasting=lasting)) as view,
+        ):
+            run = _run_id(options)
+            if options.to is None:
+                serve(view, options.port, secrets.token_urlsafe(16), lambda address: _opened(address, run, options))
+                return GOOD
+            target = Path(options.to)
+            remarks = write_folder(view, target, [run] if run else [])
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    show_message(f"written to {target}: open {target / 'index.html'}")
+    for remark in remarks:
+        show_message(f"! {remark}")
+    if options.open:
+        webbrowser.open((target / "index.html").absolute().as_uri())
+    return GOOD
+
+
+def write_html(options: Namespace, report: Report, path: str) -> None:
+    """Write the report of a run as one page. Raises `Failure` S0102 where the disk refuses, and `StoreError`."""
+    run = report.run.run_id
+    with (
+        tempfile.TemporaryDirectory(prefix="tripos-view-") as folder,
+        closing(ViewFiles(lambda: open_store(options), Path(folder), {run: report})) as view,
+    ):
+        page = write_report(view, run)
+    try:
+        Path(path).write_text(page, "utf-8")
+    except OSError as error:
+        raise Failure("S0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
+
+
+def _run_id(options: Namespace) -> str | None:
+    """Return the whole id of the run that was named, if any. Raises `StoreError` S0301."""
+    if options.run is None:
+        return None
+    connection, run = connect_run(open_store(options), options.run)
+    connection.close()
+    return run.run_id
+
+
+def _opened(address: str, run: str | None, options: Namespace) -> None:
+    where = f"{address}#/run/{run}" if run else address
+    show_message(f"the results are at {where}", flush=True)
+    show_message("stop with Ctrl-C", flush=True)
+    if options.open:
+        webbrowser.open(where)
+
+
+def plot_main(options: Namespace) -> int:
+    """Draw a picture, write it to a file, and print its notes for a caption. Raises `Failure`."""
+    _check(options)
+    choices = PlotChoices(
+        measure=options.measure,
+        models=listed_names(options.models),
+        against=options.against,
+        metric=options.metric,
+        cost=options.cost,
+        size=options.size,
+        width=options.width,
+        font=options.font,
+        font_size=options.font_size,
+        language=options.language,
+        bare=options.bare,
+        out=options.out,
+    )
+    try:
+        with warnings.catch_warnings(record=True, category=FontWarning) as told:
+            warnings.simplefilter("always", FontWarning)
+            picture = plot(open_store(options), options.kind, options.run, choices).picture
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    for each in told:
+        code, _, message = str(each.message).partition(": ")
+        show_diagnostic("warning", code, message, "install one, such as Noto Sans CJK; SVG keeps its texts")
+    show_text("\n".join([picture.title, *(f"  {note}" for note in picture.notes)]))
+    show_message(f"written to {options.out}")
+    return GOOD
+
+
+def _check(options: Namespace) -> None:
+    """Raise `Failure` R0202 for an option of another kind of picture."""
+    for name, kind in (("against", "judges"), ("metric", "judges"), ("cost", "cost")):
+        if getattr(options, name) is not None and options.kind != kind:
+            raise Failure("R0202", f"`--{name}` has no use with `{options.kind}`", f"it is for {kind}")
+    if options.measure is not None and options.kind in ("heatmap", "judges"):
+        message = f"`--measure` has no use with `{options.kind}`"
+        raise Failure("R0202", message, "it is for the other kinds of pictures")
+
+
+LEVEL = 0.9
+"""The agreement with people that a threshold is to have, where none is said."""
+
+
+def judges_main(options: Namespace) -> int:
+    """Print what is known of the judges of a run."""
+    if options.agree in (0.0, 1.0):
+        message = f"no labels can show an agreement of {options.agree:g}"
+        raise Failure("R0202", message, "give a share between 0 and 1, such as 0.9")
+    try:
+        store = open_store(options)
+        with ExitStack() as stack:
+            connection, run = connect_run(store, options.run)
+            stack.enter_context(connection)
+            plan, before, since = get_selected(connection, run), None, None
+            if options.since is not None:
+                before, earlier = connect_run(store, options.since)
+                stack.enter_context(before)
+                since = earlier.run_id
+                if earlier.benchmark != run.benchmark:
+                    message = f"run `{since}` is of `{earlier.benchmark}`, and not of `{run.benchmark}`"
+                    raise Failure("R0202", message, "name an earlier run of the same benchmark")
+            level = options.agree if options.agree is not None else LEVEL
+            report = report_judges(connection, plan, run, before, since, against=options.against, level=level)
+            if options.against is not None and not report.people:
+                message = f"`{options.against}` scored no reply of run `{run.run_id}`"
+                raise Failure("R0202", message, "name an evaluator of the run, or a person as `human/NAME`")
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        print_json(report.to_json())
+    else:
+        show_text(*render_judges(report, plan, terminal_width(), table_width()), sep="\n")
+    return GOOD

@@ -1,0 +1,179 @@
+"""Every Eval Ever: a file of results, and the file of samples that it names."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from tripos.files import SourceFile, read_json
+from tripos.importing.logs.log import (
+    LeftOut,
+    Log,
+    LoggedItem,
+    LoggedSample,
+    LoggedScore,
+    LogHeader,
+    OwnFigure,
+    amount,
+    as_messages,
+    count,
+    entries,
+    finite,
+    item_of,
+    mapping,
+    prompt_turns,
+    said_as_json,
+    text,
+)
+
+TOOL = "every-eval-ever"
+SAMPLES = "_samples.jsonl"
+
+
+def is_every_eval_ever(value: Any) -> bool:
+    """Return true if a JSON value is a file of results of Every Eval Ever."""
+    head = mapping(value)
+    return isinstance(head.get("evaluation_results"), list) and "evaluation_id" in head
+
+
+def samples_beside(results: SourceFile, head: Mapping[str, Any]) -> SourceFile | None:
+    """Return the file of samples beside a file of results: the one that it names, or the one of its own name."""
+    named = text(mapping(head.get("detailed_evaluation_results")).get("file_path"))
+    names = [*([named.rpartition("/")[2]] if named else []), f"{results.path.stem}{SAMPLES}"]
+    names.append(f"{results.path.stem}.jsonl")
+    files = (results.beside(name) for name in names if name)
+    return next((file for file in files if file.is_there), None)
+
+
+def open_every_eval_ever(file: SourceFile, value: Any) -> list[Log]:
+    """Return the log of a file of results; its samples are none where they do not lie beside it."""
+    head = mapping(value)
+    model = text(mapping(head.get("model_info")).get("id")) or "unknown"
+    name = text(head.get("evaluation_id")) or file.path.stem
+    library = mapping(head.get("eval_library"))
+    results = [mapping(each) for each in entries(head.get("evaluation_results"))]
+    benchmark = name.partition("/")[0]
+    samples = samples_beside(file, head)
+    rows = set() if samples is None else _results_with_rows(samples)
+    about = {
+        "created": head.get("evaluation_timestamp") or head.get("retrieved_timestamp"),
+        "source": head.get("source_metadata"),
+        "versions": {text(library.get("name")) or "library": text(library.get("version"))},
+        "settings": next((each["generation_config"] for each in results if each.get("generation_config")), None),
+    }
+    titles = {_id_of(each): (_task(benchmark, each), _title(each)) for each in results}
+    header = LogHeader(
+        TOOL,
+        benchmark,
+        f"{TOOL}:{name}",
+        {key: each for key, each in about.items() if each is not None},
+        tuple(figure for each in results if _id_of(each) in rows for figure in _figures(benchmark, each)),
+        frozenset(titles[_id_of(each)] for each in results if _is_lower(each)),
+    )
+    return [Log(str(file.path), header, partial(_samples, samples, titles, benchmark, model))]
+
+
+def _results_with_rows(samples: SourceFile) -> set[str]:
+    return {_id_of(mapping(row)) for row, _ in samples.json_lines()}
+
+
+def _id_of(said: Mapping[str, Any]) -> str:
+    return text(said.get("evaluation_result_id")) or text(said.get("evaluation_name")) or ""
+
+
+def _task(benchmark: str, result: Mapping[str, Any]) -> str:
+    """Return the task of a result: the middle of a name such as `quiz/sums/RIGHT`, and else the benchmark."""
+    parts = (text(result.get("evaluation_name")) or "").split("/")
+    return parts[1] if len(parts) > 2 and parts[0] == benchmark else benchmark
+
+
+def _title(result: Mapping[str, Any]) -> str:
+    config = mapping(result.get("metric_config"))
+    name = text(config.get("metric_name")) or text(config.get("metric_id"))
+    return name or (text(result.get("evaluation_name")) or "score").rpartition("/")[2]
+
+
+def _is_lower(result: Mapping[str, Any]) -> bool:
+    return mapping(result.get("metric_config")).get("lower_is_better") is True
+
+
+def _figures(benchmark: str, result: Mapping[str, Any]) -> Iterator[OwnFigure]:
+    details = mapping(result.get("score_details"))
+    error = mapping(mapping(details.get("uncertainty")).get("standard_error")).get("value")
+    for name, said in (("mean", details.get("score")), ("stderr", error)):
+        if (value := finite(said)) is not None:
+            yield OwnFigure(_task(benchmark, result), _title(result), name, value)
+
+
+def _samples(
+    file: SourceFile | None, titles: Mapping[str, tuple[str, str]], benchmark: str, model: str, left: LeftOut
+) -> Iterator[LoggedSample]:
+    if file is None:
+        left.note("results without a file of samples", "the whole log", len(titles))
+        return
+    before: set[tuple[str, str, int]] = set()
+    times: Counter[tuple[str, str, str]] = Counter()
+    for number, (said, reason) in enumerate(file.json_lines(), 1):
+        place = f"{file.path.name}, line {number}"
+        row = mapping(said)
+        if reason is not None or "evaluation" not in row:
+            left.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
+            continue
+        told = mapping(row.get("metadata"))
+        task, title = titles.get(_id_of(row), (benchmark, _title(row)))
+        name = text(row.get("sample_id")) or ""
+        sample = _whole(told.get("sample_number"))
+        if sample is None:  # the lines of a result about one item are its samples
+            sample = times[task, name, _id_of(row)]
+            times[task, name, _id_of(row)] += 1
+        key = task, name, sample
+        yield LoggedSample(
+            place, task, model, _item(row), sample, _columns(row), [_score(row, title, place, left)], key in before
+        )
+        before.add(key)
+
+
+def _item(row: Mapping[str, Any]) -> LoggedItem:
+    asked = mapping(row.get("input"))
+    references = entries(asked.get("reference"))
+    target = references[0] if len(references) == 1 else references or None
+    return item_of(row.get("sample_id"), prompt_turns(asked.get("formatted") or asked.get("raw")), target)
+
+
+def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    asked, usage = mapping(row.get("input")), mapping(row.get("token_usage"))
+    said = mapping(row.get("output")).get("raw")
+    replies = [each for each in (said if isinstance(said, list) else [said]) if isinstance(each, str)]
+    status = text(mapping(row.get("metadata")).get("status"))
+    failed = status == "provider_error" or not replies
+    latency = amount(mapping(row.get("performance")).get("latency_ms"))
+    return {
+        "reply": None if failed else replies[-1],
+        "error": text(row.get("error")),
+        "refused": status == "refused",
+        "messages": as_messages(prompt_turns(asked.get("formatted") or asked.get("raw"))),
+        "tokens_in": count(usage.get("input_tokens")),
+        "tokens_out": count(usage.get("output_tokens")),
+        "tokens_reasoning": count(usage.get("reasoning_tokens")),
+        "latency_s": None if latency is None else latency / 1000,
+    }
+
+
+def _score(row: Mapping[str, Any], title: str, place: str, left: LeftOut) -> LoggedScore:
+    told = mapping(row.get("evaluation"))
+    value = finite(told.get("score"))
+    if value is None:
+        left.note(f"score of `{title}` without a value", place)
+    return LoggedScore(title, f"{TOOL}/{title}", value, said_as_json(told))
+
+
+def _whole(said: Any) -> int | None:
+    """Return a whole number, also one that stands there as text, as it does in metadata."""
+    if isinstance(said, str):
+        try:
+            said = read_json(said.encode("utf-8", "replace"))
+        except ValueError:
+            return None
+    return count(said)

@@ -1,0 +1,204 @@
+"""Runs of HELM: a folder with `run_spec.json`, `scenario_state.json`, `per_instance_stats.json` and `stats.json`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from tripos.files import SourceFile
+from tripos.importing.logs.log import (
+    LeftOut,
+    Log,
+    LoggedSample,
+    LoggedScore,
+    LogHeader,
+    OwnFigure,
+    amount,
+    as_messages,
+    count,
+    entries,
+    finite,
+    item_of,
+    mapping,
+    prompt_turns,
+    said_as_json,
+    text,
+)
+
+TOOL = "helm"
+RUN_SPEC, STATE, OF_INSTANCES, STATS = "run_spec.json", "scenario_state.json", "per_instance_stats.json", "stats.json"
+BESIDE = (STATE, OF_INSTANCES, STATS, "scenario.json", "instances.json", "display_predictions.json",
+          "display_requests.json", "costs.json", "run_sizes.json")  # fmt: skip
+"""The other files of the folder of a run."""
+COUNTED = frozenset(
+    {
+        *("num_references", "num_train_trials", "num_instances", "num_train_instances", "num_completions"),
+        *("estimated_num_tokens_cost", "num_prompt_tokens", "num_completion_tokens", "num_output_tokens"),
+        *("inference_runtime", "inference_idealized_runtime", "inference_denoised_runtime"),
+        *("inference_runtime_discrepancy", "batch_size", "prompt_truncated", "predicted_index"),
+        *("training_co2_cost", "training_energy_cost", "logprob", "max_prob", "num_bytes", "num_perplexity_tokens"),
+        *("finish_reason_length", "finish_reason_stop", "finish_reason_endoftext", "finish_reason_unknown"),
+    }
+)
+"""Statistics that say nothing of how good a reply is."""
+OF_PERTURBATIONS = ("name", "robustness", "fairness", "computed_on", "seed")
+"""What every perturbation has, beside its own settings."""
+SETTINGS = ("temperature", "max_tokens", "num_outputs", "max_train_instances", "num_train_trials", "method")
+
+
+def open_helm(file: SourceFile) -> list[Log]:
+    """Return the log of the folder of a run, given its `run_spec.json`. Raises `OSError` and `ValueError` where it
+    cannot be read."""
+    spec = mapping(file.json())
+    path = file.path
+    adapter = mapping(spec.get("adapter_spec"))
+    title = text(spec.get("name")) or path.parent.name
+    model = text(adapter.get("model")) or text(adapter.get("model_deployment")) or "unknown"
+    task = _task(title)
+    if not file.beside(STATE).is_there:
+        raise ValueError(f"there is no `{STATE}` beside it")
+    state = mapping(file.beside(STATE).json())
+    scores, aggregated = file.beside(OF_INSTANCES), file.beside(STATS)
+    stats = entries(scores.json()) if scores.is_there else []
+    told = entries(aggregated.json()) if aggregated.is_there else []
+    about = {
+        "run": title,
+        "settings": {name: adapter[name] for name in SETTINGS if adapter.get(name) is not None},
+        "instructions": adapter.get("instructions") or None,
+        "groups": spec.get("groups"),
+    }
+    header = LogHeader(
+        TOOL,
+        task,
+        f"{TOOL}:{path.parent.parent.name}:{title}",
+        {name: each for name, each in about.items() if each},
+        tuple(_figures(task, told)),
+    )
+    return [Log(str(path.parent), header, partial(_samples, entries(state.get("request_states")), stats, task, model))]
+
+
+def _task(title: str) -> str:
+    """Return the name of a run without its model.
+
+    >>> _task("mmlu:subject=anatomy,model=openai_gpt2"), _task("simple1:model=simple_model1")
+    ('mmlu:subject=anatomy', 'simple1')
+    """
+    name, _, arguments = title.partition(":")
+    own = [each for each in arguments.split(",") if each and not each.startswith(("model=", "model_deployment="))]
+    return f"{name}:{','.join(own)}" if own else name
+
+
+def _under(task: str, changed: Mapping[str, Any]) -> str:
+    """Return the name of a task under a perturbation.
+
+    >>> _under("mmlu", {}), _under("mmlu", {"name": "typos", "robustness": True, "prob": 0.1})
+    ('mmlu', 'mmlu [typos, prob=0.1]')
+    """
+    if not changed:
+        return task
+    own = [f"{name}={value}" for name, value in changed.items() if name not in OF_PERTURBATIONS]
+    return f"{task} [{', '.join([text(changed.get('name')) or 'perturbation', *own])}]"
+
+
+def _figures(task: str, stats: Sequence[Any]) -> Iterator[OwnFigure]:
+    """Yield the means of a run, also under a perturbation, of statistics that it has once: not by split, nor of the
+    worst or the original of instances that were perturbed."""
+    found: list[tuple[str, str | None, float | None]] = []
+    for each in map(mapping, stats):
+        about = mapping(each.get("name"))
+        changed = mapping(about.get("perturbation"))
+        if changed.get("computed_on") in (None, "perturbed"):
+            found.append((_under(task, changed), text(about.get("name")), finite(each.get("mean"))))
+    counts = Counter((under, name) for under, name, _ in found)
+    for under, name, value in found:
+        if name is not None and value is not None and name not in COUNTED and counts[under, name] == 1:
+            yield OwnFigure(under, name, "mean", value)
+
+
+def _key(said: Mapping[str, Any]) -> tuple[str, str, int]:
+    """Return what tells a trial of an instance from all others."""
+    instance = mapping(said.get("instance"))
+    name = text(said.get("instance_id")) or text(instance.get("id")) or ""
+    changed = mapping(said.get("perturbation") or instance.get("perturbation"))
+    return name, said_as_json(changed) if changed else "", count(said.get("train_trial_index")) or 0
+
+
+def _samples(states: list[Any], stats: list[Any], task: str, model: str, left: LeftOut) -> Iterator[LoggedSample]:
+    scores: dict[tuple[str, str, int], list[Any]] = {}
+    for each in map(mapping, stats):
+        scores.setdefault(_key(each), []).extend(entries(each.get("stats")))
+    good = [mapping(each) for each in states if isinstance(mapping(each).get("instance"), dict)]
+    if not stats:
+        left.note(f"scores: `{OF_INSTANCES}` is not there, or has none", STATE)
+    if len(good) < len(states):
+        left.note("request that is none", STATE, len(states) - len(good))
+    good.sort(key=_key)
+    for key, some in groupby(good, key=_key):
+        requests = [each for each in some if each.get("request_mode") != "calibration"]
+        if not requests:
+            left.note("calibrations without a request", key[0])
+            continue
+        place = f"instance {key[0]}" + (f", {key[1]}" if key[1] else "")
+        told = _reply(requests, place, left)
+        first = requests[0]
+        instance = mapping(first.get("instance"))
+        request = mapping(first.get("request"))
+        turns = prompt_turns(request.get("messages") or request.get("prompt"))
+        references = map(mapping, entries(instance.get("references")))
+        right = [_said(each) for each in references if "correct" in entries(each.get("tags"))]
+        item = item_of(f"{key[0]} {key[1]}".strip(), turns, right[0] if len(right) == 1 else right or None)
+        columns = {**told, "messages": as_messages(turns)}
+        under = _under(task, mapping(instance.get("perturbation")))
+        yield LoggedSample(place, under, model, item, key[2], columns, list(_scores(scores.pop(key, []), place, left)))
+    for key, unasked in scores.items():
+        left.note("statistics of an instance without a request", key[0], len(unasked))
+
+
+def _said(reference: Mapping[str, Any]) -> str:
+    return text(mapping(reference.get("output")).get("text")) or ""
+
+
+def _reply(requests: Sequence[dict[str, Any]], place: str, left: LeftOut) -> dict[str, Any]:
+    """Return the columns of a reply: a completion, or of requests for every reference the likeliest of these."""
+    likeliest: tuple[float, str] | None = None
+    for each in requests if len(requests) > 1 else ():
+        number, done = count(each.get("reference_index")), _completions(each)
+        references = entries(mapping(each.get("instance")).get("references"))
+        value = finite(done[0].get("logprob")) if done else None
+        if number is None or number >= len(references) or value is None:
+            left.note("further requests of an instance", place)
+        elif likeliest is None or value > likeliest[0]:
+            likeliest = value, _said(mapping(references[number]))
+    result, done = mapping(requests[0].get("result")), _completions(requests[0])
+    if len(done) > 1:
+        left.note("further completions of a request", place, len(done) - 1)
+    reply = likeliest[1] if likeliest is not None else text(done[0].get("text")) if done else None
+    return {
+        "reply": reply,
+        "error": None if reply is not None else text(result.get("error")) or "the log has no reply",
+        "finish_reason": text(mapping(done[0].get("finish_reason")).get("reason")) if done else None,
+        "tokens_out": len(entries(done[0].get("tokens"))) or None if done else None,
+        "latency_s": amount(result.get("request_time")),
+    }
+
+
+def _completions(state: Mapping[str, Any]) -> list[dict[str, Any]]:
+    result = mapping(state.get("result"))
+    return [mapping(each) for each in entries(result.get("completions"))] if result.get("success", True) else []
+
+
+def _scores(stats: Sequence[Any], place: str, left: LeftOut) -> Iterator[LoggedScore]:
+    for stat in map(mapping, stats):
+        name = text(mapping(stat.get("name")).get("name"))
+        value = finite(stat.get("mean"))
+        if name is None:
+            left.note("statistic without a name", place)
+        elif name in COUNTED:
+            left.note(f"`{name}`, which says nothing of how good a reply is", place)
+        else:
+            if value is None:
+                left.note(f"score of `{name}` without a value", place)
+            yield LoggedScore(name, f"{TOOL}/{name}", value, said_as_json(stat))

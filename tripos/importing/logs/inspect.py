@@ -1,0 +1,416 @@
+"""Logs of Inspect: `.eval`, a zip file with a member for each sample, and `.json`, the same in one value.
+
+Reducers of Inspect: what becomes of the scores of an item's epochs before its metrics are taken.
+
+A reducer that the language of measures can say is a measure of the spec; a figure of any other stays the log's own.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from tripos.files import SourceFile
+from tripos.importing.logs.log import (
+    MEAN as LOG_MEAN,
+    LeftOut,
+    Log,
+    LoggedItem,
+    LoggedSample,
+    LoggedScore,
+    LogHeader,
+    OwnFigure,
+    Turn,
+    amount,
+    as_messages,
+    count,
+    entries,
+    finite,
+    is_own_log,
+    item_of,
+    mapping,
+    reply_status,
+    said_as_json,
+    score_status,
+    task_of,
+    text,
+)
+from tripos_compiler.plan import FUNCTION_ERROR, Ending, ending_of
+from tripos_compiler.plan.outcomes import PARSE_FAILURE, REFUSED
+
+MEAN = "mean"
+_PLAIN = (MEAN, "max", "median")
+_COUNTED = re.compile(r"(pass_at|pass_k|at_least)_([1-9][0-9]*)")
+
+
+def is_reducer(name: str) -> bool:
+    """Return true if a measure may say what a reducer of this name makes of true and false."""
+    return name in _PLAIN or _COUNTED.fullmatch(name) is not None
+
+
+def reduced_measure(score: str, reducer: str, *, truth: bool, samples: int) -> str | None:
+    """Return the figure of a measure that is the mean of an item's reduced scores; None if no measure says that.
+    `truth`: the score is true or false; `samples`: the replies to an item.
+
+    >>> reduced_measure("match", "max", truth=True, samples=2)
+    'mean(max(match) by item.id)'
+    >>> reduced_measure("match", "pass_at_1", truth=True, samples=2)
+    'pass_at(1, match)'
+    >>> reduced_measure("match", "mode", truth=True, samples=2) is None
+    True
+    """
+    if reducer == MEAN:
+        return f"mean({score})"
+    if reducer in _PLAIN:
+        return f"mean({reducer}({score}) by item.id)"
+    counted = _COUNTED.fullmatch(reducer)
+    if counted is None or not truth:
+        return None
+    name, k = counted[1], int(counted[2])
+    if name == "at_least":
+        whole = f"pass_all({k}, {score})" if k == samples else None
+        return f"mean(max({score}) by item.id)" if k == 1 else whole
+    if k > samples:
+        return None
+    return f"pass_at({k}, {score})" if name == "pass_at" else f"pass_all({k}, {score})"
+
+
+def reduced_value(reducer: str, right: int, count: int) -> float | None:
+    """Return what a reducer makes of an item of which `right` of `count` scores are true; None if that is not known.
+
+    >>> [reduced_value(name, 1, 2) for name in ("mean", "max", "median", "pass_at_1", "pass_k_2", "at_least_2", "mode")]
+    [0.5, 1.0, 0.5, 0.5, 0.0, 0.0, None]
+    """
+    if reducer == MEAN:
+        return right / count
+    if reducer == "max":
+        return float(right > 0)
+    if reducer == "median":
+        return 0.5 if 2 * right == count else float(2 * right > count)
+    counted = _COUNTED.fullmatch(reducer)
+    if counted is None:
+        return None
+    k = int(counted[2])
+    if counted[1] == "at_least":
+        return float(right >= k)
+    if k > count:
+        return None
+    if counted[1] == "pass_at":
+        return 1 - math.comb(count - right, k) / math.comb(count, k)
+    return math.comb(right, k) / math.comb(count, k)
+
+
+TOOL = "inspect"
+HEADER, STARTED = "header.json", "_journal/start.json"
+SAMPLES = "samples/"
+LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
+WORDS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
+"""The worth of letters and words, as `value_to_float` of Inspect has it."""
+ENDS = {"success": "finished", "error": "interrupted", "cancelled": "interrupted", "started": "interrupted"}
+REASONS = {
+    "refusal": REFUSED,
+    "no_response": PARSE_FAILURE,
+    "invalid_response_format": PARSE_FAILURE,
+    "grader_failed": PARSE_FAILURE,
+    "scoring_failed": FUNCTION_ERROR,
+}
+"""The statuses of scores without a value, by the words of Inspect for the reason."""
+ATTACHED = "attachment://"
+
+
+def is_inspect(value: Any) -> bool:
+    """Return true if a JSON value is a log of Inspect."""
+    head = mapping(value)
+    return isinstance(head.get("eval"), dict) and "task" in head["eval"]
+
+
+def open_eval(file: SourceFile) -> Log:
+    """Return the log of an `.eval` file. Raises `OSError` and `ValueError` where it cannot be read."""
+    archive = file.archive()
+    names = archive.names()
+    header = next((name for name in (HEADER, STARTED) if name in names), None)
+    if header is None:
+        archive.close()
+        raise ValueError(f"it has neither `{HEADER}` nor `{STARTED}`")
+    head = mapping(archive.json(header))
+    if not is_inspect(head):
+        archive.close()
+        raise ValueError(f"its `{header}` is no header of a log")
+    members = [name for name in names if name.startswith(SAMPLES) and name.endswith(".json")]
+
+    def samples(left: LeftOut) -> Iterator[LoggedSample]:
+        for name in members:
+            try:
+                said = archive.json(name)
+            except ValueError as error:
+                left.note(f"sample that cannot be read: {error}", name)
+                continue
+            yield from _samples(said, head, name, left)
+        archive.close()
+
+    return Log(str(file.path), _header(head, file.path.name), samples)
+
+
+def open_json(file: SourceFile, value: Any) -> Log:
+    """Return the log of a `.json` file, given what it says."""
+    head = mapping(value)
+    said = entries(head.pop("samples", None))
+
+    def samples(left: LeftOut) -> Iterator[LoggedSample]:
+        for number, each in enumerate(said, 1):
+            yield from _samples(each, head, f"sample {number}", left)
+
+    return Log(str(file.path), _header(head, file.path.name), samples)
+
+
+def _header(head: Mapping[str, Any], file: str) -> LogHeader:
+    told, plan = mapping(head.get("eval")), mapping(head.get("plan"))
+    settings = {**mapping(told.get("model_generate_config")), **mapping(plan.get("config"))}
+    config = mapping(told.get("config"))
+    own = {name: told.get(name) for name in ("task", "task_version", "task_args", "created", "eval_id", "model_roles")}
+    steps = [text(mapping(step).get("solver")) for step in entries(plan.get("steps"))]
+    versions = mapping(told.get("packages"))
+    about = {
+        **{name: value for name, value in own.items() if value not in (None, {}, [])},
+        "settings": {name: value for name, value in settings.items() if value is not None},
+        "solvers": [step for step in steps if step],
+        "epochs": config.get("epochs"),
+        "epochs_reducer": config.get("epochs_reducer"),
+        "limits": {name: value for name, value in config.items() if name.endswith("_limit") and value is not None},
+        "versions": {str(name): str(value) for name, value in versions.items()},
+        "usage": mapping(mapping(head.get("stats")).get("model_usage")),
+    }
+    status = text(head.get("status")) or "started"
+    error = text(mapping(head.get("error")).get("message"))
+    name = _task_name(told)
+    own_log = is_own_log(head)
+    return LogHeader(
+        TOOL,
+        name,
+        f"{TOOL}:{text(told.get('eval_id')) or text(told.get('task_id')) or file}",
+        about,
+        tuple(_own_figures(mapping(head.get("results"))) if own_log else _figures(name, head)),
+        frozenset(_own_lower(mapping(head.get("results")))) if own_log else frozenset(),
+        () if own_log else tuple(_reducers(head)),
+        status=ENDS.get(status, "interrupted"),
+        message=None if status == "success" else f"{status}: {error}" if error else status,
+    )
+
+
+def _task_name(told: Mapping[str, Any]) -> str:
+    return (text(told.get("task_display_name")) or text(told.get("task")) or "task").rpartition("/")[2]
+
+
+def _figures(task: str, head: Mapping[str, Any]) -> Iterator[OwnFigure]:
+    results, several = mapping(head.get("results")), set(_reducers(head))
+    for each in map(mapping, entries(results.get("scores"))):
+        scorer, name = text(each.get("scorer")), text(each.get("name"))
+        if scorer is None or name is None:
+            continue
+        reducer = (text(each.get("reducer")) if several else None) or MEAN
+        score = scorer if name == scorer else f"{scorer}_{name}"
+        for metric, said in mapping(each.get("metrics")).items():
+            value = finite(mapping(said).get("value"))
+            if value is not None:
+                yield OwnFigure(task, score, str(metric), value, reducer)
+
+
+def _reducers(head: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what makes one score of an item's epochs, if it is anything but the mean alone."""
+    config = mapping(mapping(head.get("eval")).get("config"))
+    if (count(config.get("epochs")) or 1) < 2:
+        return
+    said = config.get("epochs_reducer")
+    told = [mapping(each).get("reducer") for each in entries(mapping(head.get("results")).get("scores"))]
+    found = dict.fromkeys(each for each in map(text, [*(entries(said) or [said]), *told]) if each)
+    if found.keys() - {MEAN}:
+        yield from found
+
+
+def _own_figures(results: Mapping[str, Any]) -> Iterator[OwnFigure]:
+    """Yield the means of scores in a log of Tripos, whose names tell the scenario and the arms."""
+    for task, score, each in _own_means(results):
+        metrics = mapping(each.get("metrics"))
+        for figure, here in (("value", "mean"), ("stderr", "stderr")):
+            value = finite(mapping(metrics.get(figure)).get("value"))
+            if value is not None:
+                yield OwnFigure(task, score, here, value)
+
+
+def _own_lower(results: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the scores in a log of Tripos of which lower values are better."""
+    for task, score, each in _own_means(results):
+        if mapping(each.get("metadata")).get("lower_is_better") is True:
+            yield task, score
+
+
+def _own_means(results: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield the means of scores in a log of Tripos, each with its task and its score."""
+    for each in map(mapping, entries(results.get("scores"))):
+        about = mapping(each.get("metadata"))
+        task, name = task_of(about), text(each.get("name"))
+        if task is not None and name is not None and about.get("kind") == LOG_MEAN:
+            scenario, _, arms = task.partition(" [")
+            yield task, name.removeprefix(f"{scenario}: ").removesuffix(f" [{arms}" if arms else ""), each
+
+
+def _samples(said: Any, head: Mapping[str, Any], place: str, left: LeftOut) -> Iterator[LoggedSample]:
+    """Yield the sample that a value is; none where it is none."""
+    if not isinstance(said, dict) or "id" not in said:
+        left.note("sample that is none", place)
+        return
+    told = mapping(head.get("eval"))
+    reader = _SampleReader(said, place, left, own=is_own_log(head))
+    model = text(told.get("model")) or "unknown"
+    epoch = count(said.get("epoch"))
+    number = None if epoch is None or epoch < 1 else epoch - 1
+    columns = reader.columns(model)
+    task = (reader.own and task_of(reader.about)) or _task_name(told)
+    sample = LoggedSample(place, task, model, reader.item(), number, columns, list(reader.scores()))
+    if said.get("invalidation"):
+        left.note("invalidation of samples, which count as others do", place)
+    for name in ("events", "store"):
+        if said.get(name):
+            left.note(f"`{name}` of samples", place)
+    yield sample
+
+
+class _SampleReader:
+    """Reads one sample; `own` is that Tripos wrote it."""
+
+    def __init__(self, said: dict[str, Any], place: str, left: LeftOut, *, own: bool) -> None:
+        self.said, self.place, self.left, self.own = said, place, left, own
+        self.attached = mapping(said.get("attachments"))
+        self.about = mapping(said.get("metadata"))
+
+    def item(self) -> LoggedItem:
+        """Return what the sample asks. What is not asked as a text is told as JSON."""
+        turns = self._asked()
+        choices = [self._text(each) for each in entries(self.said.get("choices")) if isinstance(each, str)]
+        if choices and turns:
+            told = [turns[-1][1], *(f"{chr(65 + number)}) {each}" for number, each in enumerate(choices))]
+            turns[-1] = (turns[-1][0], "\n".join(told))
+        name = self.about.get("item_id") if self.own else None
+        return item_of(self.said.get("id") if name is None else name, turns, self.said.get("target"))
+
+    def _asked(self) -> list[Turn]:
+        given = self.said.get("input")
+        return [("user", self._text(given))] if isinstance(given, str) else self._turns(given)
+
+    def _turns(self, messages: Any) -> list[Turn]:
+        found = []
+        for message in map(mapping, entries(messages)):
+            found.append((text(message.get("role")) or "user", self._message(message)))
+        return found
+
+    def _message(self, message: Mapping[str, Any]) -> str:
+        said = self._text(message.get("content"))
+        calls = message.get("tool_calls")
+        return "\n".join(each for each in (said, said_as_json(calls) if calls else "") if each)
+
+    def _text(self, content: Any) -> str:
+        """Return the text of a content, with what is attached to the sample in its place."""
+        if isinstance(content, str):
+            if content.startswith(ATTACHED):
+                return text(self.attached.get(content.removeprefix(ATTACHED))) or content
+            return content
+        parts = []
+        for part in map(mapping, entries(content)):
+            kind = text(part.get("type")) or "part"
+            if kind == "text":
+                parts.append(self._text(part.get("text") or ""))
+            elif kind == "reasoning":
+                self.left.note("reasoning in messages", self.place)
+            else:
+                self.left.note(f"{kind} in messages", self.place)
+                parts.append(f"[{kind}]")
+        return "\n".join(parts)
+
+    def columns(self, model: str) -> dict[str, Any]:
+        """Return the facts of the reply as columns of `samples`."""
+        output = mapping(self.said.get("output"))
+        choice = mapping(next(iter(entries(output.get("choices"))), None))
+        message = mapping(choice.get("message"))
+        error = self._error()
+        reply = None
+        if message:
+            reply = self._message(message)
+        elif text(output.get("completion")):
+            reply = text(output.get("completion"))
+        turns = self._turns(self.said.get("messages")) or self._asked()
+        while turns and turns[-1][0] == "assistant":
+            turns.pop()
+        usage = self._usage(model)
+        cached = [count(usage.get(f"input_tokens_cache_{kind}")) or 0 for kind in ("write", "read")]
+        fresh = count(usage.get("input_tokens"))
+        stopped = text(choice.get("stop_reason"))
+        return {
+            "reply": reply,
+            "error": error if reply is None or error else None,
+            "refused": ending_of(stopped) is Ending.CONTENT_FILTER,
+            "status": reply_status(self.about.get("status"), reply) if self.own else None,
+            "messages": as_messages(turns),
+            "model_served": text(output.get("model")),
+            "finish_reason": stopped,
+            "tokens_in": None if fresh is None else fresh + sum(cached),
+            "tokens_out": count(usage.get("output_tokens")),
+            "tokens_reasoning": count(usage.get("reasoning_tokens")),
+            "cost_usd": amount(usage.get("total_cost")),
+            "latency_s": amount(output.get("time")),
+        }
+
+    def _usage(self, model: str) -> Mapping[str, Any]:
+        """Return what the model itself took; what other models took for the sample is told of the log as a whole."""
+        usage = mapping(self.said.get("model_usage"))
+        if others := usage.keys() - {model}:
+            self.left.note("tokens of other models, by sample", self.place, len(others))
+        return mapping(usage.get(model))
+
+    def _error(self) -> str | None:
+        error = text(mapping(self.said.get("error")).get("message"))
+        if self.own and error is None:
+            error = text(mapping(self.said.get("output")).get("error"))
+        limit = mapping(self.said.get("limit"))
+        if error is None and limit:
+            return f"the limit of {text(limit.get('type')) or 'the sample'} was reached"
+        return error
+
+    def scores(self) -> Iterator[LoggedScore]:
+        """Yield the scores, one for each part of a score that has several."""
+        for key, said in mapping(self.said.get("scores")).items():
+            scorer = key.removeprefix(f"{self.about.get('scenario')}: ") if self.own else key
+            told = mapping(said) if isinstance(said, dict) else {"value": said}
+            value = told.get("value")
+            reason = text(told.get("explanation")) or None
+            kept = said_as_json({name: told.get(name) for name in ("value", "answer", "explanation", "metadata")})
+            status, error = score_status(mapping(told.get("metadata"))) if self.own else (None, None)
+            if status is None and (word := REASONS.get(text(told.get("reason")) or "")) is not None:
+                status, error = word, reason
+            rater = f"{TOOL}/{scorer}"
+            if isinstance(value, dict):
+                parts = [(f"{scorer}_{name}", part) for name, part in value.items()]
+            elif isinstance(value, list):
+                parts = [(f"{scorer}_{number}", part) for number, part in enumerate(value)]
+            else:
+                parts = [(scorer, value)]
+            for name, part in parts:
+                worth = self._worth(part)
+                if worth is None and status is None:
+                    plain = part is None or (isinstance(part, float) and not math.isfinite(part))
+                    kind = "without a value" if plain else "that is no number, or one past ±1e70"
+                    self.left.note(f"score of `{scorer}` {kind}", self.place)
+                failed = (status, error) if worth is None else (None, None)
+                yield LoggedScore(name, rater, worth, kept, reason, *failed)
+
+    @staticmethod
+    def _worth(value: Any) -> float | None:
+        if isinstance(value, str):
+            worth = LETTERS.get(value, WORDS.get(value.lower()))
+            if worth is not None:
+                return worth
+            with suppress(ValueError):
+                value = float(value)
+        return finite(value)

@@ -1,0 +1,323 @@
+"""Logs of lm-eval: `results_TIME.json`, and beside it a `samples_TASK_TIME.jsonl` for each task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from tripos.files import SourceFile
+from tripos.importing.logs.log import (
+    LeftOut,
+    Log,
+    LoggedItem,
+    LoggedSample,
+    LoggedScore,
+    LogHeader,
+    OwnFigure,
+    Turn,
+    are_own_results,
+    as_messages,
+    count,
+    entries,
+    finite,
+    item_of,
+    mapping,
+    prompt_turns,
+    reply_status,
+    said_as_json,
+    score_status,
+    text,
+)
+
+TOOL = "lm-eval"
+RESULTS, SAMPLES = "results", "samples_"
+NO_FILTER = "none"
+MEAN, MEAN_NAMES = "mean", ("mean", "nanmean")
+WHOLE = frozenset(
+    {
+        *("perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte"),
+        *("bleu", "chrf", "ter", "mcc", "f1"),
+    }
+)
+"""Metrics that lm-eval takes of the whole set where the task does not say how."""
+CHOSEN, ROLLING = "multiple_choice", "loglikelihood_rolling"
+LIKELIHOODS = (CHOSEN, ROLLING, "loglikelihood")
+PROVIDERS = {"openai-completions": "openai", "openai-chat-completions": "openai", "anthropic-chat": "anthropic",
+             "anthropic-chat-completions": "anthropic", "anthropic": "anthropic", "hf-multimodal": "hf",
+             "huggingface": "hf", "local-completions": "", "local-chat-completions": ""}  # fmt: skip
+"""What stands before the name of a model here, by the kind of model there, where that is another word."""
+KEPT = ("model", "model_args", "batch_size", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed",
+        "fewshot_seed")  # fmt: skip
+
+
+def is_lm_eval(value: Any) -> bool:
+    """Return true if a JSON value is the file of results of lm-eval."""
+    head = mapping(value)
+    return isinstance(head.get("results"), dict) and isinstance(head.get("configs"), dict) and "n-shot" in head
+
+
+def open_results(file: SourceFile, value: Any) -> list[Log]:
+    """Return the logs of a file of results: one for each group, and for each task in none."""
+    head = mapping(value)
+    within = {str(name): [str(each) for each in entries(tasks)] for name, tasks in _groups(head)}
+    below = {each for tasks in within.values() for each in tasks}
+    names = [str(name) for name in mapping(head.get("configs"))]
+    logs = {name: _tasks_of(name, within, names) for name in within if name not in below and within[name]}
+    grouped = {each for tasks in logs.values() for each in tasks}
+    logs |= {name: [name] for name in names if name not in grouped}
+    model = _model(head)
+    return [_log(file, head, name, tasks, model) for name, tasks in logs.items() if tasks]
+
+
+def _groups(head: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    yield from mapping(head.get("group_subtasks")).items()
+
+
+def _tasks_of(group: str, within: Mapping[str, Sequence[str]], known: Sequence[str]) -> list[str]:
+    """Return the tasks of a group, also of the groups in it, each once."""
+    found: dict[str, None] = {}
+    waiting, seen = list(within.get(group, ())), {group}
+    while waiting:
+        name = waiting.pop(0)
+        if name in known:
+            found[name] = None
+        elif name not in seen:
+            waiting += within.get(name, ())
+        seen.add(name)
+    return list(found)
+
+
+def _model(head: Mapping[str, Any]) -> str:
+    config = mapping(head.get("config"))
+    source = text(head.get("model_source")) or text(config.get("model")) or TOOL
+    args = config.get("model_args")
+    said = mapping(args) if isinstance(args, dict) else dict(_pairs(text(args) or ""))
+    name = text(said.get("pretrained")) or text(said.get("model")) or text(head.get("model_name")) or ""
+    before = PROVIDERS.get(source, source)
+    return "/".join(each for each in (before, name) if each) or source
+
+
+def _pairs(said: str) -> Iterator[tuple[str, str]]:
+    for part in said.split(","):
+        name, equals, value = part.partition("=")
+        if equals:
+            yield name.strip(), value.strip()
+
+
+def _log(file: SourceFile, head: Mapping[str, Any], name: str, tasks: Sequence[str], model: str) -> Log:
+    config = mapping(head.get("config"))
+    about = {
+        "created": head.get("date"),
+        "settings": {each: config[each] for each in KEPT if config.get(each) not in (None, {}, [])},
+        "tasks": {task: _about_task(head, task) for task in tasks},
+        "versions": {"lm_eval": text(head.get("lm_eval_version"))},
+        "system_instruction": head.get("system_instruction"),
+        "chat_template_sha": head.get("chat_template_sha"),
+        "seconds": head.get("total_evaluation_time_seconds"),
+    }
+    figures = tuple(figure for task in tasks for figure in _figures(head, task))
+    header = LogHeader(
+        TOOL,
+        name,
+        f"{TOOL}:{text(head.get('date')) or file.path.name}:{name}",
+        {key: value for key, value in about.items() if value is not None},
+        figures,
+        frozenset((task, score) for task in tasks for score in _lower(head, task)),
+        whole=frozenset((each.task, each.score) for each in figures if each.whole),
+    )
+    return Log(str(file.path), header, partial(_samples, file, head, tasks, model), name)
+
+
+def _about_task(head: Mapping[str, Any], task: str) -> dict[str, Any]:
+    config = mapping(mapping(head.get("configs")).get(task))
+    about = {
+        "version": mapping(head.get("versions")).get(task),
+        "shots": mapping(head.get("n-shot")).get(task),
+        "hash": mapping(head.get("task_hashes")).get(task),
+        "generation": config.get("generation_kwargs"),
+        "output_type": config.get("output_type"),
+        "repeats": config.get("repeats"),
+    }
+    return {name: value for name, value in about.items() if value is not None}
+
+
+def _lower(head: Mapping[str, Any], task: str) -> Iterator[str]:
+    """Yield the scores of a task of which lower values are better, each by its filter."""
+    higher = mapping(mapping(head.get("higher_is_better")).get(task))
+    for key in mapping(mapping(head.get("results")).get(task)):
+        metric, comma, filter_ = str(key).partition(",")
+        if comma and higher.get(metric) is False:
+            yield _title(metric, filter_)
+
+
+def _figures(head: Mapping[str, Any], task: str) -> Iterator[OwnFigure]:
+    """Yield the figures of a task, and their errors."""
+    config = mapping(mapping(head.get("configs")).get(task))
+    told = {text(mapping(each).get("metric")): mapping(each) for each in entries(config.get("metric_list"))}
+    for key, value in mapping(mapping(head.get("results")).get(task)).items():
+        metric, comma, filter_ = str(key).partition(",")
+        number = finite(value) if not isinstance(value, bool) else None
+        if not comma or number is None:
+            continue
+        base = metric.removesuffix("_stderr")
+        how = text(mapping(told.get(base)).get("aggregation")) or ("" if base in WHOLE else MEAN)
+        name = "stderr" if metric != base else how or base
+        yield OwnFigure(task, _title(base, filter_), name, number, whole=how not in MEAN_NAMES)
+
+
+def _title(metric: str, filter_: str | None) -> str:
+    return metric if filter_ in (None, NO_FILTER) else f"{metric},{filter_}"
+
+
+def _samples(
+    results: SourceFile, head: Mapping[str, Any], tasks: Sequence[str], model: str, left: LeftOut
+) -> Iterator[LoggedSample]:
+    own = are_own_results(head)
+    for task in tasks:
+        name = f"{SAMPLES}{task}{results.path.stem.removeprefix(RESULTS)}.jsonl"
+        file = results.beside(name)
+        if not file.is_there:
+            left.note("task without a file of samples", f"{task}: there is no {name}")
+            continue
+        kind = text(mapping(mapping(head.get("configs")).get(task)).get("output_type"))
+        before: dict[str, set[str]] = {}
+        """The filters that each item has a line of."""
+        for number, (said, reason) in enumerate(file.json_lines(), 1):
+            place = f"{name}, line {number}"
+            row = mapping(said)
+            if reason is not None or "doc_id" not in row:
+                left.note(f"line that is no sample{f': {reason}' if reason else ''}", place)
+                continue
+            reader = _RowReader(row, kind, place, left, own=own)
+            filters = before.setdefault(said_as_json([row["doc_id"], row.get("doc_hash")]), set())
+            yield from reader.samples(task, model, further=bool(filters) and reader.filter not in filters)
+            filters.add(reader.filter)
+
+
+class _RowReader:
+    """Reads one line: an item with its replies, and the scores of one filter. Of a line that is Tripos' `own` the last
+    request has the reply, and `scores` the statuses."""
+
+    def __init__(self, row: dict[str, Any], kind: str | None, place: str, left: LeftOut, *, own: bool) -> None:
+        self.row, self.place, self.left, self.own = row, place, left, own
+        self.filter = text(row.get("filter")) or NO_FILTER
+        self.arguments = [_argument(each) for each in _listed(row.get("arguments"))]
+        self.kind = kind or (CHOSEN if len(self.arguments) > 1 else None)
+        told = map(mapping, entries(row.get("scores"))) if own else ()
+        self.statuses = {text(each.get("name")): score_status(each) for each in told}
+
+    def samples(self, task: str, model: str, *, further: bool) -> Iterator[LoggedSample]:
+        """Yield a sample for each reply to the item. Its scores are of all replies together, and stand with the
+        first."""
+        item, turns, options = self._item()
+        scores = list(self._scores(options))
+        replies = self._replies(options)
+        if len(replies) > 1 and not further:
+            self.left.note("scores of several replies together, kept with the first", self.place, len(scores))
+        for number, reply in enumerate(replies if not further else replies[:1]):
+            told = {
+                "reply": reply,
+                "messages": as_messages(turns),
+                "error": None if reply is not None else "the log has no reply",
+            }
+            if self.own:
+                told |= self._own_columns(reply)
+            mine = scores if number == 0 else []
+            place = count(self.row.get("sample_number")) if self.own else number
+            yield LoggedSample(self.place, task, model, item, place, told, mine, further)
+
+    def _own_columns(self, reply: str | None) -> dict[str, Any]:
+        status = reply_status(self.row.get("status"), reply)
+        told: dict[str, Any] = {"status": status}
+        if self.kind not in LIKELIHOODS and self.arguments:
+            told["messages"] = as_messages(prompt_turns(self.arguments[-1][0]))
+        if status is not None:
+            told["error"] = text(self.row.get("error"))
+        return told
+
+    def _item(self) -> tuple[LoggedItem, list[Turn], list[str]]:
+        asked = list(dict.fromkeys(context for context, _ in self.arguments))
+        if self.kind == ROLLING:
+            turns, options = [("user", self.arguments[0][0] if self.arguments else "")], []
+        elif self.kind in LIKELIHOODS and len(asked) > 1 and not (len(asked) == 2 and asked[1] == ""):
+            options = [context + following for context, following in self.arguments]
+            turns = [("user", "\n".join(options))]
+        else:
+            turns = prompt_turns(asked[0] if asked else "")
+            options = [following for context, following in self.arguments if context == asked[0]] if asked else []
+        return item_of(self.row.get("doc_id"), turns, self.row.get("target")), turns, options
+
+    def _replies(self, options: Sequence[str]) -> list[str | None]:
+        """Return the replies: texts that were written, or the continuation of the greatest likelihood."""
+        said = entries(self.row.get("resps"))
+        if self.kind not in LIKELIHOODS:
+            place = -1 if self.own else 0
+            return [text(each) for each in (entries(said[place]) if said else [])] or [None]
+        if self.kind == ROLLING:
+            return [text(_first(each)) for each in said] or [None]
+        values = [likelihood for likelihood, _ in self._likelihoods()][: len(options)]
+        known = [value for value in values if value is not None]
+        if not known or len(values) < len(options):
+            return [None]
+        return [options[values.index(max(known))]]
+
+    def _likelihoods(self) -> list[tuple[float | None, bool]]:
+        return [_likelihood(_first(each)) for each in entries(self.row.get("resps"))]
+
+    def _scores(self, options: Sequence[str]) -> Iterator[LoggedScore]:
+        kept: dict[str, Any] = {"filter": self.filter, "filtered": self.row.get("filtered_resps")}
+        if self.kind in LIKELIHOODS and options:
+            kept["likelihoods"] = [
+                {"text": option, "log_likelihood": value, "is_greedy": greedy}
+                for option, (value, greedy) in zip(options, self._likelihoods(), strict=False)
+            ]
+            del kept["filtered"]
+        for metric in map(str, entries(self.row.get("metrics"))):
+            value = self.row.get(metric)
+            title = _title(metric, self.filter)
+            said = said_as_json({"value": value, **kept})
+            rater = f"{TOOL}/{title}"
+            parts = value if isinstance(value, list | tuple) else None
+            if parts and all(finite(part) is not None for part in parts):
+                self.left.note(f"score of `{title}` that is several numbers, kept one by one", self.place)
+                for number, part in enumerate(parts):
+                    yield LoggedScore(f"{title}_{number}", rater, finite(part), said)
+                continue
+            status, error = self.statuses.get(metric, (None, None)) if finite(value) is None else (None, None)
+            if finite(value) is None and status is None:
+                kind = "without a value" if value is None or isinstance(value, float) else "that is no number"
+                self.left.note(f"score of `{title}` {kind}", self.place)
+            yield LoggedScore(title, rater, finite(value), said, None, status, error)
+
+
+def _listed(value: Any) -> list[Any]:
+    """Return the arguments of requests: a list, or in newer logs an object of numbered ones."""
+    return list(value.values()) if isinstance(value, dict) else entries(value)
+
+
+def _argument(value: Any) -> tuple[str, str]:
+    """Return the context and the continuation of a request; of one to write, the continuation is empty."""
+    parts = list(value.values()) if isinstance(value, dict) else entries(value)
+    context = _first(parts[0]) if parts else ""
+    following = parts[1] if len(parts) > 1 else ""
+    said = context if isinstance(context, str) else said_as_json(context)
+    return said, following if isinstance(following, str) else ""
+
+
+def _likelihood(said: Any) -> tuple[float | None, bool]:
+    """Return a log-likelihood and whether its text is the likeliest; newer logs have both as texts."""
+    parts = entries(said)
+    value = parts[0] if parts else said
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None, False
+    greedy = parts[1] if len(parts) > 1 else False
+    return finite(value), greedy is True or greedy == "True"
+
+
+def _first(value: Any) -> Any:
+    """Return the first entry of a list, and any other value as it is."""
+    return value[0] if isinstance(value, list) and value else value

@@ -1,0 +1,148 @@
+"""Logs of OpenAI evals: JSON Lines of events, the first of which is the `spec` and the last the `final_report`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from tripos.files import SourceFile, read_json
+from tripos.importing.logs.log import (
+    LeftOut,
+    Log,
+    LoggedSample,
+    LoggedScore,
+    LogHeader,
+    OwnFigure,
+    as_messages,
+    count,
+    entries,
+    finite,
+    item_of,
+    mapping,
+    prompt_turns,
+    said_as_json,
+    text,
+)
+
+TOOL = "openai-evals"
+SAMPLING, ERROR = "sampling", "error"
+ABOUT = ("spec", "final_report")
+
+
+def is_openai_evals(first: Any) -> bool:
+    """Return true if the first line of a file is the spec of a run of OpenAI evals."""
+    spec = mapping(mapping(first).get("spec"))
+    return "completion_fns" in spec or "eval_name" in spec
+
+
+def open_openai_evals(file: SourceFile) -> list[Log]:
+    """Return the log of a file of events."""
+    spec: dict[str, Any] = {}
+    report: dict[str, Any] = {}
+    events: dict[str, list[int]] = {}
+    broken: list[tuple[int, str]] = []
+    others = 0
+    for number, (at, line) in enumerate(file.lines_at(), 1):
+        try:
+            said = mapping(read_json(line))
+        except ValueError as error:
+            broken.append((number, str(error)))
+            continue
+        spec = mapping(said.get("spec")) or spec
+        report = mapping(said.get("final_report")) or report
+        name = text(said.get("sample_id"))
+        if name is not None:
+            events.setdefault(name, []).append(at)
+        elif not any(each in said for each in ABOUT):
+            others += 1
+    task = text(spec.get("base_eval")) or text(spec.get("eval_name")) or TOOL
+    model = text(next(iter(entries(spec.get("completion_fns"))), None)) or "unknown"
+    about = {
+        "created": spec.get("created_at"),
+        "eval": spec.get("eval_name"),
+        "split": spec.get("split"),
+        "settings": mapping(spec.get("run_config")) or None,
+        "report": report or None,
+    }
+    header = LogHeader(
+        TOOL,
+        task,
+        f"{TOOL}:{text(spec.get('run_id')) or file.path.name}",
+        {name: each for name, each in about.items() if each is not None},
+        tuple(_figures(task, report)),
+        status="finished" if report else "interrupted",
+        message=None if report else "it has no final report",
+    )
+    return [Log(str(file.path), header, partial(_samples, file, events, broken, others, task, model))]
+
+
+def _figures(task: str, report: Mapping[str, Any]) -> Iterator[OwnFigure]:
+    value = finite(report.get("accuracy"))
+    if value is not None:
+        yield OwnFigure(task, "match", "accuracy", value)
+
+
+def _samples(
+    source: SourceFile,
+    events: Mapping[str, list[int]],
+    broken: list[tuple[int, str]],
+    others: int,
+    task: str,
+    model: str,
+    left: LeftOut,
+) -> Iterator[LoggedSample]:
+    for number, reason in broken:
+        left.note(f"line that is no event: {reason}", f"line {number}")
+    if others:
+        left.note("events of no sample", "the whole log", others)
+    with source.opened() as file:
+        for name, places in events.items():
+            told = []
+            for at in places:
+                file.seek(at)
+                told.append(mapping(read_json(file.readline())))
+            yield from _sample(name, told, task, model, left)
+
+
+def _sample(name: str, events: list[dict[str, Any]], task: str, model: str, left: LeftOut) -> Iterator[LoggedSample]:
+    """Yield the reply of a sample, from its first event of sampling, with all its scores."""
+    sampled = [mapping(each.get("data")) for each in events if each.get("type") == SAMPLING]
+    if len(sampled) > 1:
+        left.note("further calls for a sample, as of a model that grades", name, len(sampled) - 1)
+    first = sampled[0] if sampled else {}
+    scores = [score for each in events if each.get("type") != SAMPLING for score in _scores(each, name, left)]
+    expected = next((data["expected"] for each in events if "expected" in (data := mapping(each.get("data")))), None)
+    usage = mapping(first.get("usage"))
+    turns = prompt_turns(first.get("prompt"))
+    said = first.get("sampled")
+    replies = [each for each in (said if isinstance(said, list) else [said]) if each is not None]
+    columns = {
+        "reply": None if not replies else replies[0] if isinstance(replies[0], str) else said_as_json(replies[0]),
+        "error": None if replies else _error(events),
+        "messages": as_messages(turns),
+        "model_served": text(first.get("model")),
+        "tokens_in": count(usage.get("prompt_tokens")),
+        "tokens_out": count(usage.get("completion_tokens")),
+    }
+    yield LoggedSample(name, task, model, item_of(name, turns, expected), None, columns, scores)
+
+
+def _error(events: list[dict[str, Any]]) -> str:
+    told = [mapping(each.get("data")) for each in events if each.get("type") == ERROR]
+    return next((said for each in told if (said := text(each.get("message"))) is not None), "the log has no reply")
+
+
+def _scores(event: Mapping[str, Any], place: str, left: LeftOut) -> Iterator[LoggedScore]:
+    kind, data = text(event.get("type")) or "event", mapping(event.get("data"))
+    said = said_as_json(data)
+    if kind == "match":
+        yield LoggedScore("match", f"{TOOL}/match", finite(data.get("correct")), said)
+    elif kind == "metrics":
+        for name, part in data.items():
+            if (value := finite(part)) is not None:
+                yield LoggedScore(str(name), f"{TOOL}/{name}", value, said)
+            elif name not in ("sampled", "expected"):
+                left.note(f"metric `{name}` that is no number", place)
+    elif kind != ERROR:
+        left.note(f"event `{kind}`", place)

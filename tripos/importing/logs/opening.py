@@ -1,0 +1,81 @@
+"""Finds the logs at a path: a file, or a folder with logs in it, of whichever format."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Iterator
+from pathlib import Path
+
+from tripos.files import SourceFile, SourceFolder
+from tripos.importing.logs.every_eval_ever import SAMPLES as EEE_SAMPLES, is_every_eval_ever, open_every_eval_ever
+from tripos.importing.logs.helm import BESIDE, RUN_SPEC, STATE, open_helm
+from tripos.importing.logs.inspect import is_inspect, open_eval, open_json
+from tripos.importing.logs.lm_eval import RESULTS, SAMPLES, is_lm_eval, open_results
+from tripos.importing.logs.log import Log
+from tripos.importing.logs.openai_evals import is_openai_evals, open_openai_evals
+from tripos.importing.logs.promptfoo import is_promptfoo, open_promptfoo
+from tripos_runtime.datasets.trust import TRUSTED, Trust
+
+SUFFIXES = (".eval", ".json", ".jsonl")
+
+
+def find_logs(path: Path, trust: Trust = TRUSTED, *, outside: bool = False) -> Iterator[SourceFile]:
+    """Yield the files that may be logs: the path itself, or those below a folder. Raises `OSError` where there is
+    none. `outside` is leave to read what links lead to."""
+    folder = SourceFolder.around(path, trust, outside=outside)
+    if path.is_dir():
+        yield from (each for each in folder.files("**/*") if each.path.suffix in SUFFIXES)
+    elif not path.is_file() and path.exists():
+        raise OSError(errno.EINVAL, "it is no regular file", str(path))
+    else:
+        path.stat()
+        yield folder.file(path)
+
+
+def open_logs(file: SourceFile) -> list[Log] | None:
+    """Return the logs of a file, none for one that is read with another; None where it is no log that is known. Raises
+    `OSError` and `ValueError` where it cannot be read."""
+    path = file.path
+    if path.suffix == ".eval":
+        return [open_eval(file)]
+    if path.suffix == ".jsonl":
+        if _is_beside(file):
+            return []
+        first = next(file.json_lines(), (None, None))[0]
+        return open_openai_evals(file) if is_openai_evals(first) else None
+    if path.name == RUN_SPEC:
+        return open_helm(file)
+    if path.name in BESIDE and file.beside(RUN_SPEC).is_there:
+        return []
+    value = file.json()
+    if is_inspect(value):
+        return [open_json(file, value)]
+    return next((opened(file, value) for is_one, opened in JSON_LOGS if is_one(value)), None)
+
+
+JSON_LOGS = (
+    (is_lm_eval, open_results),
+    (is_promptfoo, open_promptfoo),
+    (is_every_eval_ever, open_every_eval_ever),
+)
+"""The formats of one JSON value: whether it is one, and its logs."""
+
+
+def _is_beside(file: SourceFile) -> bool:
+    """Return true if the samples of a file are read with the file of results beside it."""
+    name = file.path.name
+    if name.startswith(SAMPLES) and _results_of(file.path):
+        return True
+    return name.endswith(EEE_SAMPLES) and file.beside(name.removesuffix(EEE_SAMPLES) + ".json").is_there
+
+
+def _results_of(samples: Path) -> bool:
+    """Return true if the file of results is beside one of samples: it ends in the same time."""
+    times = (each.stem.removeprefix(RESULTS) for each in samples.parent.glob(f"{RESULTS}*.json"))
+    return any(samples.stem.endswith(time) for time in times)
+
+
+def source_of(file: SourceFile) -> str:
+    """Return a log as a column of the store says it: the name of its file, and the beginning of its SHA-256."""
+    told = file.beside(STATE) if file.path.name == RUN_SPEC else file
+    return f"{told.path.name} {told.sha256()[:12]}"

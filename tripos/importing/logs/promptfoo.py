@@ -1,0 +1,194 @@
+"""Results of promptfoo: the JSON of `promptfoo eval -o FILE.json`, of version 3 or later."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from tripos.files import SourceFile
+from tripos.importing.logs.log import (
+    LeftOut,
+    Log,
+    LoggedSample,
+    LoggedScore,
+    LogHeader,
+    OwnFigure,
+    amount,
+    as_messages,
+    count,
+    entries,
+    finite,
+    item_of,
+    mapping,
+    prompt_turns,
+    said_as_json,
+    text,
+)
+
+TOOL = "promptfoo"
+BROKEN = 2
+"""The reason of a failure that is an error of the call."""
+PASSED, SCORED = "pass", "score"
+
+
+def is_promptfoo(value: Any) -> bool:
+    """Return true if a JSON value is the results of an evaluation of promptfoo."""
+    results = mapping(mapping(value).get("results"))
+    return isinstance(results.get("results"), list) and isinstance(results.get("prompts"), list)
+
+
+def open_promptfoo(file: SourceFile, value: Any) -> list[Log]:
+    """Return the logs of a file: one for each provider."""
+    head = mapping(value)
+    results = mapping(head.get("results"))
+    rows = entries(results.get("results"))
+    names = _names_of_columns(results)
+    models: dict[str, list[_Placed]] = {}
+    for number, (row, test) in enumerate(zip(rows, _tests(rows), strict=True), 1):
+        model = names.get(count(mapping(row).get("promptIdx")), _model(row))
+        models.setdefault(model, []).append(_Placed(f"result {number}", mapping(row), *test))
+    told = dict.fromkeys(model for model in (*names.values(), *models) if model in models)
+    return [_log(file, head, results, names, models[model], model) for model in told]
+
+
+class _Placed(NamedTuple):
+    """A result: the name of its test, and which of the repeats of the test it is."""
+
+    place: str
+    row: Mapping[str, Any]
+    test: str
+    repeat: int
+
+
+def _model(row: Any) -> str:
+    provider = mapping(row).get("provider")
+    told = mapping(provider)
+    return text(told.get("label")) or text(told.get("id")) or text(provider) or "unknown"
+
+
+def _names_of_columns(results: Mapping[str, Any]) -> dict[int | None, str]:
+    """Return the name of the model of each column, which is a provider with a prompt. Several providers that have one
+    name, such as those that differ in their settings, are told apart by a number.
+
+    >>> column = {"provider": "a", "raw": "x"}
+    >>> _names_of_columns({"prompts": [column, {"provider": "a", "raw": "y"}, column]})
+    {0: 'a', 1: 'a', 2: 'a:2'}
+    """
+    seen: Counter[tuple[str, str, str]] = Counter()
+    names: dict[int | None, str] = {}
+    for column, each in enumerate(map(mapping, entries(results.get("prompts")))):
+        provider = text(each.get("provider"))
+        if provider:
+            key = provider, said_as_json(each.get("raw")), said_as_json(each.get("label"))
+            seen[key] += 1
+            names[column] = provider if seen[key] == 1 else f"{provider}:{seen[key]}"
+    return names
+
+
+def _tests(rows: Sequence[Any]) -> list[tuple[str, int]]:
+    """Return the name of the test of each result, and which of its repeats it is: `--repeat` gives a number of its own
+    to each repeat of a test."""
+    numbers: dict[str, dict[int, None]] = {}
+    found = []
+    for row in map(mapping, rows):
+        test, number = said_as_json(row.get("testCase")), count(row.get("testIdx"))
+        found.append((test, number))
+        if number is not None:
+            numbers.setdefault(test, {})[number] = None
+    placed = {test: sorted(some) for test, some in numbers.items()}
+    return [("", 0) if number is None else (str(placed[test][0]), placed[test].index(number)) for test, number in found]
+
+
+def _log(
+    file: SourceFile,
+    head: Mapping[str, Any],
+    results: Mapping[str, Any],
+    names: Mapping[int | None, str],
+    rows: Sequence[_Placed],
+    model: str,
+) -> Log:
+    config = mapping(head.get("config"))
+    task = text(config.get("description")) or TOOL
+    about = {
+        "created": results.get("timestamp"),
+        "versions": {
+            TOOL: text(mapping(head.get("metadata")).get("promptfooVersion")),
+            "format": results.get("version"),
+        },
+        "prompts": [text(mapping(each).get("raw")) for each in entries(results.get("prompts"))],
+    }
+    identity = f"{TOOL}:{text(head.get('evalId')) or text(results.get('timestamp')) or file.path.name}:{model}"
+    columns = [each for number, each in enumerate(entries(results.get("prompts"))) if names.get(number) == model]
+    figures = tuple(_figures(task, columns))
+    header = LogHeader(TOOL, task, identity, {name: each for name, each in about.items() if each}, figures)
+    return Log(str(file.path), header, partial(_samples, rows, task, model), model)
+
+
+def _figures(task: str, columns: Sequence[Any]) -> Iterator[OwnFigure]:
+    """Yield the share of tests that a provider passed, and its mean score, over all prompts."""
+    told = [mapping(mapping(each).get("metrics")) for each in columns]
+    counts = [[count(each.get(f"test{kind}Count")) for kind in ("Pass", "Fail", "Error")] for each in told]
+    if not told or any(None in each for each in counts):
+        return
+    tests = sum(number or 0 for each in counts for number in each)
+    scores = [finite(each.get("score")) for each in told]
+    if tests:
+        yield OwnFigure(task, PASSED, "mean", sum(each[0] or 0 for each in counts) / tests)
+        if None not in scores:
+            yield OwnFigure(task, SCORED, "mean", sum(each or 0.0 for each in scores) / tests)
+
+
+def _samples(rows: Sequence[_Placed], task: str, model: str, left: LeftOut) -> Iterator[LoggedSample]:
+    for place, row, name, repeat in rows:
+        if "prompt" not in row:
+            left.note("result that is none", place)
+            continue
+        turns = prompt_turns(mapping(row["prompt"]).get("raw", row["prompt"]))
+        test = mapping(row.get("testCase"))
+        wanted = [mapping(each).get("value") for each in entries(test.get("assert"))]
+        target = next((each for each in wanted if isinstance(each, str)), None)
+        item = item_of(name, turns, target)
+        yield LoggedSample(place, task, model, item, repeat, _columns(row, turns), list(_scores(row, place, left)))
+
+
+def _columns(row: Mapping[str, Any], turns: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    response, usage = mapping(row.get("response")), mapping(row.get("tokenUsage"))
+    output = response.get("output")
+    broken = count(row.get("failureReason")) == BROKEN or output is None
+    latency = amount(row.get("latencyMs"))
+    details = mapping(usage.get("completionDetails"))
+    return {
+        "reply": None if broken else output if isinstance(output, str) else said_as_json(output),
+        "error": (text(row.get("error")) or text(response.get("error"))) if broken else None,
+        "messages": as_messages(turns),
+        "finish_reason": text(response.get("finishReason")),
+        "tokens_in": count(usage.get("prompt")),
+        "tokens_out": count(usage.get("completion")),
+        "tokens_reasoning": count(details.get("reasoning")),
+        "cost_usd": amount(row.get("cost")),
+        "latency_s": None if latency is None else latency / 1000,
+    }
+
+
+def _scores(row: Mapping[str, Any], place: str, left: LeftOut) -> Iterator[LoggedScore]:
+    """Yield whether the test passed, its score, and the score of every assertion, by its metric or else its kind."""
+    grading = mapping(row.get("gradingResult"))
+    reason = text(grading.get("reason")) or None
+    yield LoggedScore(PASSED, f"{TOOL}/{PASSED}", finite(row.get("success")), said_as_json(row.get("success")), reason)
+    yield LoggedScore(SCORED, f"{TOOL}/{SCORED}", finite(row.get("score")), said_as_json(row.get("score")), reason)
+    seen: Counter[str] = Counter()
+    for part in map(mapping, entries(grading.get("componentResults"))):
+        assertion = mapping(part.get("assertion"))
+        kind = text(assertion.get("type")) or "assertion"
+        title = text(assertion.get("metric")) or kind
+        seen[title] += 1
+        name = title if seen[title] == 1 else f"{title}_{seen[title]}"
+        value = finite(part.get("score"))
+        if value is None:
+            left.note(f"score of `{title}` without a value", place)
+        yield LoggedScore(name, f"{TOOL}/{kind}", value, said_as_json(part), text(part.get("reason")) or None)
+    for title, said in mapping(row.get("namedScores")).items():
+        if title not in seen:
+            yield LoggedScore(str(title), f"{TOOL}/named", finite(said), said_as_json(said))

@@ -1,0 +1,895 @@
+"""Logs of one benchmark, read once: their items go to files, and their samples to a temporary file.
+
+The items of imported logs: which samples of which logs are about the same one, and the files that hold them.
+
+Items pair by what is asked: the system message, the earlier turns and the question. Of several that ask the same, the
+one with the id of the sample counts, or else one that no other id of the log has. So the logs of two tools are about
+the same items, whatever these are called there, and a log that asks a question twice keeps both.
+
+The figures that a log has of its own, held against those of the scores that were read from it.
+
+A gathered log as a run of the spec of its benchmark: its samples and scores, in one commit.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import shutil
+import tempfile
+from array import array
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from hashlib import blake2b
+from itertools import chain, islice, repeat
+from pathlib import Path
+from types import MappingProxyType
+from typing import IO, Any, BinaryIO, NamedTuple
+
+import orjson
+
+from tripos.errors import Failure
+from tripos.files import MOST_DATA_BYTES, read_untrusted_lines
+from tripos.importing.logs.inspect import MEAN, is_reducer, reduced_measure, reduced_value
+from tripos.importing.logs.log import LeftOut, Log, LoggedItem, LoggedScore, LogHeader, OwnFigure
+from tripos.importing.logs.spec_text import RATER, STEP, LoggedTask, LogSpec, identifier, items_file
+from tripos.importing.replies import NoLedger, is_store
+from tripos.importing.rows import UnfitValue
+from tripos.importing.scores import GradedMetric, Place, gradable
+from tripos.runs.records import run_row, step_rows
+from tripos_compiler.plan import Ask, Plan, Scenario
+from tripos_compiler.plan.outcomes import PROVIDER_ERROR, RETRIED_NEXT_RUN
+from tripos_compiler.source.inputs import DataError
+from tripos_runtime.datasets.cases import Case, CaseSource
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.drivers.engine import item_row, new_run_id
+from tripos_runtime.drivers.lookup import given_bindings
+from tripos_runtime.drivers.recorded import Recorder, recorded_treatments
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.units import Unit
+from tripos_warehouse.ledger.imported_scores import GivenScore, ScoreChanges, difference, imported_score, rows_of
+from tripos_warehouse.ledger.opening import open_ledger
+from tripos_warehouse.store.store import Store
+
+FREE, OWN, LENT = range(3)
+"""An item that the log has no sample of so far, or has under its id, or under another one."""
+Asked = bytes
+"""A digest of what is asked."""
+
+
+def asked_digest(system: str, history: Any, question: str) -> Asked:
+    """Return the digest of what is asked; `history` is turns of a speaker and a text.
+
+    >>> asked_digest("", [("user", "a")], "b") == asked_digest("", [["user", "a"]], "b")
+    True
+    """
+    told = orjson.dumps([system, [list(turn) for turn in history], question])
+    return blake2b(told, digest_size=16).digest()
+
+
+def sound_text(value: str) -> str:
+    """Return a text that UTF-8 can hold: a lone surrogate becomes `\\ufffd`.
+
+    >>> sound_text("a\\ud800")
+    'a\\ufffd'
+    """
+    return value if value.isascii() else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def sound(value: Any) -> Any:
+    """Return a value of JSON with texts that UTF-8 can hold."""
+    match value:
+        case str():
+            return sound_text(value)
+        case dict():
+            return {sound(name): sound(each) for name, each in value.items()}
+        case list():
+            return [sound(each) for each in value]
+    return value
+
+
+@dataclass
+class ItemTable:
+    """The items of one task, in the order of its file, `path`. New ones wait in a temporary file until `write` puts
+    them at its end. Of each it holds no more than a digest and the id, so that a log of many takes little memory."""
+
+    path: Path
+    known: dict[Asked, int] = field(default_factory=dict)
+    """The place of the first item that asks something, counted from 0."""
+    further: dict[Asked, list[int]] = field(default_factory=dict)
+    """The places of others that ask the same."""
+    names: list[str] = field(default_factory=list)
+    """The id of each item, by its place."""
+    added: int = 0
+    _claimed: dict[tuple[Asked, str], int] = field(default_factory=dict)
+    """The places of items that a log has under another id."""
+    _taken: bytearray = field(default_factory=bytearray)
+    _new: IO[bytes] | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> ItemTable:
+        """Return the items of a file that an import made; none where there is no file. Raises `OSError`, and
+        `ValueError` where it is no such file."""
+        table = cls(path)
+        if path.exists():
+            for row in read_untrusted_lines(path, MOST_DATA_BYTES):
+                table._know(row)
+        return table
+
+    def _know(self, row: Any) -> None:
+        try:
+            turns = [(turn["speaker"], turn["text"]) for turn in row["history"]]
+            digest, name = asked_digest(row["system"], turns, row["question"]), row["id"]
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"line {len(self.names) + 1} is no item of a log") from error
+        self._keep(digest, name)
+
+    def _keep(self, digest: Asked, name: str) -> int:
+        place = len(self.names)
+        self.names.append(name)
+        self._taken.append(FREE)
+        if self.known.setdefault(digest, place) != place:
+            self.further.setdefault(digest, []).append(place)
+        return place
+
+    def begin_log(self) -> None:
+        """Begin with the samples of another log."""
+        self._claimed.clear()
+        self._taken = bytearray(len(self.names))
+
+    def place_of(self, item: LoggedItem) -> int:
+        """Return the place of an item, which is added where it is new."""
+        name, question, system = sound_text(item.item), sound_text(item.question), sound_text(item.system)
+        turns = [(sound_text(speaker), sound_text(said)) for speaker, said in item.history]
+        digest = asked_digest(system, turns, question)
+        if (place := self._claimed.get((digest, name))) is not None:
+            return place
+        alike: list[int] = [self.known[digest], *self.further.get(digest, ())] if digest in self.known else []
+        own = next((at for at in alike if self.names[at] == name and self._taken[at] != LENT), None)
+        if own is not None:
+            self._taken[own] = OWN
+            return own
+        found = None
+        if question or turns or system:  # without a text an item is known by its id alone
+            found = next((at for at in alike if self._taken[at] == FREE), None)
+        if found is None:
+            told = name
+            while any(told == self.names[at] for at in alike):
+                told += "+"
+            found = self._keep(digest, told)
+            self._add(
+                {
+                    "id": told,
+                    "system": system,
+                    "history": [{"speaker": speaker, "text": said} for speaker, said in turns],
+                    "question": question,
+                    "target": None if item.target is None else sound_text(item.target),
+                }
+            )
+        if self.names[found] == name:
+            self._taken[found] = OWN
+        else:
+            self._claimed[digest, name] = found
+            self._taken[found] = LENT
+        return found
+
+    def _add(self, row: Mapping[str, Any]) -> None:
+        if self._new is None:
+            self._new = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the table
+        self._new.write(orjson.dumps(row) + b"\n")
+        self.added += 1
+
+    def write(self, folder: Path) -> None:
+        """Put the items into their file in a folder, whole or not at all. Raises `OSError`."""
+        target = folder / self.path.name
+        if not self.added and target == self.path:
+            return
+        with replacing(target) as file:
+            if self.path.exists():
+                with self.path.open("rb") as old:
+                    shutil.copyfileobj(old, file)
+                    if old.tell() and old.seek(-1, 2) and old.read() != b"\n":
+                        file.write(b"\n")
+            if self._new is not None:
+                self._new.seek(0)
+                shutil.copyfileobj(self._new, file)
+
+    def close(self) -> None:
+        """Remove the temporary file."""
+        if self._new is not None:
+            self._new.close()
+            self._new = None
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of another one at the end; after a failure that one is as it was.
+    Raises `OSError`."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f".{path.name}.new")
+    try:
+        with new.open("wb") as file:
+            yield file
+        new.replace(path)
+    finally:
+        new.unlink(missing_ok=True)
+
+
+MEANS = frozenset({"mean", "accuracy"})
+ERRORS = frozenset({"stderr"})
+CLOSE = 1e-9
+
+
+class ItemSums:
+    """The sum and the number of the scores of each item, by its place: 16 bytes an item."""
+
+    def __init__(self) -> None:
+        self.totals, self.counts = array("d"), array("q")
+        self.items = 0
+        self.truth = True
+        """Whether all are 0 or 1."""
+
+    @property
+    def most(self) -> int:
+        """The most scores of an item."""
+        return max(self.counts, default=0)
+
+    def add(self, item: int, value: float) -> None:
+        """Take in a score."""
+        if (more := item + 1 - len(self.totals)) > 0:
+            self.totals.extend(repeat(0.0, more))
+            self.counts.extend(repeat(0, more))
+        self.truth = self.truth and value in (0.0, 1.0)
+        self.items += not self.counts[item]
+        self.totals[item] += value
+        self.counts[item] += 1
+
+    def __len__(self) -> int:
+        return self.items
+
+    def __iter__(self) -> Iterator[tuple[float, int]]:
+        return (pair for pair in zip(self.totals, self.counts, strict=True) if pair[1])
+
+
+@dataclass
+class FigureCheck:
+    """The sums of the scores of a log, by task and score."""
+
+    sums: dict[tuple[str, str], ItemSums] = field(default_factory=dict)
+
+    def add(self, task: str, score: str, item: int, value: float | None) -> None:
+        """Take in a score."""
+        if value is None:
+            return
+        if (task, score) not in self.sums:
+            self.sums[task, score] = ItemSums()
+        self.sums[task, score].add(item, value)
+
+    def own(self, figures: Sequence[OwnFigure]) -> list[dict[str, Any]]:
+        """Return the figures of a log that nothing here computes: of the whole set, of a reducer that no measure says,
+        of metrics other than a mean, and of scores that the log does not have."""
+        return [
+            {
+                "task": each.task,
+                "score": each.score,
+                "figure": each.name,
+                **({} if each.reducer == MEAN else {"reducer": each.reducer}),
+                "value": each.value,
+            }
+            for each in figures
+            if not self._is_held(each)
+        ]
+
+    def _is_held(self, figure: OwnFigure) -> bool:
+        items = self.sums.get((figure.task, figure.score))
+        if figure.whole or items is None or figure.name not in MEANS | ERRORS:
+            return False
+        if figure.reducer == MEAN:
+            return True
+        said = reduced_measure(figure.score, figure.reducer, truth=items.truth, samples=items.most)
+        return figure.name in MEANS and said is not None
+
+    def unheld(self, figures: Sequence[OwnFigure]) -> list[str]:
+        """Return the scores of which a log has a mean, and no score."""
+        lacking = (each.score for each in figures if each.name in MEANS and (each.task, each.score) not in self.sums)
+        return list(dict.fromkeys(lacking))
+
+    def differences(self, figures: Sequence[OwnFigure]) -> Iterator[dict[str, Any]]:
+        """Yield every figure of a log that can be held against its scores: the figure, what a report makes of the
+        scores, and whether they are the same. An error is that of the mean."""
+        for figure in figures:
+            items = self.sums.get((figure.task, figure.score), ItemSums())
+            if not self._is_held(figure):
+                continue
+            if figure.reducer != MEAN:
+                reduced = _reduced(items, figure.reducer)
+                if reduced is None:
+                    continue
+                here = reduced
+            elif figure.name in MEANS and len(items):
+                here = mean_of(items)
+            elif figure.name in ERRORS and len(items) > 1:
+                here = standard_error(items)
+                others = plain_error(items)
+                if math.isclose(others, figure.value, rel_tol=CLOSE, abs_tol=CLOSE):
+                    here = others
+            else:
+                continue
+            same = math.isclose(here, figure.value, rel_tol=CLOSE, abs_tol=CLOSE)
+            told = {"task": figure.task, "score": figure.score, "figure": figure.name}
+            told |= {} if figure.reducer == MEAN else {"reducer": figure.reducer}
+            yield {**told, "log": figure.value, "scores": here, "same": same}
+
+
+def _reduced(items: ItemSums, reducer: str) -> float | None:
+    """Return the mean of what a reducer makes of each item's scores, of which all are 0 or 1; None of others."""
+    if not items.truth:
+        return None
+    values = [reduced_value(reducer, round(total), count) for total, count in items]
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known and len(known) == len(values) else None
+
+
+def mean_of(items: ItemSums | Sequence[tuple[float, int]]) -> float:
+    """Return the mean of scores, given their sum and number for every item."""
+    return math.fsum(total for total, _ in items) / sum(count for _, count in items)
+
+
+def standard_error(items: ItemSums | Sequence[tuple[float, int]]) -> float:
+    """Return the standard error of that mean as reports have it, by item, of two items or more (`cell_means`).
+
+    >>> standard_error([(0.0, 1), (1.0, 1)])
+    0.5
+    """
+    _, scores = zip(*items, strict=True)
+    whole = sum(scores)
+    second, third = (math.fsum((count / whole) ** power for count in scores) for power in (2, 3))
+    return plain_error(items) * math.sqrt(second / (second - 2 * third + second**2) * (len(scores) - 1) / len(scores))
+
+
+def plain_error(items: ItemSums | Sequence[tuple[float, int]]) -> float:
+    """Return the same as other programs have it, with the factor m / (m - 1) also where m items differ in their numbers
+    of scores (Liang and Zeger 1986)."""
+    mean, scores = mean_of(items), sum(count for _, count in items)
+    influences = math.fsum(((total - mean * count) / scores) ** 2 for total, count in items)
+    return math.sqrt(influences * len(items) / (len(items) - 1))
+
+
+TAKEN_NAMES = {STEP, "item", "response", "model", "rater", "system", "history", "question", "target"}
+"""The names of the spec that no score can have."""
+PLACE_BITS = 40
+"""A spooled sample is known by one number of 64 bits: its item above these, and below where it stands in the file."""
+MOST_ITEMS = 1 << (64 - PLACE_BITS)
+MOST_SAMPLES = 100_000
+"""The most samples of an item."""
+
+
+class SpooledSample(NamedTuple):
+    """A sample as it waits in the temporary file."""
+
+    place: str
+    model: str
+    number: int
+    told: dict[str, Any]
+    scores: list[list[Any]]
+
+
+@dataclass
+class GatheredLog:
+    """A log that was read. `samples` has for every task where its samples stand in the temporary file, in order of
+    their items."""
+
+    path: str
+    source: str
+    header: LogHeader
+    left: LeftOut
+    samples: dict[str, array[int]] = field(default_factory=dict)
+    models: dict[str, None] = field(default_factory=dict)
+    raters: dict[str, None] = field(default_factory=dict)
+    given: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
+    """The scores that samples of a task have, each with its rater."""
+    scores: int = 0
+    unscored: int = 0
+    repeated: int = 0
+    count: int = 0
+    check: FigureCheck = field(default_factory=FigureCheck)
+
+
+class SampleNumbers:
+    """The numbers of the samples of each item, by its place: a bit each of the first 64."""
+
+    def __init__(self) -> None:
+        self._bits = array("Q")
+        self._high: set[tuple[int, int]] = set()
+        self._full: dict[int, int] = {}
+        """By the place of an item a number from 64 on: it has samples of all numbers below."""
+
+    def has(self, place: int, number: int) -> bool:
+        """Return true if an item has a sample of that number."""
+        if number >= 64:
+            return (place, number) in self._high
+        return place < len(self._bits) and bool(self._bits[place] >> number & 1)
+
+    def add(self, place: int, number: int) -> None:
+        """Take in a sample."""
+        if number >= 64:
+            self._high.add((place, number))
+            return
+        self._bits.extend(repeat(0, place + 1 - len(self._bits)))
+        self._bits[place] |= 1 << number
+
+    def free(self, place: int) -> int:
+        """Return the least number that no sample of an item has."""
+        least = self._full.get(place, 0)
+        found = next(number for number in itertools.count(least) if not self.has(place, number))
+        if found >= 64:
+            self._full[place] = found
+        return found
+
+
+class Gathering:
+    """The logs of one benchmark. `folder` gets the items; `known` is what the spec there has already. `model` is the
+    model of all logs, if it is given, and `names` are names here of scores there."""
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        known: LogSpec | None = None,
+        model: str | None = None,
+        names: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
+        self.model = model
+        self.names = names
+        self.folder = folder
+        self.known = known
+        self.spec = LogSpec(name)
+        self.logs: list[GatheredLog] = []
+        self._tables: dict[str, ItemTable] = {}
+        self._tasks: dict[str, str] = {}
+        self._scores: dict[tuple[str, str], str] = {}
+        self._spool: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the gathering
+
+    def take(self, log: Log, source: str) -> GatheredLog:
+        """Read all samples of a log. Raises `OSError` and `ValueError` where it or a file of items cannot be read."""
+        found = GatheredLog(log.shown, source, log.header, LeftOut())
+        used: dict[tuple[str, str], SampleNumbers] = {}
+        for table in self._tables.values():
+            table.begin_log()
+        for sample in log.samples(found.left):
+            task = self._task(sample.task)
+            place = self._table(task).place_of(sample.item)
+            model = self.model or sound(sample.model)
+            if place >= MOST_ITEMS:
+                raise ValueError(f"it has more than {MOST_ITEMS:,} items")
+            if (task, model) not in used:
+                used[task, model] = SampleNumbers()
+            numbers, number = used[task, model], sample.number
+            if number is not None and number >= MOST_SAMPLES:
+                found.left.note("number of a sample that is too large, another one in its place", sample.place)
+                number = None
+            if number is None or (numbers.has(place, number) and not sample.further):
+                found.repeated += number is not None
+                number = numbers.free(place)
+                if number >= MOST_SAMPLES:
+                    raise ValueError(f"an item has more than {MOST_SAMPLES:,} samples")
+            found.count += not numbers.has(place, number)
+            numbers.add(place, number)
+            _tell_apart(sample.scores)
+            wanted = LoggedTask(task, sample.task, number + 1, [self._score(task, s.name) for s in sample.scores])
+            wanted.lower = {
+                self._score(task, name)
+                for of, name in log.header.lower
+                if of == sample.task and (task, name) in self._scores
+            }
+            wanted.whole = {  # of a score that is several numbers, the rater has the name of all
+                self._score(task, s.name)
+                for s in sample.scores
+                if (sample.task, s.rater.partition("/")[2]) in log.header.whole
+            }
+            wanted.reducers = {each if is_reducer(each) else MEAN: None for each in log.header.reducers}
+            wanted.numbers = {self._score(task, s.name) for s in sample.scores if s.value not in (None, 0.0, 1.0)}
+            self._want(task, wanted)
+            scores = []
+            for score in sample.scores:
+                name = self._score(task, score.name)
+                told = [score.value, score.said, score.reason, score.status, score.error]
+                scores.append(sound([name, score.rater, *told]))
+                found.given.setdefault(task, {})[name, scores[-1][1]] = None
+                found.check.add(sample.task, score.name, place, score.value)
+                found.raters[sound(score.rater)] = None
+                found.scores += score.value is not None
+                found.unscored += score.value is None
+            found.models[model] = None
+            at = self._keep([sample.place, model, number, sound(sample.told), scores])
+            found.samples.setdefault(task, array("Q")).append(place << PLACE_BITS | at)
+        found.samples = {task: array("Q", sorted(places)) for task, places in found.samples.items()}
+        self.logs.append(found)
+        return found
+
+    def samples_of(self, log: GatheredLog, task: str) -> Iterator[tuple[int, list[SpooledSample]]]:
+        """Yield the places of the items of a task, each with the samples that a log has of it."""
+        for place, keys in itertools.groupby(log.samples.get(task, ()), key=lambda key: key >> PLACE_BITS):
+            some: dict[tuple[str, int], SpooledSample] = {}
+            for key in keys:
+                sample = self._kept(key & (1 << PLACE_BITS) - 1)
+                before = some.setdefault((sample.model, sample.number), sample)
+                if before is not sample:
+                    before.scores.extend(sample.scores)
+            yield place, list(some.values())
+
+    @property
+    def is_covered(self) -> bool:
+        """True if the spec that is there has all that these logs need."""
+        return self.known is not None and self.known.covers(self.spec)
+
+    @property
+    def whole_spec(self) -> LogSpec:
+        """The spec that has all that these logs need, and what it had before."""
+        spec = LogSpec(self.spec.name)
+        for each in (self.known, self.spec):
+            if each is not None:
+                spec.add(each)
+        return spec
+
+    def write_items(self, folder: Path) -> None:
+        """Put the new items into their files in a folder. Raises `OSError`."""
+        for table in self._tables.values():
+            table.write(folder)
+
+    def close(self) -> None:
+        """Remove the temporary files."""
+        self._spool.close()
+        for table in self._tables.values():
+            table.close()
+
+    def _want(self, task: str, wanted: LoggedTask) -> None:
+        known = self.spec.tasks.setdefault(task, LoggedTask(task, wanted.title, reducers=dict(wanted.reducers)))
+        if not known.covers(wanted) or not (known.lower >= wanted.lower and known.whole >= wanted.whole):
+            known.add(wanted)
+
+    def _task(self, title: str) -> str:
+        if title not in self._tasks:
+            known = {} if self.known is None else {task.title: name for name, task in self.known.tasks.items()}
+            self._tasks[title] = known.get(title) or self._free(identifier(title, "task"), self._tasks.values())
+        return self._tasks[title]
+
+    def _score(self, task: str, title: str) -> str:
+        name = self._scores.get((task, title))
+        if name is None:
+            name = identifier(self.names.get(title, title), "score")
+            if name in TAKEN_NAMES:
+                name = f"{name}_score"
+            if title not in self.names:  # two scores have one name only where somebody says so
+                name = self._free(name, [n for (of, _), n in self._scores.items() if of == task])
+            self._scores[task, title] = name
+        return name
+
+    @staticmethod
+    def _free(name: str, taken: Any) -> str:
+        found, number, names = name, 1, set(taken)
+        while found in names:
+            number += 1
+            found = f"{name}_{number}"
+        return found
+
+    def _table(self, task: str) -> ItemTable:
+        if task not in self._tables:
+            self._tables[task] = ItemTable.read(self.folder / items_file(task))
+        return self._tables[task]
+
+    def _keep(self, said: Sequence[Any]) -> int:
+        try:
+            raw = orjson.dumps(said)
+        except (TypeError, orjson.JSONEncodeError):  # a lone surrogate, or a number of more than 64 bits
+            raw = json.dumps(said).encode()
+        at = self._spool.seek(0, 2)
+        self._spool.write(raw + b"\n")
+        return at
+
+    def _kept(self, at: int) -> SpooledSample:
+        self._spool.seek(at)
+        raw = self._spool.readline()
+        try:
+            return SpooledSample(*orjson.loads(raw))
+        except orjson.JSONDecodeError:
+            return SpooledSample(*json.loads(raw))
+
+
+def _tell_apart(scores: list[LoggedScore]) -> None:
+    """Give scores of one sample that have the same name and rater names of their own.
+
+    >>> some = [LoggedScore("match", "x/match", 1.0), LoggedScore("match", "x/match", 0.0)]
+    >>> _tell_apart(some)
+    >>> [each.name for each in some]
+    ['match', 'match_2']
+    """
+    seen: Counter[tuple[str, str]] = Counter()
+    for at, score in enumerate(scores):
+        seen[score.name, score.rater] += 1
+        if (times := seen[score.name, score.rater]) > 1:
+            scores[at] = replace(score, name=f"{score.name}_{times}")
+
+
+def options_of(log: GatheredLog) -> Mapping[str, Any]:
+    """Return what the row of a run keeps of a log."""
+    header = log.header
+    return {
+        "limit": None,
+        "seed": None,
+        "only": {},
+        "imported": log.source,
+        "log": {
+            "tool": header.tool,
+            "identity": header.identity,
+            **header.about,
+            **({"figures": own} if (own := log.check.own(header.figures)) else {}),
+        },
+    }
+
+
+AT_ONCE = 2000
+"""So many items are looked up in the store together."""
+Rows = dict[str, list[Any]]
+
+
+@dataclass
+class LogRun:
+    """The result of an import of a log: counts of its replies and scores, and those that the store has otherwise."""
+
+    run_id: str
+    new: int = 0
+    same: int = 0
+    new_scores: int = 0
+    same_scores: int = 0
+    statuses: Counter[str] = field(default_factory=Counter)
+    changed: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    models: tuple[str, ...] = ()
+    items: int = 0
+    cost_usd: float | None = 0.0
+
+    @property
+    def is_fresh(self) -> bool:
+        """True if the store has nothing of the log so far."""
+        return not (self.same or self.same_scores or self.changed or self.refused)
+
+    @property
+    def is_new(self) -> bool:
+        """True if the store lacks anything of the log."""
+        return bool(self.new or self.new_scores or self.changed)
+
+
+class LogRecorder:
+    """Makes the rows of logs of a plan. Nothing is written but by `record`."""
+
+    def __init__(self, gathering: Gathering, plan: Plan, source: CaseSource, root: Path) -> None:
+        self.gathering, self.plan, self.source, self.root = gathering, plan, source, root
+        self.scenarios = {scenario.name: scenario for scenario in plan.scenarios}
+        self.given = gradable(plan)
+        self.compared = next(role.name for role in plan.roles if role.kind == "compared")
+
+    def record(self, log: GatheredLog, *, renew: bool, write: bool) -> LogRun:
+        """Take a log into the store, in one commit: all of it, or nothing where a reply or score of it is in the store
+        otherwise. A changed score takes the place of the one before where it may `renew` that.
+
+        Raises `Failure` where the items cannot be read, and `StoreError` where the store cannot be.
+        """
+        try:
+            tried = self._recording(log)
+            batches = tried.batches()
+            first = next(batches, None)
+            if write and first is not None and tried.found.is_fresh:
+                batches = _until_changed(tried.found, chain((first,), batches), renew)
+                with suppress(_ChangedLog):
+                    Store.open(self.root, create=True).append_batches(batches)
+                return tried.found
+            deque(batches, 0)
+            found = tried.found
+            if not write or not found.is_new or found.refused or (found.changed and not renew):
+                return found
+            again = self._recording(log)  # nothing is held in memory until it is known that something is new
+            Store.open(self.root, create=True).append_batches(again.batches())
+            return again.found
+        except DataError as error:
+            raise Failure("E0307", error.message, error.help) from error
+
+    def _recording(self, log: GatheredLog) -> _LogRecording:
+        now = datetime.now(UTC)
+        return _LogRecording(self, log, LogRun(new_run_id(now), models=tuple(log.models)), now)
+
+
+class _ChangedLog(Exception):
+    """The store has something of a log otherwise, and nothing of it is written."""
+
+
+def _until_changed(found: LogRun, batches: Iterator[Rows], renew: bool) -> Iterator[Rows]:
+    """Yield batches. Raises `_ChangedLog` at their end where the store has something otherwise."""
+    yield from batches
+    if found.refused or (found.changed and not renew):
+        raise _ChangedLog
+
+
+class _LogRecording:
+    """Makes the rows of one log."""
+
+    def __init__(self, recorder: LogRecorder, log: GatheredLog, found: LogRun, now: datetime) -> None:
+        self.of, self.log, self.found, self.now = recorder, log, found, now
+        plan, models = recorder.plan, found.models
+        roles = {role.name: models if role.name == recorder.compared else () for role in plan.roles}
+        identities = {model: f"{model} of {log.header.identity}" for model in models}
+        self.binding = RoleBinding(roles, recorder.compared, identities)
+        self.bindings = given_bindings(plan, self.binding)
+        self.store: Store | None = None
+        self.ledger: Any = NoLedger()
+        if is_store(recorder.root):
+            self.store = Store.open(recorder.root, create=False)
+            self.ledger = open_ledger(self.store, plan.fingerprints)
+        self.recorder = Recorder(plan, recorder.source.sources, self.ledger, found.run_id, lambda: now)
+
+    def batches(self) -> Iterator[Rows]:
+        """Yield the rows, some items at a time, and those of the run at the end."""
+        tasks = [name for name in self.of.scenarios if name in self.log.samples]
+        try:
+            for name in tasks:
+                scenario = self.of.scenarios[name]
+                cases = self._cases(scenario)
+                while some := list(islice(cases, AT_ONCE)):
+                    yield self._rows(scenario, some)
+        finally:
+            self.ledger.close()
+        if self.found.is_new:
+            yield self._run_rows(tasks)
+
+    def _cases(self, scenario: Scenario) -> Iterator[tuple[Case, list[SpooledSample]]]:
+        """Yield the cases that the log has samples of."""
+        wanted = self.of.gathering.samples_of(self.log, scenario.name)
+        place, samples = next(wanted, (-1, []))
+        for number, case in enumerate(self.of.source.of(scenario, Selection())):
+            if number == place:
+                yield case, samples
+                place, samples = next(wanted, (-1, []))
+        if samples:
+            message = f"the items of `{scenario.name}` are fewer than those of the log"
+            raise Failure("E0307", message, "undo the changes of the file of the items, or import into another folder")
+
+    def _rows(self, scenario: Scenario, some: Sequence[tuple[Case, list[SpooledSample]]]) -> Rows:
+        ask = next(step for step in scenario.steps if isinstance(step, Ask))
+        (bound,) = recorded_treatments(scenario, self.of.plan, self.binding)
+        taken = []
+        told: dict[str, SpooledSample] = {}
+        scores: list[GivenScore] = []
+        for case, samples in some:
+            mine: dict[str, dict[str, Any]] = {}
+            used = []
+            for sample in samples:
+                unit = Unit(case, bound, sample.model, sample.number)
+                name = unit.samples[ask.name]
+                mine[name] = _columns(sample.told)
+                told[name] = sample
+                used.append(unit)
+                scores += self._scores(scenario, ask, unit, name, sample)
+            taken.append((used, mine))
+        self._leave_out_failures(taken)
+        kept = self.recorder.collected.kept
+        for (case, _), refused in zip(some, self.recorder.take(taken), strict=True):
+            for name, why in refused.items():
+                self.found.refused.append(f"{told[name].place}: {why.reason}")
+            kept.setdefault("run_items", []).append(self._member(scenario, case))
+            kept.setdefault("items", []).append(item_row(self.of.plan, case))
+        rows = dict(kept)
+        kept.clear()
+        new = rows.get("samples", [])
+        self.found.new += len(new)
+        self.found.same += len(told) - len(new)
+        self.found.items += len(some)
+        costs = [row["cost_usd"] for row in new]
+        self.found.cost_usd = None if self.found.cost_usd is None or None in costs else self.found.cost_usd + sum(costs)
+        self.found.statuses.update(row["status"] for row in new)
+        self._take_scores(rows, scores, told, fresh=len(new) == len(told))
+        return rows
+
+    def _leave_out_failures(self, taken: Sequence[tuple[list[Unit], dict[str, dict[str, Any]]]]) -> None:
+        """Leave out failed calls of which the store has that they failed: a run would ask for them again."""
+        names = [name for _, mine in taken for name, told in mine.items() if told.get("status") in RETRIED_NEXT_RUN]
+        found = zip(names, self.ledger.statuses("samples", names), strict=True)
+        known = {name for name, status in found if status is not None}
+        for _, mine in taken:
+            for name in known & mine.keys():
+                del mine[name]
+
+    def _member(self, scenario: Scenario, case: Case) -> dict[str, Any]:
+        found = {"run_id": self.found.run_id, "scenario": scenario.name, "item_id": case.item_id, "subsets": None}
+        return {**found, "cluster": self.of.source.cluster(case)}
+
+    def _scores(
+        self, scenario: Scenario, ask: Ask, unit: Unit, name: str, sample: SpooledSample
+    ) -> Iterator[GivenScore]:
+        place: Place = scenario.name, ask.fingerprint
+        for metric, rater, value, said, reason, status, error in (*sample.scores, *self._not_scored(sample, place)):
+            if value is None and status is None:
+                continue
+            graded: GradedMetric = self.of.given[place][metric][0]
+            number = chosen = None
+            try:
+                if value is not None:
+                    number, chosen = graded.scale.read(value), graded.scale.chosen(value)
+            except UnfitValue as misfit:
+                self.log.left.note(f"score of `{metric}`: {misfit.reason}", sample.place)
+                continue
+            failed = {} if value is not None else {"status": status, "error": error}
+            for step in graded.steps:
+                about = {
+                    "sample_id": name,
+                    "run_id": self.found.run_id,
+                    "benchmark": self.of.plan.benchmark.name,
+                    "scenario": scenario.name,
+                    "item_id": unit.case.item_id,
+                    "model": sample.model,
+                    "binding": self.bindings[step.fingerprint, unit.sample_binding(ask, sample.number)],
+                }
+                yield imported_score(about, step, metric, rater, 1, number, reason, value, said, chosen, **failed)
+
+    def _not_scored(self, sample: SpooledSample, place: Place) -> Iterator[list[Any]]:
+        """Yield the scores that a reply which failed was to have: what the log scores of others. They are in the
+        denominator of coverage, as in a run."""
+        columns = _columns(sample.told)
+        if columns.get("status") == PROVIDER_ERROR and sample.told.get("status") is None:
+            had = {(metric, rater) for metric, rater, *_ in sample.scores}
+            for metric, rater in (pair for pair in self.log.given.get(place[0], {}) if pair not in had):
+                yield [metric, rater, None, None, None, PROVIDER_ERROR, columns["error"]]
+
+    def _take_scores(
+        self, rows: Rows, scores: Sequence[GivenScore], told: Mapping[str, SpooledSample], *, fresh: bool
+    ) -> None:
+        if self.store is None or fresh:  # no score is of a reply that the store lacks
+            change = ScoreChanges(tuple(scores), (), (), {})
+        else:
+            change = difference(self.store, scores)
+        self.found.new_scores += len(change.new)
+        self.found.same_scores += len(change.same)
+        for each, was in change.changed:
+            before = "nothing" if was is None else was if isinstance(was, str) else f"{was:g}"
+            after = each.status if each.value is None else f"{each.value:g}"
+            place = told[each.sample["sample_id"]].place
+            self.found.changed.append(f"{place}: {each.metric} was {before}, is {after}")
+        for table, some in rows_of(change, self.log.source, self.now).items():
+            rows.setdefault(table, []).extend(some)
+
+    def _run_rows(self, tasks: Sequence[str]) -> Rows:
+        plan, found, header = self.of.plan, self.found, self.log.header
+        end = {
+            "asked": 0,
+            "reused": found.new + found.same,
+            "failed": 0,
+            "cost_usd": found.cost_usd,
+            "finished_at": self.now,
+        }
+        message = f"imported: {self.log.source}" + (f" ({header.message})" if header.message else "")
+        # Those who scored are no models that the run would ask: they name none of its results.
+        raters = {RATER: tuple(self.log.raters)} if RATER in self.binding.models else {}
+        filled = replace(self.binding, models={**self.binding.models, **raters})
+        run = run_row(plan, filled, found.run_id, found.run_id, tasks, dict(options_of(self.log)), self.now)
+        steps = step_rows(plan, self.binding, found.run_id, [self.of.scenarios[name] for name in tasks])
+        return {
+            "runs": [run],
+            "run_steps": steps,
+            "run_ends": [{"run_id": found.run_id, "status": header.status, "message": message, **end}],
+        }
+
+
+def _columns(told: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a reply, with its status where it is not read from it."""
+    columns = {name: value for name, value in told.items() if name not in ("refused", "messages", "status")}
+    columns["messages"] = json.dumps(told["messages"], ensure_ascii=False)
+    if told.get("status") is not None:
+        columns["status"] = told["status"]
+    elif told.get("refused"):
+        columns["status"] = "refused"
+    elif told["reply"] is None:
+        columns |= {"status": PROVIDER_ERROR, "error": told.get("error") or "the log has no reply"}
+    return columns

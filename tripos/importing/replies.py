@@ -1,0 +1,538 @@
+"""Rows of a file to replies that a run would have got: to which item, by which model, which sample of which step.
+
+Replies of a file to the rows of a run that nobody had to make: its items, samples and scores, in one commit.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tripos.errors import Failure
+from tripos.importing.rows import FileRow, FileRows, ItemIndex, PlannedItem, RowError, UnfitValue, whole
+from tripos.runs.records import run_row, step_rows, stored_media
+from tripos.settings.config import Config, programs_of
+from tripos.settings.runtime import with_identities
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.library.media import media_in
+from tripos_compiler.library.registry import with_functions
+from tripos_compiler.library.signature import in_bounds
+from tripos_compiler.plan import Ask, Made, Plan, Scenario, read_token_probabilities, write_token_probabilities
+from tripos_compiler.source.inputs import DataError
+from tripos_runtime.asking.functions.calling import Loaded
+from tripos_runtime.asking.functions.plugins import NO_RELEASES, PluginError, load_plugins
+from tripos_runtime.datasets.cases import Case, CaseSource, SubsetTags, drawn_counts
+from tripos_runtime.datasets.selection import NotRunnable, Selection, check_recordable
+from tripos_runtime.drivers.engine import item_row, membership_row, new_run_id
+from tripos_runtime.drivers.recorded import Recorder, Refusal, Told, recorded_treatments, recorded_units
+from tripos_runtime.forecast.generation import data_maker
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.program.units import Unit
+from tripos_warehouse.ledger.opening import open_ledger
+from tripos_warehouse.store.paths import address_of
+from tripos_warehouse.store.store import MARKER, Store
+from tripos_warehouse.views.connect import connect
+
+KNOWN = {"model_served": str, "finish_reason": str, "tokens_in": int, "tokens_out": int, "tokens_reasoning": int,
+         "cost_usd": float, "latency_s": float, "logprobs": list}  # fmt: skip
+"""What may be known of a reply beside its text."""
+OWN = ("scenario", "item", "position", "model", "sample", "step", "reply", *KNOWN)
+"""The fields of a row of replies, beside the fields of the items, the axes and the arms."""
+
+
+@dataclass(frozen=True)
+class ImportedReply:
+    """A reply of a file. `model` fills the compared role; without one it is the same for every model. `number` counts
+    the samples from 0."""
+
+    record: FileRow
+    model: str | None
+    step: str
+    number: int
+    arms: Mapping[str, str]
+    told: Told
+
+
+@dataclass(frozen=True)
+class CaseReplies:
+    """A case with its units, the replies to it by the names of samples, and the rows that they come from."""
+
+    case: Case
+    units: Sequence[Unit]
+    replies: Mapping[str, Told]
+    records: Mapping[str, FileRow]
+
+
+@dataclass
+class ImportedReplies:
+    """The replies of a file by scenario and item; what does not fit is in `rejected`."""
+
+    plan: Plan
+    compared: str
+    by_item: dict[tuple[str, str], list[ImportedReply]] = field(default_factory=dict)
+    rejected: list[RowError] = field(default_factory=list)
+    blank: int = 0
+    unused: tuple[str, ...] = ()
+    """The columns that say nothing here."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The compared models that replied, in the order in which they come up."""
+        every = (reply.model for replies in self.by_item.values() for reply in replies)
+        return tuple(dict.fromkeys(model for model in every if model is not None))
+
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """The scenarios that have replies, in the order of the plan."""
+        names = {scenario for scenario, _ in self.by_item}
+        return tuple(each for each in self.plan.scenarios if each.name in names)
+
+    def cases(self, source: CaseSource, binding: RoleBinding) -> Iterator[CaseReplies]:
+        """Yield the cases that have replies, each with the names that a run would give to these."""
+        for scenario in self.scenarios:
+            treatments = recorded_treatments(scenario, self.plan, binding)
+            for case in source.of(scenario, Selection()):
+                if (replies := self.by_item.get((scenario.name, case.item_id))) is not None:
+                    yield self._named(case, list(recorded_units(case, treatments)), replies)
+
+    def _named(self, case: Case, units: Sequence[Unit], replies: Sequence[ImportedReply]) -> CaseReplies:
+        told: dict[str, Told] = {}
+        records: dict[str, FileRow] = {}
+        for reply in replies:
+            names = {name for unit in units for name in self._names(unit, reply)}
+            if len(names) != 1:
+                more = " or the model" if reply.model is None else ""
+                reason = f"arms differ in what is asked here: name the arm{more}" if names else _not_asked(case, reply)
+                self.rejected.append(RowError(reply.record, "step", reply.step, reason))
+                continue
+            (name,) = names
+            if name in told and told[name]["reply"] != reply.told["reply"]:
+                reason = f"{records[name].place} has another reply to the same question"
+                self.rejected.append(RowError(reply.record, "reply", reply.told["reply"], reason))
+            told.setdefault(name, reply.told)
+            records.setdefault(name, reply.record)
+        return CaseReplies(case, units, told, records)
+
+    def _names(self, unit: Unit, reply: ImportedReply) -> Iterator[str]:
+        ask = unit.bound.asks.get(reply.step)
+        if ask is None or reply.model not in (None, unit.model) or unit.number % ask.samples != reply.number:
+            return
+        if all(unit.bound.treatment.arms.get(arm, value) == value for arm, value in reply.arms.items()):
+            yield unit.samples[reply.step]
+
+
+def _not_asked(case: Case, reply: ImportedReply) -> str:
+    """Return why a reply is to nothing that is asked."""
+    talks = {talk.name for talk in case.scenario.talks}
+    for treatment in case.scenario.treatments:
+        for step in treatment.steps:
+            if isinstance(step, Ask) and step.name == reply.step and not talks.isdisjoint(step.needs):
+                talk = sorted(talks & set(step.needs))[0]
+                return f"it follows the conversation `{talk}`, and conversations cannot be imported"
+    return "no arm asks this"
+
+
+def read_replies(table: FileRows, plan: Plan, source: CaseSource) -> ImportedReplies:
+    """Return the replies of a file to the items of a plan. Raises `Failure` S0502 where the mapping says what there is
+    not, and `DataError` where the items cannot be read."""
+    return _ReplyReader(table, plan, source).read()
+
+
+class _ReplyReader:
+    def __init__(self, table: FileRows, plan: Plan, source: CaseSource) -> None:
+        self.table, self.plan = table, plan
+        self.arms = {arm.name: {value.name for value in arm.values} for arm in plan.arms}
+        self.items = ItemIndex(plan, list(_items(plan, source)), OWN)
+        compared = next(role.name for role in plan.roles if role.kind == "compared")
+        self.found = ImportedReplies(plan, compared)
+        self.counts: dict[object, int] = {}
+        self._check_names()
+
+    def read(self) -> ImportedReplies:
+        for record in self.table.records:
+            try:
+                self._take(record)
+            except UnfitValue as misfit:
+                self.found.rejected.append(misfit.at(record))
+        self.found.unused = self.table.unused((*OWN, *self.arms), self.items.columns)
+        return self.found
+
+    def _check_names(self) -> None:
+        known = {*OWN, *self.items.field_names, *self.arms}
+        told = self.table.records[0].told
+        for name in (*told.columns, *told.set):
+            if name not in known:
+                close = nearest(name, known)
+                hint = (
+                    f"did you mean `{close}`?" if close else f"its fields are {', '.join(OWN)}, and those of the items"
+                )
+                raise Failure("S0502", f"a reply has no field `{name}`", hint)
+        if not any(told.column("reply", record.said) for record in self.table.records):
+            hint = f"say which it is: `--column reply=COLUMN`; the file has {', '.join(self.table.columns[:10])}"
+            raise Failure("S0502", "no column has the replies", hint)
+
+    def _take(self, record: FileRow) -> None:
+        said = record.get("reply")
+        if said is None:
+            self.found.blank += 1
+            return
+        item = self.items.find(record)
+        scenario = self.items.plan_scenario(item.scenario)
+        step = self._step(record, scenario)
+        model = record.text("model")
+        if model is None and step.role == self.found.compared:
+            raise UnfitValue("model", None, "nothing says whose reply it is: `--model NAME`, or a column of it")
+        arms = {arm: value for arm in scenario.arms if (value := self._arm(record, arm)) is not None}
+        number = self._number(record, step, (item.scenario, item.item_id, model, step.name, str(sorted(arms.items()))))
+        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        told = {"reply": text, **{name: _known(record, name, kind) for name, kind in KNOWN.items()}}
+        reply = ImportedReply(record, model, step.name, number, arms, told)
+        self.found.by_item.setdefault((item.scenario, item.item_id), []).append(reply)
+
+    def _step(self, record: FileRow, scenario: Scenario) -> Ask:
+        asks = {step.name: step for step in scenario.steps if isinstance(step, Ask)}
+        said = record.text("step")
+        if said is not None:
+            if said not in asks:
+                raise UnfitValue("step", said, f"`{scenario.name}` asks {', '.join(asks)}")
+            return asks[said]
+        chosen = [step for step in asks.values() if step.role == self.found.compared]
+        if len(chosen) != 1:
+            raise UnfitValue("step", None, f"`{scenario.name}` has several steps: {', '.join(asks)}; name one")
+        return chosen[0]
+
+    def _arm(self, record: FileRow, arm: str) -> str | None:
+        said = record.text(arm)
+        if said is not None and said not in self.arms[arm]:
+            raise UnfitValue(arm, said, f"the arm has {', '.join(sorted(self.arms[arm]))}")
+        return said
+
+    def _number(self, record: FileRow, step: Ask, key: object) -> int:
+        """Return which sample it is. Where the row does not say, the samples of a question count as they come."""
+        number = whole(record.get("sample"), "sample")
+        if number is None:
+            number = self.counts.get(key, 0)
+            if step.samples > 1:
+                self.counts[key] = number + 1
+        if number >= step.samples:
+            raise UnfitValue("sample", number, f"the spec asks for {step.samples} of each, counted from 0")
+        return number
+
+
+def _items(plan: Plan, source: CaseSource) -> Iterator[PlannedItem]:
+    for scenario in plan.scenarios:
+        for position, case in enumerate(source.of(scenario, Selection()), 1):
+            yield PlannedItem(scenario.name, case.item_id, case.context, case.fields, position)
+
+
+def _known(record: FileRow, name: str, kind: type) -> Any:
+    said = record.get(name)
+    if said is None or kind is str:
+        return said if said is None else str(said)
+    if kind is int:
+        return whole(said, name)
+    if kind is list:
+        return _token_probabilities(said, name)
+    try:
+        value = float(said)
+    except (TypeError, ValueError, OverflowError):
+        value = -1.0
+    if value < 0 or not in_bounds(value):
+        raise UnfitValue(name, said, "not a number from 0 on")
+    return value
+
+
+def _token_probabilities(said: Any, name: str) -> str:
+    """Return probabilities of tokens as the store keeps them."""
+    try:
+        found = json.loads(said) if isinstance(said, str) else said
+        written = write_token_probabilities([dict(each) for each in found])
+        read_token_probabilities(written)
+    except (TypeError, ValueError) as error:
+        raise UnfitValue(name, said, "not the probabilities of tokens in OpenAI's form") from error
+    return written
+
+
+FREE = "mock/careful"
+"""A model that costs nothing."""
+
+
+@dataclass(frozen=True)
+class MadeRows:
+    """The models of the roles that generate data sets, and how many rows of each are yet to be made, where any are."""
+
+    models: Mapping[str, str]
+    unmade: Mapping[str, int]
+
+
+def take_made_rows(
+    plan: Plan, source: CaseSource, config: Config, ledger: Any, given: Mapping[str, str], command: Sequence[str]
+) -> MadeRows:
+    """Put the rows that the store of `config` has where `source` finds them. Rows that were there before, such as those
+    of a release, stay. A role that makes rows is filled by the model that is `given`, or by the only one that filled it
+    in the runs of the store that made these rows. `command` is how a run of the spec is typed.
+
+    Raises `Failure` R0201 where nobody says which of several models made the rows, and E0307 where none are made yet;
+    its hint is the command that makes them.
+    """
+    making = [made for made in plan.made if made.name not in source.sources.made.frozen]
+    if not making:
+        return MadeRows({}, {})
+    models: dict[str, str] = {}
+    known = _fillings(Path(config.store), making)
+    for role in dict.fromkeys(ask.role for made in making for ask in made.asks):
+        filled = [given[role]] if role in given else sorted(known.get(role, ()))
+        if len(filled) > 1:
+            names = ", ".join(filled)
+            message = f"several models made rows as `{role}`: {names}"
+            raise Failure("R0201", message, f"name the model that wrote the rows: --role {role}={filled[0]}")
+        models |= {role: filled[0]} if filled else {}
+    lacking = {ask.role for made in making for ask in made.asks} - models.keys()
+    if lacking:
+        raise _unmade(plan, making, models, command)
+    compared = next(role.name for role in plan.roles if role.kind == "compared")
+    filled_by = {role.name: tuple(models[each] for each in (role.name,) if each in models) for role in plan.roles}
+    binding = with_identities(RoleBinding(filled_by, compared), config)
+    maker = data_maker(plan, source, Selection(), binding, ledger)
+    maker.go_through()
+    unmade = {name: len(each.open) for name, each in maker.makers.items() if each.open}
+    rows = source.sources.made.rows
+    if unmade and not any(len(list(rows[name])) for name in unmade):
+        raise _unmade(plan, making, models, command)
+    return MadeRows(models, unmade)
+
+
+def _fillings(root: Path, making: Sequence[Made]) -> dict[str, set[str]]:
+    """Return the models that filled each role in the runs of a store that made these data sets."""
+    found: dict[str, set[str]] = {}
+    if not is_store(root):
+        return found
+    wanted = {each for made in making for each in made.fingerprints}
+    with connect(Store.open(root, create=False)) as connection:
+        runs = connection.execute("select roles, fingerprints from main.runs").fetchall()
+    for roles, fingerprints in runs:
+        if wanted.isdisjoint(fingerprints):
+            continue
+        for role, models in json.loads(roles).items():
+            found.setdefault(role, set()).update(models)
+    return found
+
+
+def _unmade(plan: Plan, making: Sequence[Made], models: Mapping[str, str], command: Sequence[str]) -> Failure:
+    """Return what to type so that the rows are made. The models that reply are those that cost nothing: their replies
+    are not those that are imported."""
+    named = " and ".join(f"`{made.name}`" for made in making if made.asks)
+    makers = {ask.role for made in making for ask in made.asks}
+    words = [*command, "--model", FREE]
+    for role in plan.roles:
+        if role.kind != "compared":
+            words += ["--role", f"{role.name}={models.get(role.name, 'MODEL' if role.name in makers else FREE)}"]
+    message = f"the rows of {named} are yet to be made, and replies can only be to rows that are there"
+    return Failure("E0307", message, f"make them, then import again: {shlex.join(words)}")
+
+
+AT_ONCE = 1000
+"""So many cases are looked up in the store together."""
+
+
+@dataclass
+class ReplyImport:
+    """The result of an import of replies. `rows` is empty where nothing is new."""
+
+    root: Path
+    rows: dict[str, list[Any]]
+    rejected: Sequence[RowError]
+    told: dict[str, Any]
+    source: CaseSource
+
+    def commit(self) -> bool:
+        """Write the rows in one commit, and before it the images and other files that the prompts show; whether there
+        were any rows. Raises `StoreError`, and `Failure` E0307 where the items cannot be read any more."""
+        if not self.rows:
+            return False
+        store = Store.open(self.root, create=True)
+        try:
+            self._keep_media(store)
+            store.append(self.rows)
+        except DataError as error:
+            raise Failure("E0307", error.message, error.help) from error
+        finally:
+            self.source.reader.media.close()
+        return True
+
+    def _keep_media(self, store: Store) -> None:
+        shown = [row["messages"] for row in self.rows.get("samples", ()) if any(media_in(row["messages"]))]
+        if not shown:
+            return
+        media = self.source.reader.media
+        media.store = stored_media(store)
+        for scenario in self.source.plan.scenarios:  # what a cell holds is kept when it is read
+            deque(self.source.of(scenario, Selection()), 0)
+        for messages in shown:
+            media.keep_shown(messages)
+
+
+class NoLedger:
+    """A ledger of a store that is not there yet."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """Nothing is kept."""
+        return [None] * len(ids)
+
+    def rows(self, table: str, ids: object) -> Mapping[str, Any]:
+        """There are none."""
+        return {}
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def role_flags(texts: Sequence[str]) -> dict[str, str]:
+    """Return the model of each role that `--role NAME=MODEL` names. Raises `Failure` R0202."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, model = text.partition("=")
+        if not equals or not name or not model:
+            raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=MODEL")
+        found[name] = model
+    return found
+
+
+def record(
+    table: FileRows,
+    plan: Plan,
+    source: CaseSource,
+    config: Config,
+    roles: Mapping[str, str],
+    folder: Path,
+    command: Sequence[str],
+    releases: Mapping[str, str] = NO_RELEASES,
+) -> ReplyImport:
+    """Return what the replies of a file come to in the store of `config`, without anything being written. `folder` is
+    that of the spec, and `releases` those of releases that it extends, for their Python functions; `command` is how a
+    run of the spec is typed.
+
+    Raises `Failure`, also where the plan has parts that are not run, and `StoreError` where the store cannot be read.
+    """
+    _check_roles(plan, roles)
+    root = Path(config.store)
+    ledger: Any = open_ledger(Store.open(root, create=False), plan.fingerprints) if is_store(root) else NoLedger()
+    functions: Mapping[str, Loaded] = {}
+    try:
+        functions = load_plugins(plan, folder, releases, source.trust, programs_of(config))
+        with with_functions(functions):
+            made = take_made_rows(plan, source, config, ledger, roles, command)
+            replies = read_replies(table, plan, source)
+            check_recordable(replies.scenarios)
+            binding = with_identities(_binding(plan, replies, {**made.models, **roles}), config)
+            recorded = _record(table, plan, source, root, replies, binding, ledger)
+            recorded.told["unmade"] = dict(made.unmade)
+            return recorded
+    except DataError as error:
+        raise Failure("E0307", error.message, error.help) from error
+    except (NotRunnable, PluginError) as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    finally:
+        for each in functions.values():
+            each.close()
+        ledger.close()
+
+
+def _record(
+    table: FileRows,
+    plan: Plan,
+    source: CaseSource,
+    root: Path,
+    replies: ImportedReplies,
+    binding: RoleBinding,
+    ledger: Any,
+) -> ReplyImport:
+    now = datetime.now(UTC)
+    run_id = new_run_id(now)
+    recorder = Recorder(plan, source.sources, ledger, run_id, lambda: now)
+    rows = recorder.collected.kept
+    items = names = 0
+    marks: SubsetTags | None = None
+    rejected = replies.rejected
+    costs: list[float | None] = []
+    for each, refused in _taken(recorder, replies.cases(source, binding)):
+        for name, why in refused.items():
+            rejected.append(RowError(each.records[name], "reply", each.replies[name]["reply"], why.reason))
+        taken = each.replies.keys() - refused.keys()
+        if taken:
+            items += 1
+            names += len(taken)
+            costs += [each.replies[name]["cost_usd"] for name in sorted(taken)]
+            marks = marks or SubsetTags(source, source.drawn())
+            member = membership_row(run_id, each.case, marks, None)
+            recorder.collected.keep({"run_items": [member], "items": [item_row(plan, each.case)]})
+    new, scores = len(rows.get("samples", ())), Counter(row["status"] for row in rows.get("scores", ()))
+    scenarios = [scenario.name for scenario in replies.scenarios]
+    told: dict[str, Any] = {
+        "run_id": run_id,
+        "source": table.source,
+        "rows": len(table.records),
+        "replies": names,
+        "items": items,
+        "models": list(replies.models),
+        "scenarios": scenarios,
+        "blank": replies.blank,
+        "unused_columns": list(replies.unused),
+        "new": new,
+        "same": names - new,
+        "statuses": dict(recorder.tally.samples),
+        "scores": dict(scores),
+    }
+    if not new and not scores:
+        return ReplyImport(root, {}, rejected, told, source)
+    options: dict[str, Any] = {"limit": None, "seed": None, "only": {}, "imported": table.source}
+    if drawn := drawn_counts(source):
+        options["drawn"] = drawn
+    rows["runs"] = [run_row(plan, binding, run_id, run_id, scenarios, options, now)]
+    rows["run_steps"] = [*step_rows(plan, binding, run_id, replies.scenarios)]
+    known = None if None in costs else sum(cost for cost in costs if cost is not None)
+    end = {"asked": 0, "reused": names, "failed": 0, "cost_usd": known, "finished_at": now}
+    rows["run_ends"] = [{"run_id": run_id, "status": "finished", "message": f"imported: {table.source}", **end}]
+    return ReplyImport(root, dict(rows), rejected, told, source)
+
+
+def _taken(recorder: Recorder, cases: Iterator[CaseReplies]) -> Iterator[tuple[CaseReplies, dict[str, Refusal]]]:
+    """Yield every case with what is refused of its replies."""
+    while batch := list(islice(cases, AT_ONCE)):
+        yield from zip(batch, recorder.take((each.units, each.replies) for each in batch), strict=True)
+
+
+def is_store(root: Path) -> bool:
+    return address_of(root) is not None or (root / MARKER).is_file()
+
+
+def _check_roles(plan: Plan, roles: Mapping[str, str]) -> None:
+    for name in roles:
+        if name not in {role.name for role in plan.roles}:
+            raise Failure("R0201", f"the benchmark has no role `{name}`", "`tripos plan SPEC` shows them")
+
+
+def _binding(plan: Plan, replies: ImportedReplies, roles: Mapping[str, str]) -> RoleBinding:
+    """Return who fills the roles: the compared one is filled by the models of the file, others that reply by `roles`,
+    or by the compared model where there is only one. Judges are nobody."""
+    asked = {step.role for s in replies.scenarios for step in s.steps if isinstance(step, Ask)}
+    models: dict[str, tuple[str, ...]] = {}
+    for role in plan.roles:
+        if role.name == replies.compared:
+            models[role.name] = replies.models
+        elif given := roles.get(role.name) or roles.get(role.default or ""):
+            models[role.name] = (given,)
+        elif role.name in asked and len(replies.models) == 1:
+            models[role.name] = replies.models
+        elif role.name in asked:
+            raise Failure("R0201", f"no model fills the role `{role.name}`", f"give one: --role {role.name}=MODEL")
+        else:
+            models[role.name] = ()
+    return RoleBinding(models, replies.compared)

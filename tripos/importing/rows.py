@@ -1,0 +1,589 @@
+"""The rows of a file that is imported, numbered as whoever opens the file sees them.
+
+Rows that do not fit: each with its place, the value and the reason.
+
+Finds the item that a row is about: by its id, by its place in the scenario, or by what its fields say.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tripos.errors import SOME_FAILED, USAGE, Failure
+from tripos.files import SourceFolder
+from tripos.settings.environment import read_toml
+from tripos.terminal import harmless, show_message
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.language.exact_values import load_json
+from tripos_compiler.language.rows import DoesNotFit, read_value
+from tripos_compiler.plan import Axis, DataField, Plan, Scenario, canonical
+from tripos_compiler.source.inputs import DataError, FoundFile
+from tripos_runtime.datasets.data_files import DataFolders
+from tripos_runtime.datasets.trust import TRUSTED, Trust
+
+UNFIT_MAPPING = "S0502"
+PARTS = ("each", "columns", "set", "values")
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "item": ("item_id", "item"),
+    "sample": ("sample_number", "sample"),
+    "reply": ("reply", "response"),
+    "value": ("value", "score"),
+    "rationale": ("rationale", "reason"),
+}
+"""The columns in which a field is looked for, where nothing says in which it is and it has other names than its own."""
+
+
+@dataclass(frozen=True)
+class ColumnMap:
+    """`columns` says in which column a field is, `set` what it is in every row, `values` what the file's words mean;
+    `each` is a column that holds a list, each entry of which is a row of its own."""
+
+    columns: Mapping[str, str] = field(default_factory=dict)
+    set: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    each: str | None = None
+
+    def column(self, name: str, record: Mapping[str, Any]) -> str | None:
+        """Return the column of a record in which a field is; None where it has none.
+
+        >>> ColumnMap({"value": "Score"}).column("value", {"Score": 3}), ColumnMap().column("item", {"item_id": "a"})
+        ('Score', 'item_id')
+        """
+        if name in self.columns:
+            return self.columns[name] if self.columns[name] in record else None
+        taken = self.columns.values()
+        return next((each for each in NAMES.get(name, (name,)) if each in record and each not in taken), None)
+
+    def get(self, name: str, record: Mapping[str, Any]) -> Any:
+        """Return what a record says of a field, in the words of the benchmark; None where it says nothing. Spaces
+        around a text do not count, and an empty one says nothing.
+
+        >>> told = ColumnMap({"model": "system"}, {"round": 2}, {"model": {"A": "openai/gpt"}})
+        >>> told.get("model", {"system": "A "}), told.get("round", {}), told.get("value", {"score": " "})
+        ('openai/gpt', 2, None)
+        """
+        if name in self.set:
+            return self.set[name]
+        column = self.column(name, record)
+        said = None if column is None or is_blank(record[column]) else record[column]
+        if isinstance(said, str) and name != "reply":
+            said = said.strip()
+        meant = self.values.get(name)
+        return said if meant is None or said is None else meant.get(str(said), said)
+
+
+def is_blank(said: Any) -> bool:
+    """Return true if a cell says nothing: it is empty, or holds what some writers put there for an empty one.
+
+    >>> [is_blank(said) for said in (None, " ", float("nan"), 0, "0")]
+    [True, True, True, False, False]
+    """
+    match said:
+        case None:
+            return True
+        case float():
+            return math.isnan(said)
+        case str():
+            return not said.strip()
+    return False
+
+
+def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, Any], each: str | None) -> ColumnMap:
+    """Return the mapping of a TOML file, if any, with what the command line says put over it: `columns` are written
+    `FIELD=COLUMN`, `fixed` are fields that are the same in every row. Raises `Failure` S0502."""
+    told = _file(path) if path is not None else {}
+    over = dict(_pair(text) for text in columns)
+    own = {str(name): str(column) for name, column in told.get("columns", {}).items()}
+    fixed = {**told.get("set", {}), **fixed}
+    both = sorted({**own, **over}.keys() & fixed.keys())
+    if both:
+        raise Failure(UNFIT_MAPPING, f"`{both[0]}` has a column and a fixed value", "say one of them")
+    return ColumnMap({**own, **over}, fixed, told.get("values", {}), each or told.get("each"))
+
+
+def read_fixed(texts: Sequence[str]) -> dict[str, str]:
+    """Return what `--set FIELD=VALUE` says. Raises `Failure` S0502."""
+    return dict(_pair(text, "--set FIELD=VALUE") for text in texts)
+
+
+def _pair(text: str, form: str = "--column FIELD=COLUMN") -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip() or not value:
+        raise Failure(UNFIT_MAPPING, f"`{text}` does not say which is which", f"write `{form}`")
+    return name.strip(), value
+
+
+def _file(path: str) -> dict[str, Any]:
+    try:
+        _, told = read_toml(Path(path))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        hint = "it is a TOML file in UTF-8"
+        raise Failure(UNFIT_MAPPING, f"cannot read the mapping `{path}`: {reason}", hint) from error
+    for name, value in told.items():
+        if name not in PARTS:
+            raise Failure(UNFIT_MAPPING, f"a mapping has no part `{name}`", f"its parts are {', '.join(PARTS)}")
+        if isinstance(value, dict) == (name == "each"):
+            raise Failure(UNFIT_MAPPING, f"`{name}` in `{path}` is not of the form that it should have", _FORMS[name])
+    for name, words in told.get("values", {}).items():
+        if not isinstance(words, dict):
+            raise Failure(UNFIT_MAPPING, f"`values.{name}` in `{path}` is no table", _FORMS["values"])
+    return told
+
+
+_FORMS = {
+    "each": 'write `each = "COLUMN"`',
+    "columns": 'write it as a table: `[columns]`, then lines such as `reply = "Answer"`',
+    "set": "write it as a table: `[set]`, then lines such as `round = 2`",
+    "values": 'write it as a table for each field: `[values.model]`, then lines such as `"A" = "openai/gpt-4o"`',
+}
+
+
+UNREADABLE = "S0501"
+SHEET_MARK = "mark:"
+"""Begins the key of a column in which a sheet of `tripos annotate` asks for grades."""
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """One row: `number` counts the rows of the file from 1, `part` the entries of the column that `each` names; `said`
+    is what stands there, `told` how it is to be read."""
+
+    file: str
+    number: int
+    part: int | None
+    said: Mapping[str, Any]
+    told: ColumnMap
+
+    @property
+    def place(self) -> str:
+        """Return where it stands, for a message: `row 3`, or `row 3.2` for the second entry of a list."""
+        return f"row {self.number}" + ("" if self.part is None else f".{self.part}")
+
+    def get(self, name: str) -> Any:
+        """Return what it says of a field; None where it says nothing."""
+        return self.told.get(name, self.said)
+
+    def text(self, name: str) -> str | None:
+        """Return what it says of a field, as text."""
+        said = self.get(name)
+        return None if said is None else str(said)
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """The rows of all files of an import, and where they came from: the names, and the SHA-256 of what stands there."""
+
+    records: tuple[FileRow, ...]
+    files: tuple[FoundFile, ...]
+
+    @property
+    def source(self) -> str:
+        """The files as a column of the store says it: name and beginning of the SHA-256.
+
+        >>> FileRows((), (FoundFile("a/scores.csv", "/data/a/scores.csv", "12ab" * 16, {}),)).source
+        'scores.csv 12ab12ab12ab'
+        """
+        return ", ".join(f"{file.path.rpartition('/')[2]} {file.sha256[:12]}" for file in self.files)
+
+    def unused(self, names: Iterable[str], more: Collection[str]) -> tuple[str, ...]:
+        """Return the columns in which none of the fields `names` is, and which are not among `more`."""
+        told = self.records[0].told
+        used = {*told.columns.values(), *more, *(column for name in names for column in NAMES.get(name, (name,)))}
+        return tuple(column for column in self.columns if column not in used)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Every column that a row has, in the order in which they come up."""
+        return tuple(dict.fromkeys(name for record in self.records for name in record.said))
+
+
+def read_table(source: str, told: ColumnMap, trust: Trust = TRUSTED, *, outside: bool = False) -> FileRows:
+    """Return the rows of a file, or of all that a pattern means: `*` matches within a name, and `{field}` is also a
+    column. Nothing outside of the folder that is named is read, unless `outside` is given.
+
+    Raises `Failure`: S0501 where a file is not there or cannot be read, S0502 where no row has a column that the
+    mapping names.
+    """
+    reader = SourceFolder.of_pattern(Path(source), trust, outside=outside).data
+    try:
+        files = tuple(reader.find(source, "import"))
+        records = tuple(record for file in files for record in _records(reader, file, told))
+    except DataError as error:
+        hint = "check the path" if error.help.startswith("give the folder") else error.help
+        raise Failure(UNREADABLE, error.message, hint) from error
+    if any(name.startswith(SHEET_MARK) for record in records[:1] for name in record.said):
+        message = f"`{source}` is a sheet that `tripos annotate` handed out"
+        raise Failure(UNREADABLE, message, f"tripos annotate --take {source}")
+    table = FileRows(records, files)
+    if not records:
+        raise Failure(UNREADABLE, f"`{source}` has no rows", "give a file with a row for each score or reply")
+    columns = table.columns
+    for name, column in told.columns.items():
+        if column not in columns:
+            close = nearest(column, columns)
+            hint = f"did you mean `{close}`?" if close else f"its columns are {', '.join(columns[:12])}"
+            raise Failure("S0502", f"`{name}` should be in the column `{column}`, which no row has", hint)
+    return table
+
+
+def _records(reader: DataFolders, file: FoundFile, told: ColumnMap) -> Iterator[FileRow]:
+    for number, row in enumerate(reader.rows(file), 1):
+        said = {**file.captures, **row}
+        if told.each is None:
+            yield FileRow(file.path, number, None, said, told)
+            continue
+        entries = _entries(said.get(told.each))
+        if entries is None:
+            message = f"row {number} of `{file.path}` has no list of records in the column `{told.each}`"
+            raise Failure("S0502", message, "`each` names a column whose lists hold a record a reply")
+        rest = {name: value for name, value in said.items() if name != told.each}
+        for part, entry in enumerate(entries, 1):
+            yield FileRow(file.path, number, part, {**rest, **entry}, told)
+
+
+def _entries(value: Any) -> list[dict[str, Any]] | None:
+    """Return a list of records, also one that is written as JSON text."""
+    if isinstance(value, str):
+        try:
+            value = load_json(value)
+        except ValueError:
+            return None
+    good = isinstance(value, list) and all(isinstance(entry, dict) for entry in value)
+    return value if good else None
+
+
+SHOWN = 20
+LONGEST = 40
+ALIKE = 3
+"""More rows than this that do not fit for the same reason are told of in one line."""
+
+
+@dataclass(frozen=True)
+class RowError:
+    """Why a row is not taken: `field` and `value` are what is wrong with it."""
+
+    record: FileRow
+    field: str
+    value: Any
+    reason: str
+
+    @property
+    def line(self) -> str:
+        """The rejection in one line.
+
+        >>> from tripos.importing.rows import ColumnMap
+        >>> RowError(FileRow("a.csv", 3, None, {}, ColumnMap()), "value", "12", "not in 1..10").line
+        'row 3: value `12`: not in 1..10'
+        """
+        return f"{self.record.place}: {self.what}"
+
+    @property
+    def what(self) -> str:
+        """The rejection without its row."""
+        said = "" if self.value is None else f" `{_short(str(self.value))}`"
+        return harmless(f"{self.field}{said}: {self.reason}").replace("\n", " ")
+
+    def is_of(self, options: Collection[str]) -> bool:
+        """Return true if one of the options says what is wrong, or would say what is missing."""
+        return self.field in options and (self.value is None or self.field in self.record.told.set)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what `--rejected` and `--json` say of it."""
+        record = self.record
+        found = {"file": record.file, "row": record.number}
+        if record.part is not None:
+            found["entry"] = record.part
+        return {**found, "field": self.field, "value": self.value, "reason": self.reason}
+
+
+class UnfitValue(Exception):
+    """A row that cannot be taken; whoever reads it makes a `RowError` of it."""
+
+    def __init__(self, field: str, value: Any, reason: str) -> None:
+        super().__init__(reason)
+        self.field, self.value, self.reason = field, value, reason
+
+    def at(self, record: FileRow) -> RowError:
+        """Return the rejection of the row in which it came up."""
+        return RowError(record, self.field, self.value, self.reason)
+
+
+def whole(said: Any, field: str) -> int | None:
+    """Return what a row says as a whole number, also as text or as a float, as tables have it; None where it says
+    nothing. Raises `UnfitValue`.
+
+    >>> whole("3", "sample"), whole(2.0, "round"), whole(None, "round")
+    (3, 2, None)
+    """
+    if said is None:
+        return None
+    try:
+        number = float(said)
+        if not isinstance(said, bool) and number == int(number) and 0 <= number < 2**53:
+            return int(number)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise UnfitValue(field, said, "not a whole number")
+
+
+def settle(
+    rejected: Sequence[RowError], rows: int, file: str | None, *, skip: bool, what: str, options: Collection[str]
+) -> None:
+    """Write the rejected rows to `file` and show the first of them. Raises `Failure` S0503 where there are any, unless
+    they are skipped: one of usage where one of the `options` is what all rows lack, or what is wrong with them."""
+    if file is not None:
+        _write(rejected, Path(file))
+    if not rejected:
+        return
+    bad = len({(each.record.file, each.record.place) for each in rejected})
+    groups: dict[str, list[RowError]] = {}
+    for each in rejected:
+        groups.setdefault(each.what, []).append(each)
+    told = list(_lines(groups, whole_file=bad == rows))
+    for line, _ in told[:SHOWN]:
+        show_message(line, stderr=True)
+    if left := sum(count for _, count in told[SHOWN:]):
+        rest = "`--rejected FILE` writes all" if file is None else f"`{file}` has all"
+        show_message(f"and {left:,} more: {rest}", stderr=True)
+    if skip:
+        show_message(f"{bad:,} of {rows:,} rows do not fit and are left out, as `--skip-rejected` says", stderr=True)
+        return
+    option = len(groups) == 1 and bad == rows and rejected[0].is_of(options)
+    hint = "mend them, or import the others with `--skip-rejected`"
+    if bad == rows:
+        hint = f"give another `--{rejected[0].field}`" if option else "mend them, or say how to read them"
+    raise Failure(
+        "S0503",
+        f"{bad:,} of {rows:,} rows do not fit, so no {what} was imported",
+        hint,
+        USAGE if option else SOME_FAILED,
+    )
+
+
+def _lines(groups: Mapping[str, Sequence[RowError]], *, whole_file: bool) -> Iterator[tuple[str, int]]:
+    """Yield what is shown, and of how many rejections each line tells: many that are alike share one."""
+    for what, alike in groups.items():
+        if len(alike) <= ALIKE:
+            yield from ((each.line, 1) for each in alike)
+        elif whole_file and len(groups) == 1:
+            yield f"every row: {what}", len(alike)
+        else:
+            yield f"{alike[0].record.place} and {len(alike) - 1:,} more: {what}", len(alike)
+
+
+def _write(rejected: Sequence[RowError], path: Path) -> None:
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            if path.suffix.casefold() in (".csv", ".tsv"):
+                delimiter = "\t" if path.suffix.casefold() == ".tsv" else ","
+                writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+                writer.writerow(("file", "row", "field", "value", "reason"))
+                for each in rejected:
+                    place = each.record.place.removeprefix("row ")
+                    writer.writerow((each.record.file, place, each.field, each.value, each.reason))
+                return
+            for each in rejected:
+                told = {**each.to_json(), "record": dict(each.record.said)}
+                file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")
+    except OSError as error:
+        raise Failure(
+            "S0102", f"cannot write `{path}`: {error.strerror}", "check the path and its permissions"
+        ) from error
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+@dataclass(frozen=True)
+class PlannedItem:
+    """An item of a scenario. `position` counts the items of the scenario from 1; 0 where that is not known."""
+
+    scenario: str
+    item_id: str
+    context: Mapping[str, str]
+    fields: Mapping[str, Any]
+    position: int = 0
+
+
+@dataclass
+class ItemIndex:
+    """The items of a plan."""
+
+    plan: Plan
+    items: Sequence[PlannedItem]
+    own: Sequence[str] = ()
+    """What rows say beside what an item is: the columns of these are not taken for fields of an item."""
+    by_id: dict[str, list[PlannedItem]] = field(default_factory=dict)
+    by_place: dict[tuple[str, int], PlannedItem] = field(default_factory=dict)
+    _by_fields: dict[tuple[str, tuple[str, ...]], dict[bytes, list[PlannedItem]]] = field(default_factory=dict)
+    _of: dict[str, list[PlannedItem]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.axes: dict[str, Axis] = {axis.name: axis for axis in self.plan.axes}
+        for item in self.items:
+            self.by_id.setdefault(item.item_id, []).append(item)
+            self._of.setdefault(item.scenario, []).append(item)
+            if item.position:
+                self.by_place[item.scenario, item.position] = item
+
+    @property
+    def field_names(self) -> frozenset[str]:
+        """Everything by which an item can be told: the fields of data sets, and the axes."""
+        return frozenset({each.name for each in self._every_field} | self.axes.keys())
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that may tell an item: the names of its fields, and what they are called in the data."""
+        return self.field_names | {column for each in self._every_field for column in each.columns}
+
+    @property
+    def _every_field(self) -> Iterator[DataField]:
+        for fields in self._fields_of.values():
+            yield from fields
+
+    @property
+    def _fields_of(self) -> dict[str, tuple[DataField, ...]]:
+        """The fields of every data set, by its name."""
+        read = {each.name: each.fields for each in self.plan.datasets}
+        return read | {each.name: each.fields for each in self.plan.made}
+
+    def scenario(self, record: FileRow) -> Scenario | None:
+        """Return the scenario that a row names, by name or title; None where it names none. Raises `UnfitValue`."""
+        said = record.text("scenario")
+        if said is None:
+            return None
+        for each in self.plan.scenarios:
+            titles = self.plan.titles.get("scenario", {}).get(each.name, {}).values()
+            if said.casefold() in {text.casefold() for text in (each.name, each.title, *titles)}:
+                return each
+        known = [each.name for each in self.plan.scenarios]
+        close = nearest(said, known)
+        raise UnfitValue("scenario", said, f"no such scenario; {_meant(close, known)}")
+
+    def find(self, record: FileRow) -> PlannedItem:
+        """Return the one item that a row is about. Raises `UnfitValue` where there is none, or where it could be
+        several."""
+        found, field, value = self.candidates(record)
+        return _only(found, field, value)
+
+    def candidates(self, record: FileRow) -> tuple[list[PlannedItem], str, Any]:
+        """Return the items that a row may be about, the field that says so and its value. Raises `UnfitValue` where
+        there is none."""
+        found, field, value = self._candidates(record)
+        return found or [_only(found, field, value)], field, value
+
+    def _candidates(self, record: FileRow) -> tuple[list[PlannedItem], str, Any]:
+        scenario = self.scenario(record)
+        within = [each.name for each in self.plan.scenarios if scenario is None or each is scenario]
+        if (said := record.text("item")) is not None:
+            known = [each for each in self.by_id.get(said, ()) if each.scenario in within]
+            if not known:
+                fields = dict.fromkeys(each.name for name in within for each in self._fields(self.plan_scenario(name)))
+                told = f"; a column may say it by what it holds: {', '.join([*fields][:4])}" if fields else ""
+                raise UnfitValue("item", said, f"no item of the benchmark has this id{told}")
+            return known, "item", said
+        if (place := whole(record.get("position"), "position")) is not None:
+            if scenario is None:
+                raise UnfitValue(
+                    "position", place, "a position counts the items of a scenario, and no scenario is named"
+                )
+            found = self.by_place.get((scenario.name, place))
+            return [] if found is None else [found], "position", place
+        return self._by_what_it_says(record, within)
+
+    def _by_what_it_says(self, record: FileRow, within: Iterable[str]) -> tuple[list[PlannedItem], str, Any]:
+        found: list[PlannedItem] = []
+        tried: dict[str, Any] = {}
+        for name in within:
+            said = self._said(record, self.plan_scenario(name))
+            if said:
+                tried |= said
+                found += self._index(name, tuple(said)).get(_key(said), ())
+        if not tried:
+            raise UnfitValue(
+                "item", None, "nothing says which item it is about: no item_id, position, or field of an item"
+            )
+        names = ", ".join(tried)
+        return found, names, next(iter(tried.values())) if len(tried) == 1 else None
+
+    def plan_scenario(self, name: str) -> Scenario:
+        """Return the scenario of that name."""
+        return next(each for each in self.plan.scenarios if each.name == name)
+
+    def _said(self, record: FileRow, scenario: Scenario) -> dict[str, Any]:
+        """Return what a row says of an item of a scenario, typed as the data set has it; what cannot be read so is left
+        out, unless the mapping says that it is there."""
+        said: dict[str, Any] = {}
+        taken = {record.told.column(name, record.said) for name in self.own} | set(record.told.columns.values())
+        for each in self._fields(scenario):
+            if each.name in record.told.columns or each.name in record.told.set:
+                value = record.get(each.name)
+            else:
+                free = (c for c in (each.name, *each.columns) if c not in taken)
+                value = next((v for c in free if not is_blank(v := record.said.get(c))), None)
+            if value is None:
+                continue
+            try:
+                said[each.name] = read_value(each.type, value, self.axes)
+            except DoesNotFit:
+                if each.name in record.told.columns or each.name in record.told.set:
+                    raise UnfitValue(each.name, value, f"no item of `{scenario.name}` can have this") from None
+        named = {each for each in scenario.axes if each not in said}
+        return said | {axis: value for axis in sorted(named) if (value := self._axis(record, axis)) is not None}
+
+    def _fields(self, scenario: Scenario) -> tuple[DataField, ...]:
+        rows = scenario.rows
+        if rows is None:
+            return ()
+        return self._fields_of.get(rows.dataset, ())
+
+    def _axis(self, record: FileRow, name: str) -> str | None:
+        said = record.text(name)
+        if said is None:
+            return None
+        for value in self.axes[name].values:
+            if said.casefold() in {value.name.casefold(), *(text.casefold() for text in value.labels.values())}:
+                return value.name
+        raise UnfitValue(name, said, f"the axis `{name}` has no such value")
+
+    def _index(self, scenario: str, names: tuple[str, ...]) -> dict[bytes, list[PlannedItem]]:
+        if (scenario, names) not in self._by_fields:
+            index: dict[bytes, list[PlannedItem]] = {}
+            for item in self._of.get(scenario, ()):
+                told = {**item.context, **item.fields}
+                index.setdefault(_key({name: told.get(name) for name in names}), []).append(item)
+            self._by_fields[scenario, names] = index
+        return self._by_fields[scenario, names]
+
+
+def _key(said: Mapping[str, Any]) -> bytes:
+    return canonical(said)
+
+
+def _only(found: Sequence[PlannedItem], field: str, value: Any) -> PlannedItem:
+    """Return the one item that was found. Raises `UnfitValue` for none and for several."""
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise UnfitValue(field, value, "no item of the benchmark has this")
+    scenarios = sorted({item.scenario for item in found})
+    if len(scenarios) > 1:
+        raise UnfitValue(
+            field, value, f"items of {len(scenarios)} scenarios have this: {', '.join(scenarios)}; name one"
+        )
+    raise UnfitValue(field, value, f"{len(found)} items have this: say more of the one that is meant")
+
+
+def _meant(close: str | None, known: Sequence[str]) -> str:
+    return (
+        f"did you mean `{close}`?" if close else f"there are {', '.join(known[:8])}" + ("…" if len(known) > 8 else "")
+    )

@@ -1,0 +1,162 @@
+"""Texts of a spec that is written by an import: strings, templates, names and notes on what was translated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tripos.files import SourceFile
+
+How = Literal["exactly", "approximately", "not"]
+_ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
+_BLOCK_LINES = 4
+"""A text of so many lines is written as a block, if that says it exactly."""
+
+
+LONGEST_NAME = 120
+"""Bytes: files are called by names, with an end and a number."""
+
+
+class Untranslated(Exception):
+    """A part of a task that has no counterpart in the language; the message says which."""
+
+
+@dataclass(frozen=True)
+class Note:
+    """The way in which a part of a task was translated."""
+
+    part: str
+    how: How
+    why: str = ""
+
+
+@dataclass
+class ImportedTask:
+    """A task or a group in the language: the spec, the files beside it, and what became of each part."""
+
+    name: str
+    text: str
+    notes: list[Note]
+    files: dict[str, str] = field(default_factory=dict)
+    copies: dict[str, SourceFile] = field(default_factory=dict)
+    """Files of this machine that belong beside the spec."""
+
+    @property
+    def whole(self) -> bool:
+        """Return true if no part is a hole."""
+        return all(each.how != "not" for each in self.notes)
+
+
+@dataclass(frozen=True)
+class Code:
+    """An expression that fills a hole of a template; `texted` is one for its text, where it is of another type."""
+
+    text: str
+    texted: str = ""
+
+    @property
+    def as_text(self) -> str:
+        """Return an expression of the type `text`."""
+        return self.texted or self.text
+
+
+Pieces = Sequence[str | Code]
+"""A template: literal texts, and the expressions between them."""
+
+
+def quoted(text: str) -> str:
+    r"""Return a text as a string of the language.
+
+    >>> print(quoted('say "a\\b"\n'))
+    "say \"a\\b\"\n"
+    """
+    if any(ord(each) < 32 and each not in _ESCAPES for each in text):
+        raise Untranslated("a control character in a text")
+    return '"' + "".join(_ESCAPES.get(each, each) for each in text) + '"'
+
+
+def literal(text: str) -> str:
+    """Return a text as a string without holes. Raises `Untranslated` where it has two braces in a row."""
+    return template([text])
+
+
+def title(text: str) -> str:
+    r"""Return a text as the string of a title: on one line, without control characters and pairs of braces.
+
+    >>> title("a {{ b }}\n\0c")
+    '"a { b } c"'
+    """
+    plain = "".join(each if each.isprintable() else " " for each in text)
+    return quoted(" ".join(plain.replace("{{", "{").replace("}}", "}").split()))
+
+
+def template(pieces: Pieces, indent: int = 0) -> str:
+    r"""Return a template as a string: on one line, or as a block where that is as exact and easier to read.
+
+    >>> print(template(["Q: ", Code("doc.question"), "\nA:"]))
+    "Q: {{ doc.question }}\nA:"
+    """
+    literals = "".join(each for each in pieces if isinstance(each, str))
+    if "{{" in literals or "}}" in literals:
+        raise Untranslated("two braces in a row in a text")
+    if any(ord(each) < 32 and each not in _ESCAPES for each in literals):
+        raise Untranslated("a control character in a text")
+    text = "".join(each if isinstance(each, str) else f"{{{{ {each.text} }}}}" for each in pieces)
+    if indent and _fits_block(text):
+        space = " " * indent
+        lines = [space + line if line else "" for line in text.split("\n")]
+        return '"""\n' + "\n".join(lines) + f'\n{space}"""'
+    return '"' + "".join(_ESCAPES.get(each, each) for each in text) + '"'
+
+
+def _fits_block(text: str) -> bool:
+    """Return true if a block says a text exactly: its edges and the beginnings and ends of lines are no space."""
+    lines = text.split("\n")
+    if len(lines) < _BLOCK_LINES or '"""' in text or "\t" in text or "\\" in text:
+        return False
+    return bool(lines[0] and lines[-1]) and all(line == line.strip() for line in lines)
+
+
+def joined(pieces: Pieces) -> str:
+    """Return a template as an expression for its text.
+
+    >>> joined(["A: ", Code("doc.a")]), joined([Code("doc.a")]), joined([])
+    ('join(("A: ", doc.a), "")', 'doc.a', '""')
+    """
+    parts = [each.as_text if isinstance(each, Code) else quoted(each) for each in pieces if each != ""]
+    if not parts:
+        return '""'
+    return parts[0] if len(parts) == 1 else f'join(({", ".join(parts)}), "")'
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Return expressions as a list.
+
+    >>> listed(["1", "2"]), listed(["1"])
+    ('(1, 2)', '[1]')
+    """
+    return f"[{parts[0]}]" if len(parts) == 1 else f"({', '.join(parts)})"
+
+
+def name_of(text: str, taken: Sequence[str] = ()) -> str:
+    """Return a name of the language for any text, and none of those that are taken.
+
+    >>> name_of("Answer Key"), name_of("2 hops"), name_of("chrf++"), name_of("a", ["a"])
+    ('Answer_Key', 'n_2_hops', 'chrf', 'a_2')
+    """
+    found = re.sub(r"\W+", "_", text.strip()).strip("_") or "column"
+    found = f"n_{found}" if found[0].isdigit() or not found[0].isidentifier() else found
+    found = found.encode()[:LONGEST_NAME].decode(errors="ignore").strip("_")
+    number, chosen = 1, found
+    while chosen in taken:
+        number += 1
+        chosen = f"{found}_{number}"
+    return chosen
+
+
+def commented(text: str, before: str = "") -> list[str]:
+    """Return a text as lines of comments."""
+    lines = text.replace("\r", " ").split("\n")
+    return [f"# {before}{lines[0]}".rstrip(), *(f"#   {line}".rstrip() for line in lines[1:])]

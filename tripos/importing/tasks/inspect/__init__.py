@@ -1,5 +1,0 @@
-"""Tasks of Inspect: read in a process with Inspect, then written as specs."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,732 @@
+"""Task files of lm-eval: YAML with `include` and `!function`, and the index of a folder of them.
+
+Nothing of a task is executed here: a `!function` is kept as its name.
+
+Groups of tasks: their members, with what a group says otherwise for them, and the figures of the whole group.
+
+The data of a task: where its rows lie, and what is known of them.
+
+The rows that a task's own Python gives, written once by a process in the environment of lm-eval.
+
+A task as a scenario with its data sets, and the spec of one task or of a group of them.
+
+Specs of tasks and groups: what `tripos import task` writes.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib.resources import as_file, files
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tripos.errors import Failure
+from tripos.files import SourceFile, SourceFolder
+from tripos.importing.spec_text import ImportedTask, Note, Untranslated, commented, name_of, quoted, title
+from tripos.importing.tasks.lm_eval_prompts import Asking, WorkedExamples, asking
+from tripos.importing.tasks.lm_eval_scoring import FunctionTexts, KnownFigure, TaskScores, scored
+from tripos.importing.tasks.lm_eval_templates import PythonName, TaskColumns, TaskFields, check_config
+from tripos.importing.tasks.shapes import CODE, as_list, kind_of as kind_of_value
+from tripos_compiler.source.inputs import DataError
+from tripos_runtime.asking.functions.process import environment
+
+_HIDDEN = frozenset(("__pycache__", ".ipynb_checkpoints"))
+
+
+@dataclass(frozen=True)
+class TaskFile:
+    """A task or a group, as its file and those that it includes say it."""
+
+    name: str
+    kind: str
+    path: Path
+    config: Mapping[str, Any] = field(hash=False)
+    changes: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """The keys that a group says otherwise than the file."""
+    source: SourceFolder | None = field(default=None, hash=False, compare=False)
+    """The folder in which the task reads files; without one its own."""
+
+    @property
+    def folder(self) -> SourceFolder:
+        """The folder in which the task reads files."""
+        return self.source or SourceFolder.around(self.path)
+
+    def get(self, key: str, fallback: Any = None) -> Any:
+        """Return what the file says under a key; the fallback where it says nothing, or null."""
+        found = self.config.get(key)
+        return fallback if found is None else found
+
+    def changed(self, config: Mapping[str, Any]) -> TaskFile:
+        """Return the task with other words for some keys, as a group gives its members."""
+        return replace(self, config={**self.config, **config}, changes={**self.changes, **config})
+
+
+def read_task(path: Path, source: SourceFolder | None = None) -> TaskFile:
+    """Read a file with a task or a group, and those that it includes, in a folder. Raises `Failure` for one that is
+    neither."""
+    return TaskReader(source or SourceFolder.around(path)).read(path)
+
+
+def kind_of(config: Mapping[str, Any]) -> str:
+    """Return `class` for a task in Python, `group`, `task`, or nothing."""
+    return next((each for each in ("class", "group", "task") if each in config), "")
+
+
+def read_folder(folder: Path, source: SourceFolder | None = None) -> dict[str, TaskFile]:
+    """Return the tasks and groups of a folder and those below it, by name, in the order of their paths; of two of one
+    name the first, as lm-eval has it. Files that are neither are passed over."""
+    reader = TaskReader(source or SourceFolder.around(folder))
+    found: dict[str, TaskFile] = {}
+    for path in _files(folder):
+        try:
+            task = reader.read(path)
+        except Failure:
+            continue
+        found.setdefault(task.name, task)
+    return found
+
+
+def tagged(tasks: Mapping[str, TaskFile], tag: str) -> list[TaskFile]:
+    """Return the tasks with a tag, by name."""
+    return [tasks[name] for name in sorted(tasks) if tag in as_list(tasks[name].get("tag"))]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.glob("**/*.yaml"), key=lambda each: each.as_posix()):
+        if not _HIDDEN.intersection(path.parts):
+            yield path
+
+
+class TaskReader:
+    """Reads tasks of a folder. A file is read once: thousands of tasks include the same one."""
+
+    def __init__(self, source: SourceFolder) -> None:
+        self.source = source
+        self._read: dict[Path, dict[str, Any]] = {}
+        self._whole: dict[Path, dict[str, Any]] = {}
+        """With what they include."""
+
+    def read(self, path: Path) -> TaskFile:
+        """Return the task or the group in a file. Raises `Failure` for one that is neither, or of another shape."""
+        place = path.absolute()
+        config = self._merged(place, ())
+        kind = kind_of(config)
+        if not kind:
+            hint = "give a YAML file with `task` or `group`, or a folder and `--task NAME`"
+            raise Failure(CODE, f"`{path}` is no task of lm-eval: it has neither `task` nor `group`", hint)
+        if "task" not in config and kind == "class":
+            raise Failure(CODE, f"`{path}` has a class and no name", "write `task: NAME`")
+        check_config(config, path)
+        name = config["group"] if kind == "group" else config["task"]
+        return TaskFile(str(name), kind, place, config, source=self.source)
+
+    def _merged(self, path: Path, around: tuple[Path, ...]) -> dict[str, Any]:
+        if path in self._whole:
+            return self._whole[path]
+        if path in around:
+            raise Failure(CODE, f"`{path.name}` includes itself", "remove the `include`")
+        if len(around) > MOST_INCLUDED:
+            raise Failure(
+                CODE, f"`{path.name}` is included over more than {MOST_INCLUDED} files", "include it directly"
+            )
+        config = dict(self._loaded(path))
+        includes = as_list(config.pop("include", None))
+        merged: dict[str, Any] = {}
+        for each in includes:
+            if not isinstance(each, str):
+                raise Failure(CODE, f"`{path}`: `include`: it is {kind_of_value(each)}, and should be a text", MEND)
+            above = self._merged(Path(os.path.normpath(path.parent / each)), (*around, path))
+            merged.update({key: value for key, value in above.items() if key != "task_list"})
+        self._whole[path] = {**merged, **config}
+        return self._whole[path]
+
+    def _loaded(self, path: Path) -> dict[str, Any]:
+        if path in self._read:
+            return self._read[path]
+        try:
+            document = self.source.file(path).yaml(TAGS)
+        except OSError as error:
+            raise Failure(CODE, f"cannot read `{path}`: {error.strerror}", "check the path") from error
+        except ValueError as error:
+            raise Failure(CODE, f"`{path}` is no YAML: {error}", "mend the file") from error
+        if not isinstance(document, dict):
+            raise Failure(CODE, f"`{path}` is no task of lm-eval: it is no mapping", "give a YAML file of a task")
+        self._read[path] = document
+        return document
+
+
+TAGS = {"!function": PythonName}
+"""The tags of task files: a function in Python is kept as its name."""
+MOST_INCLUDED = 50
+"""The most files of which each includes the next."""
+MEND = "mend the file"
+
+
+READ = 1_000
+"""Rows that tell the types of columns; `tripos check` reads all."""
+LOCAL = frozenset(("json", "csv", "parquet"))
+PARQUET = "~parquet"
+"""The revision of a data set of the Hub that has all its rows as Parquet, in a folder for each configuration."""
+
+
+@dataclass(frozen=True)
+class WrittenRows:
+    """Files with the rows that lm-eval's own Python gave for a task, by split; `shots` are its worked examples."""
+
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+
+@dataclass
+class TaskSplit:
+    """The rows of a split: the source that a data set names, and their columns."""
+
+    name: str
+    source: str
+    columns: TaskColumns
+    written: bool = False
+    notes: list[Note] = field(default_factory=list)
+    content: str = ""
+    """Rows that the task itself has, to be written beside the spec."""
+    local: SourceFile | None = None
+    """A file of this machine that the task names, to be copied beside the spec."""
+
+
+@dataclass
+class TaskData:
+    """Finds the splits of a task. `folders` are looked in for data that is there already."""
+
+    config: Mapping[str, Any]
+    name: str
+    folders: tuple[Path, ...] = ()
+    source: SourceFolder | None = None
+    """The folder in which files may be read; without one, those that are looked in."""
+    rows: WrittenRows = field(default_factory=WrittenRows)
+
+    def tested(self) -> TaskSplit:
+        """Return the split that is asked about. Raises `Untranslated`."""
+        if "class" in self.config:
+            raise Untranslated("the task is a class in Python")
+        split = self.config.get("test_split") or self.config.get("validation_split")
+        if split is None and "tested" not in self.rows.files:
+            raise Untranslated("a task without `test_split` and `validation_split`")
+        if "tested" in self.rows.files:
+            return self._written("tested", str(split or "test"))
+        if isinstance(self.config.get("process_docs"), PythonName):
+            raise Untranslated(
+                f"`process_docs` is Python, `{self.config['process_docs']}`: --run-python writes its rows"
+            )
+        return self._split(str(split))
+
+    def shots(self, tested: TaskSplit) -> TaskSplit:
+        """Return the split that worked examples are taken from. Raises `Untranslated`."""
+        own = self.config.get("fewshot_config") or {}
+        split = own.get("split") or self.config.get("fewshot_split")
+        if "shots" in self.rows.files:
+            return self._written("shots", str(split or "shots"))
+        samples = own.get("samples")
+        if split is None and isinstance(samples, list):
+            content = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in samples)
+            source = f"{name_of(self.name)}.shots.jsonl"
+            return TaskSplit("shots", source, TaskColumns.of_rows(samples), content=content)
+        if isinstance(samples, PythonName) or isinstance(own.get("process_docs"), PythonName):
+            raise Untranslated("worked examples that Python gives: --run-python writes them")
+        order = ("training_split", "validation_split", "test_split")
+        split = split or next((self.config[each] for each in order if self.config.get(each)), None)
+        if isinstance(self.config.get("process_docs"), PythonName):
+            raise Untranslated("worked examples that Python gives: --run-python writes them")
+        return tested if str(split) == tested.name else self._split(str(split))
+
+    def _written(self, which: str, split: str) -> TaskSplit:
+        path = self.rows.files[which]
+        written = SourceFolder.around(path).file(path)  # by the Python of the task, which was executed
+        columns = _columns(written) if written.is_there else TaskColumns()
+        return TaskSplit(split, f"rows/{path.name}", columns, written=True)
+
+    def _split(self, split: str) -> TaskSplit:
+        if "[" in split or "+" in split:
+            raise Untranslated(f"the split `{split}`, which is a part of another")
+        if self.config.get("custom_dataset") is not None:
+            raise Untranslated(f"the rows are those of a function in Python, `{self.config['custom_dataset']}`")
+        source = self._source(split)
+        quoted(source)  # a name that no spec can write is no source
+        found = self._found(split, source)
+        local = found if "://" not in source else None
+        return TaskSplit(split, source, _columns(found) if found is not None else TaskColumns(), local=local)
+
+    def _found(self, split: str, source: str) -> SourceFile | None:
+        """Return the file of a split, if it is there. Raises `Untranslated` for one that may not be read."""
+        for path in self._places(split, source):
+            file = (self.source or SourceFolder.around(path)).file(path)
+            if file.is_there:
+                return file
+            if _is_there(path):
+                raise Untranslated(f"`{path}` lies outside of the folder of the task: name its own with --data DIR")
+        return None
+
+    def _source(self, split: str) -> str:
+        path, options = str(self.config.get("dataset_path") or ""), self.config.get("dataset_kwargs") or {}
+        files = options.get("data_files")
+        if files is not None:
+            chosen = files.get(split) if isinstance(files, Mapping) else files
+            if not isinstance(chosen, str):
+                raise Untranslated(f"several files of the split `{split}`")
+            if chosen.startswith(("hf://", "https://")):
+                return chosen
+            if path in LOCAL:
+                return Path(chosen).name
+            return f"hf://{path}/{chosen}"
+        if path.count("/") != 1 or path.startswith((".", "/")):
+            raise Untranslated(f"the data set `{path}` has no owner on the Hub")
+        return f"hf://{path}@{PARQUET}/{self.config.get('dataset_name') or 'default'}/{split}/0000.parquet"
+
+    def _places(self, split: str, source: str) -> list[Path]:
+        inside = source
+        if "://" not in source:
+            files = (self.config.get("dataset_kwargs") or {}).get("data_files")
+            inside = str(files.get(split) if isinstance(files, Mapping) else files)
+        if source.startswith("hf://"):
+            inside = "hf/" + source.removeprefix("hf://").removeprefix("datasets/")
+        return [folder / inside for folder in self.folders]
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _columns(file: SourceFile) -> TaskColumns:
+    try:
+        return TaskColumns.of_rows(islice(file.rows(), READ))
+    except DataError as error:
+        raise Untranslated(f"the rows of `{file.path.name}` cannot be read: {error.message}") from error
+
+
+QUESTION = ("description", "doc_to_text", "doc_to_choice", "doc_to_target", "gen_prefix")
+SCORING = ("filter_list", "metric_list", "process_results")
+_PASSES = 3
+"""Translations of a task: each learns from how the one before used the columns."""
+
+
+@dataclass
+class TaskScenario:
+    """A task as a scenario."""
+
+    name: str
+    declared: list[str]
+    """The data sets."""
+    ask: list[str]
+    scored: TaskScores
+    notes: list[Note]
+    files: dict[str, str] = field(default_factory=dict)
+    copies: dict[str, SourceFile] = field(default_factory=dict)
+    """Files of this machine that the data sets name, by their path beside the spec."""
+
+    @property
+    def figures(self) -> Mapping[str, KnownFigure]:
+        """Return the aggregates in Python that the measures take."""
+        return {name: each for name, each in self.scored.figures.items() if each.source}
+
+    def whole(self) -> bool:
+        """Return true if no part is a hole."""
+        return all(each.how != "not" for each in self.notes)
+
+    def lines(self, more: Mapping[str, str] | None = None) -> list[str]:
+        """Return the scenario as lines; `more` are scores that a group takes the mean of."""
+        scores = [f"  score {name} = {code}" for name, code in (more or {}).items()]
+        return [
+            *self.declared,
+            "",
+            f"scenario {self.name} {{",
+            f"  over {self.name}_tested as doc",
+            *self.ask,
+            *self.scored.scores,
+            *scores,
+            *self.scored.measures,
+            "}",
+        ]
+
+
+def scenario_of(task: TaskFile, data: TaskData, shots: int | None = None) -> TaskScenario:
+    """Return a task as a scenario, with a hole where a part has no translation. `shots` is the number of worked
+    examples, in place of that of the task."""
+    name = name_of(task.name)
+    notes: list[Note] = []
+    try:
+        tested = data.tested()
+    except Untranslated as why:
+        notes.append(Note("data", "not", str(why)))
+        tested = TaskSplit("tested", f"rows/{name}.tested.jsonl", TaskColumns())
+    count = int(task.get("num_fewshot", 0)) if shots is None else shots
+    drawn = _shots(task, data, tested, count, name, notes) if count else None
+    assumed: dict[str, None] = {}
+    for _ in range(_PASSES):
+        fields = TaskFields(task.config, tested.columns, "doc", tested.written, assumed)
+        asked, hole = _asked(task, fields, drawn)
+        made, lack = _scored(task, fields, asked, hole)
+    notes += [*hole, *asked.notes, *made.notes, *lack]
+    notes += [Note("assumed", "approximately", each) for each in assumed if not tested.columns.closed]
+    shown_again = drawn is not None and drawn.fields.columns is tested.columns
+    declared = [f"dataset {name}_tested from {quoted(tested.source)} {{"]
+    declared += [f"  {line}" for line in tested.columns.declared(secret=not shown_again)]
+    if tested.written:
+        own = name_of("row", tuple(tested.columns.names.values()))
+        declared += [f'  {own} integer from "_row"']
+    declared += ["}"]
+    files: dict[str, str] = {}
+    splits = [tested]
+    if drawn is not None and not shown_again:
+        split = drawn.split
+        splits.append(split)
+        declared += _shot_dataset(drawn.dataset, split, tested, name)
+        files = {split.source: split.content} if split.content else {}
+    copies = {each.source: each.local for each in splits if each.local is not None}
+    return TaskScenario(name, declared, asked.lines, made, _complete(notes), files, copies)
+
+
+def _shot_dataset(dataset: str, split: TaskSplit, tested: TaskSplit, name: str) -> list[str]:
+    lines = ["", f"dataset {dataset} from {quoted(split.source)} {{"]
+    return [*lines, *(f"  {line}" for line in split.columns.declared(secret=False)), "}"]
+
+
+@dataclass
+class DrawnShots(WorkedExamples):
+    """Worked examples, and the split that they are of."""
+
+    split: TaskSplit = field(default_factory=lambda: TaskSplit("", "", TaskColumns()))
+
+
+def _shots(
+    task: TaskFile, data: TaskData, tested: TaskSplit, count: int, name: str, notes: list[Note]
+) -> DrawnShots | None:
+    own = task.get("fewshot_config", {})
+    if isinstance(own, PythonName):
+        notes.append(Note("worked examples", "not", "`fewshot_config` is Python"))
+        return None
+    try:
+        split = data.shots(tested)
+    except Untranslated as why:
+        notes.append(Note("worked examples", "not", str(why)))
+        split = TaskSplit("shots", f"rows/{name}.shots.jsonl", TaskColumns())
+    same = split is tested
+    if same:
+        notes.append(Note("worked examples", "exactly", "of the rows that are asked about: no column is secret"))
+        if (own.get("split") or task.get("fewshot_split")) != task.get("test_split"):
+            remark = (
+                "no row is an example for itself, as it may be in the Harness where `fewshot_split` is no `test_split`"
+            )
+            notes.append(Note("worked examples", "approximately", remark))
+    fields = TaskFields(task.config, split.columns, "shot", split.written)
+    dataset = f"{name}_tested" if same else f"{name}_shots"
+    indices = own.get("fewshot_indices")
+    if indices:
+        notes.append(Note("worked examples", "not", "`fewshot_indices`"))
+    return DrawnShots(count, dataset, str(own.get("sampler", "default")), fields, own, split=split)
+
+
+def _asked(task: TaskFile, fields: TaskFields, shots: WorkedExamples | None) -> tuple[Asking, list[Note]]:
+    try:
+        return asking(task.config, fields, shots), []
+    except Untranslated as why:
+        lines = ["  # HOLE: the question. " + str(why).replace("\n", " ")]
+        for key in QUESTION:
+            if task.get(key) is not None:
+                lines += [f"  {line}" for line in commented(str(task.get(key)), f"{key}: ")]
+        lines += ["  ask reply by candidate {", '    prompt "{{ hole_of_the_question }}"', "  }"]
+        return Asking(lines), [Note("question", "not", str(why))]
+
+
+def _scored(task: TaskFile, fields: TaskFields, asked: Asking, hole: list[Note]) -> tuple[TaskScores, list[Note]]:
+    try:
+        if hole and (task.get("output_type") == "multiple_choice"):
+            raise Untranslated("there is no question to score")
+        return scored(task.config, fields, asked, FunctionTexts(task.path.parent, task.folder)), []
+    except Untranslated as why:
+        lines = ["  # HOLE: the scores. " + str(why).replace("\n", " ")]
+        for key in SCORING:
+            if task.get(key) is not None:
+                lines += [f"  {line}" for line in commented(str(task.get(key)), f"{key}: ")]
+        made = TaskScores([*lines, "  score hole = hole_of_the_scores"], ["  measure hole = mean(hole)"])
+        return made, [Note("scores", "not", str(why))]
+
+
+def _complete(notes: list[Note]) -> list[Note]:
+    """Return the notes, with those on parts that were translated exactly."""
+    told = {each.part for each in notes}
+    exact = [Note(part, "exactly") for part in ("data", "question", "scores") if part not in told]
+    return [*exact, *dict.fromkeys(notes)]
+
+
+_OWN = frozenset(("group", "group_alias", "task", "aggregate_metric_list", "metadata", "tag", "include"))
+"""The keys of a group that say nothing of its members."""
+_DEEPEST = 20
+MOST_MEMBERS = 20_000
+"""The most members of a group and of those in it, each counted wherever it is one."""
+
+
+@dataclass
+class TaskGroup:
+    """A group: its members in order, which are tasks or groups."""
+
+    name: str
+    alias: str
+    members: list[TaskFile | TaskGroup] = field(default_factory=list)
+    aggregates: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def leaves(self) -> Iterator[TaskFile]:
+        """Yield the tasks of the group and of those in it, each once."""
+        seen: set[str] = set()
+        for member in self.members:
+            for task in member.leaves() if isinstance(member, TaskGroup) else (member,):
+                if task.name not in seen:
+                    seen.add(task.name)
+                    yield task
+
+    def groups(self) -> Iterator[TaskGroup]:
+        """Yield the group, and those in it."""
+        yield self
+        for member in self.members:
+            if isinstance(member, TaskGroup):
+                yield from member.groups()
+
+
+def group_of(
+    task: TaskFile,
+    tasks: Mapping[str, TaskFile],
+    changes: Mapping[str, Any] = {},
+    depth: int = 0,
+    count: Iterator[int] | None = None,
+) -> TaskGroup:
+    """Return a group with its members, which are looked up by name. Raises `Failure` R0246 where one is not there."""
+    if depth > _DEEPEST:
+        raise Failure(CODE, f"the group `{task.name}` is a member of itself", "remove it from its own `task`")
+    said = {key: each for key, each in task.config.items() if key not in _OWN}
+    own = {**said, **{key: each for key, each in changes.items() if key not in _OWN}}
+    made = TaskGroup(task.name, str(task.get("group_alias", task.name)), aggregates=_aggregates(task))
+    number = count or itertools.count(1)
+    for each in as_list(task.get("task", [])):
+        if next(number) > MOST_MEMBERS:
+            raise Failure(
+                CODE, f"the group `{task.name}` has more than {MOST_MEMBERS:,} members", "import a part of it"
+            )
+        item = each if isinstance(each, dict) else {"task": each}
+        made.members += _members(item, task, tasks, own, depth, number)
+    return made
+
+
+def _members(
+    item: Mapping[str, Any],
+    task: TaskFile,
+    tasks: Mapping[str, TaskFile],
+    own: Mapping[str, Any],
+    depth: int,
+    number: Iterator[int],
+) -> list[TaskFile | TaskGroup]:
+    name = str(item.get("group", item.get("task")))
+    more = {**own, **{key: each for key, each in item.items() if key not in ("group", "task")}}
+    if name in tasks:
+        found = tasks[name]
+        return [group_of(found, tasks, more, depth + 1, number)] if found.kind == "group" else [found.changed(more)]
+    if "group" in item:
+        inner = TaskFile(name, "group", task.path, dict(item), source=task.source)
+        return [group_of(inner, tasks, own, depth + 1, number)]
+    some = tagged(tasks, name)
+    if some:
+        return [each.changed(more) for each in some]
+    if "dataset_path" in more:
+        return [TaskFile(name, "task", task.path, {**more, "task": name}, source=task.source)]
+    hint = "give the folder that has it too: `tripos import task FOLDER --task NAME`"
+    raise Failure(CODE, f"the group `{task.name}` has a member `{name}`, which is not there", hint)
+
+
+def _aggregates(task: TaskFile) -> list[Mapping[str, Any]]:
+    return as_list(task.get("aggregate_metric_list", []))
+
+
+@dataclass
+class GroupFigures:
+    """The measures of a group, and the scores that its scenarios have for them."""
+
+    measures: list[str] = field(default_factory=list)
+    scores: dict[str, dict[str, str]] = field(default_factory=dict)
+    """By scenario: name and code of each score."""
+    notes: list[Note] = field(default_factory=list)
+
+
+def figures_of(group: TaskGroup, scenarios: Mapping[str, TaskScenario]) -> GroupFigures:
+    """Return the figures of a group and of those in it: the mean over all items, or over tasks."""
+    made = GroupFigures()
+    for each in group.groups():
+        inside = [scenarios[task.name] for task in each.leaves() if task.name in scenarios]
+        for how in each.aggregates:
+            _figure(each, how, inside, made)
+    return made
+
+
+def _figure(group: TaskGroup, how: Mapping[str, Any], inside: list[TaskScenario], made: GroupFigures) -> None:
+    filters = how.get("filter_list")
+    chosen = None if filters is None else {name_of(str(each)) for each in as_list(filters)}
+    names: dict[str, None] = {}
+    for each in inside:
+        for name, score in each.scored.means.items():
+            if score.metric == how["metric"] and (chosen is None or score.filter_name in chosen):
+                names[name] = None
+    if not names:
+        made.notes.append(Note(f"group {group.name}", "not", f"no task of it has a mean `{how['metric']}`"))
+    if how.get("aggregation", "mean") != "mean":
+        made.notes.append(Note(f"group {group.name}", "not", f"the aggregation `{how['aggregation']}`"))
+        return
+    for name in names:
+        whole = f"{name_of(group.name)}_{name}"
+        for each in inside:
+            if name in each.scored.means:
+                made.scores.setdefault(each.name, {})[whole] = each.scored.means[name].code
+        value = f"mean({whole})" if how.get("weight_by_size", True) else f"mean(mean({whole}) by scenario)"
+        made.measures.append(f"measure {whole} {title(group.alias)} = {value}")
+
+
+LONGEST_S = 3600.0
+_HUB = ("HF_HOME", "HF_ENDPOINT", "HF_DATASETS_CACHE", "HF_DATASETS_OFFLINE", "HF_HUB_OFFLINE")
+"""Variables that say where data sets lie; none is a key."""
+
+
+def write_rows(
+    task: TaskFile, folder: Path, python: str | None = None, shots: int | None = None, changes: Mapping[str, Any] = {}
+) -> WrittenRows:
+    """Execute the Python of a task, and return the files with its rows in `folder/rows`. `changes` are configuration
+    that differs from the file. Raises `Failure` R0246 where it fails."""
+    name = name_of(task.name)
+    rows = (folder / "rows").resolve()
+    count = int(task.get("num_fewshot", 0)) if shots is None else shots
+    said = {key: each for key, each in {**task.changes, **changes}.items() if not isinstance(each, PythonName)}
+    asked = {"path": str(task.path), "folder": str(rows), "name": name, "shots": count > 0, "changes": said}
+    with as_file(files("tripos.importing.tasks").joinpath("lm_eval_row_writer.py")) as program:
+        command = [python or sys.executable, "-B", "-P", str(program)]
+        try:
+            ended = subprocess.run(
+                command,
+                input=json.dumps(asked),
+                cwd=task.path.parent,
+                env={**environment(), **{key: os.environ[key] for key in _HUB if key in os.environ}},
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=LONGEST_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise Failure(CODE, f"the Python of `{task.name}` could not run: {error}", "check `--python`") from error
+    if ended.returncode != 0:
+        lines = [each for each in ended.stderr.strip().splitlines() if each.strip()]
+        said_last = (lines or ["it ended"])[-1]
+        hint = "give the Python of the environment with lm-eval: `--python ENV/bin/python`"
+        raise Failure(CODE, f"the Python of `{task.name}` failed: {said_last}", hint)
+    written = {which: rows / f"{name}.{which}.jsonl" for which in ("tested", "shots")}
+    return WrittenRows({which: path for which, path in written.items() if path.is_file()})
+
+
+HELPERS = "lm_eval_figures.py"
+_HEAD = '"""Figures of lm-eval, written by `tripos import task`."""\n'
+_RESERVED = frozenset(("main", "temp", "system", "information_schema", "pg_catalog"))
+
+
+def spec_of(
+    task: TaskFile,
+    folders: tuple[Path, ...] = (),
+    rows: WrittenRows | None = None,
+    shots: int | None = None,
+    language: str = "en",
+) -> ImportedTask:
+    """Return a task as a spec."""
+    data = TaskData(task.config, task.name, folders, task.source, rows or WrittenRows())
+    made = scenario_of(task, data, shots)
+    lines = [*_opening(task, [made], language), *made.lines()]
+    return ImportedTask(made.name, "\n".join(lines) + "\n", made.notes, {**made.files, **_helpers([made])}, made.copies)
+
+
+def spec_of_group(
+    group: TaskGroup,
+    head: TaskFile,
+    folders: tuple[Path, ...] = (),
+    rows: Mapping[str, WrittenRows] = {},
+    shots: int | None = None,
+    language: str = "en",
+) -> ImportedTask:
+    """Return a group as a spec: a scenario for each of its tasks, and the figures of the group. `rows` are by task."""
+    scenarios = {}
+    for task in group.leaves():
+        data = TaskData(task.config, task.name, folders, task.source, rows.get(task.name, WrittenRows()))
+        scenarios[task.name] = scenario_of(task, data, shots)
+    figures = figures_of(group, scenarios)
+    every = list(scenarios.values())
+    lines = _opening(head, every, language)
+    for each in every:
+        lines += [*each.lines(figures.scores.get(each.name)), ""]
+    files = {name: text for each in every for name, text in each.files.items()}
+    copies = {name: path for each in every for name, path in each.copies.items()}
+    notes = [*_together(every), *figures.notes]
+    text = "\n".join([*lines, *figures.measures]) + "\n"
+    return ImportedTask(name_of(group.name, tuple(_RESERVED)), text, notes, {**files, **_helpers(every)}, copies)
+
+
+def _together(scenarios: Sequence[TaskScenario]) -> list[Note]:
+    """Return the notes of several tasks, those that are equal as one."""
+    told: dict[Note, int] = {}
+    for scenario in scenarios:
+        for note in scenario.notes:
+            told[note] = told.get(note, 0) + 1
+    total = len(scenarios)
+    return [Note(f"{note.part} ({count} of {total} tasks)", note.how, note.why) for note, count in told.items()]
+
+
+def _opening(task: TaskFile, scenarios: Sequence[TaskScenario], language: str) -> list[str]:
+    """Return the beginning of a spec: benchmark, role and aggregates."""
+    name = name_of(task.name, tuple(_RESERVED))
+    lines = commented(f"Imported by `tripos import task` from `{task.name}` of lm-eval, {task.path.name}.")
+    for note in scenarios[0].notes if len(scenarios) == 1 else _together(scenarios):
+        if note.how != "exactly":
+            lines += commented(f"{note.part}: {note.how} translated: {note.why}")
+    alias = task.get("task_alias", task.get("group_alias", task.name))
+    lines += [
+        f'benchmark {name} "{_version(task)}" {{',
+        f"  title {title(str(alias))}",
+        f"  languages {language}",
+        "}",
+        "",
+        "role candidate compared",
+        "",
+    ]
+    figures = {name: each for scenario in scenarios for name, each in scenario.figures.items()}
+    lines += [f"{each.statement} from {quoted(f'{HELPERS}:{each.name}')}" for each in figures.values()]
+    return [*lines, ""] if figures else lines
+
+
+def _version(task: TaskFile) -> str:
+    """Return the version of a task as three numbers.
+
+    >>> _version(TaskFile("a", "task", Path("a.yaml"), {"metadata": {"version": 2.1}}))
+    '2.1.0'
+    """
+    metadata = task.get("metadata", {})
+    found = re.findall(r"[0-9]+", str(metadata.get("version", "1.0"))) if isinstance(metadata, Mapping) else []
+    parts = [str(int(each[:9])) for each in found[:3]] or ["1"]
+    return ".".join([*parts, "0", "0"][:3])
+
+
+def _helpers(scenarios: Sequence[TaskScenario]) -> dict[str, str]:
+    figures = {name: each for scenario in scenarios for name, each in scenario.figures.items()}
+    if not figures:
+        return {}
+    body = "\n\n\n".join(each.source.strip("\n") for each in figures.values())
+    imports = "".join(f"import {name}\n" for name in ("math", "re", "unicodedata") if f"{name}." in body)
+    head = _HEAD + (f"\n{imports}" if imports else "")
+    return {HELPERS: f"{head}\n\n{body}\n"}

@@ -1,0 +1,297 @@
+"""The question of a task as an `ask`: description, worked examples, question, options, and how it is generated."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tripos.importing.spec_text import Code, Note, Pieces, Untranslated, joined, quoted, template
+from tripos.importing.tasks.lm_eval_templates import DIGITS, TaskFields, TemplateValue, edge, item_at
+from tripos.importing.tasks.shapes import as_list
+
+SEED = 1234
+"""lm-eval's default seed of worked examples."""
+MOST_TOKENS = 256
+"""The length of a reply where a task says none: the default of lm-eval's models."""
+_IGNORED = frozenset(
+    ("until", "do_sample", "temperature", "max_gen_toks", "max_new_tokens", "max_tokens", "top_p", "top_k")
+)
+
+
+@dataclass
+class Asking:
+    """The steps that ask, and what scores say of them."""
+
+    lines: list[str]
+    notes: list[Note] = field(default_factory=list)
+    options: TemplateValue | None = None
+    place: TemplateValue | None = None
+    """The position of the right option."""
+    several: int = 0
+    """The number of contexts, where the options stand in the question: one `ask` each."""
+
+
+@dataclass
+class WorkedExamples:
+    """The worked examples of a task: how many, of which data set, and how they are drawn."""
+
+    count: int
+    dataset: str
+    sampler: str
+    fields: TaskFields
+    config: Mapping[str, Any]
+    """What `fewshot_config` says."""
+
+
+def asking(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None) -> Asking:
+    """Return the steps that ask what a task asks. Raises `Untranslated`."""
+    kind = config.get("output_type") or "generate_until"
+    if config.get("doc_to_image") or config.get("doc_to_audio"):
+        raise Untranslated("images or recordings")
+    if kind == "loglikelihood_rolling":
+        return _rolling(config, fields)
+    made = {"multiple_choice": _choosing, "loglikelihood": _continuing, "generate_until": _generating}.get(kind)
+    if made is None:
+        raise Untranslated(f"output_type {kind}")
+    return made(config, fields, shots)
+
+
+def _choosing(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None) -> Asking:
+    if config.get("doc_to_choice") is None:
+        raise Untranslated("multiple_choice without doc_to_choice")
+    options = fields.options()
+    asked = config.get("doc_to_text")
+    if _is_place(fields, asked):
+        return _each_context(config, fields, shots, options)
+    place = fields.place("doc_to_target", config.get("doc_to_target"), options)
+    link = str(config.get("target_delimiter", " "))
+    context = _context(config, fields, shots, link)
+    lines = [*context.lines("said", link), f"    likelihood of {options.code}", "  }"]
+    return Asking(lines, context.notes, options, place)
+
+
+def _is_place(fields: TaskFields, asked: Any) -> bool:
+    """Return true where the question is the position of an option, and the options are contexts."""
+    if isinstance(asked, int):
+        return True
+    try:
+        found = fields.value("doc_to_text", asked)
+    except Untranslated:
+        return False
+    return found.shape.kind == "integer"
+
+
+def _each_context(
+    config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None, options: TemplateValue
+) -> Asking:
+    if options.members is None or shots is not None or config.get("gen_prefix") is not None:
+        raise Untranslated("options as contexts whose number a row says, or with worked examples")
+    described = _described(config, fields)
+    place = fields.place("doc_to_text", config.get("doc_to_text"), options)
+    target = fields.text("doc_to_target", config.get("doc_to_target"))
+    link = str(config.get("target_delimiter", " "))
+    lines = []
+    for number, member in enumerate(options.members):
+        prompt = template([*described, *member.pieces()])
+        lines += [f"  ask said_{number} by candidate {{", f"    plain answers after {quoted(link)}"]
+        lines += [f"    prompt {prompt}", f"    likelihood of {joined(target)}", "  }"]
+    return Asking(lines, [], options, place, several=len(options.members))
+
+
+def _continuing(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None) -> Asking:
+    target = fields.text("doc_to_target", config.get("doc_to_target"))
+    context = _context(config, fields, shots, "")
+    lines = [*context.lines("said", ""), f"    likelihood of {joined(target)}", "  }"]
+    return Asking(lines, context.notes)
+
+
+def _rolling(config: Mapping[str, Any], fields: TaskFields) -> Asking:
+    target = fields.text("doc_to_target", config.get("doc_to_target"))
+    why = "a text that is longer than the context of a model is not cut into windows"
+    notes = [Note("output_type", "approximately", why)]
+    lines = ["  ask said by candidate {", '    plain answers after ""', '    prompt ""']
+    lines += [f"    likelihood of {joined(target)}", "  }", f"  let text = {joined(target)}"]
+    return Asking(lines, notes)
+
+
+def _generating(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None) -> Asking:
+    context = _context(config, fields, shots, str(config.get("target_delimiter", " ")), free=True)
+    lines, notes = settings(config)
+    return Asking([*context.lines("reply", context.link), *lines, "  }"], [*context.notes, *notes])
+
+
+def settings(config: Mapping[str, Any]) -> tuple[list[str], list[Note]]:
+    """Return the settings of a reply, and what of `generation_kwargs` is not said."""
+    given = dict(config.get("generation_kwargs") or {})
+    until = given.get("until", [config.get("fewshot_delimiter", "\n\n")])
+    notes: list[Note] = []
+    longest = next((given[key] for key in ("max_gen_toks", "max_new_tokens", "max_tokens") if key in given), None)
+    if longest is None:
+        notes.append(Note("max_gen_toks", "exactly", f"{MOST_TOKENS}, the default of lm-eval's models"))
+    drawn = given.get("do_sample", False) in (True, "true", "True")
+    temperature = 0.0
+    if drawn or "do_sample" not in given:
+        said = given.get("temperature")
+        temperature = _finite((1.0 if drawn else 0.0) if said is None else said, "temperature")
+    lines = [f"    temperature {temperature:g}", f"    max_tokens {int(longest or MOST_TOKENS)}"]
+    if drawn:
+        told = {key: given[key] for key in ("top_p", "top_k") if given.get(key) is not None}
+        lines += [f"    {key} {value}" for key, value in told.items() if _finite(value, key) is not None]
+    stops = [str(each) for each in as_list(until) if each is not None]
+    lines += [f"    stop {quoted(each)}" for each in dict.fromkeys(stops) if each]
+    rest = sorted(set(given) - _IGNORED)
+    if rest:
+        notes.append(Note("generation_kwargs", "approximately", f"not said: {', '.join(rest)}"))
+    return lines, notes
+
+
+def _finite(value: float, name: str) -> float:
+    """Return a setting as a number. Raises `Untranslated` for one that is too large, or none."""
+    try:
+        found = float(value)
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise Untranslated(f"a {name} that is no number")
+    return found
+
+
+@dataclass
+class _Context:
+    """The text before an answer."""
+
+    system: Pieces
+    prompt: Pieces
+    parted: str
+    link: str
+    shot_lines: list[str]
+    notes: list[Note]
+
+    def lines(self, step: str, link: str) -> list[str]:
+        """Return the lines of an `ask` up to its prompt."""
+        words = ["plain"]
+        words += [f"parted by {quoted(self.parted)}"] if self.parted != "\n\n" else []
+        words += [f"answers after {quoted(link)}"] if link != " " else []
+        lines = [f"  ask {step} by candidate {{", f"    {' '.join(words)}"]
+        lines += [f"    system {template(self.system, 6)}"] if self.system else []
+        return [*lines, *self.shot_lines, f"    prompt {template(self.prompt, 6)}"]
+
+
+def _described(config: Mapping[str, Any], fields: TaskFields) -> Pieces:
+    given = config.get("description")
+    if not given:
+        return []
+    return [each for each in fields.text("description", given, literal=True) if each != ""]
+
+
+def _context(
+    config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None, link: str, free: bool = False
+) -> _Context:
+    """Return what is sent before an answer. `link` stands before the answer of the question; `free` says that it stands
+    in worked examples alone."""
+    notes: list[Note] = []
+    parted = str(config.get("fewshot_delimiter", "\n\n"))
+    described = list(_described(config, fields))
+    delimiter = str(config.get("target_delimiter", " "))
+    question = _prefixed(fields, config.get("doc_to_text"), config.get("gen_prefix"), delimiter)
+    if shots is None:
+        return _Context([], [*described, *question], "\n\n", " " if free else link, [], notes)
+    system = described
+    if described and isinstance(described[-1], str) and described[-1].endswith(parted) and parted:
+        system = [*described[:-1], described[-1].removesuffix(parted)]
+        system = [each for each in system if each != ""]
+    elif described:
+        parted = ""
+    lines, between = _shot_lines(config, shots, parted, link, free, notes)
+    return _Context(system, question, parted, between, lines, notes)
+
+
+def _prefixed(fields: TaskFields, asked: Any, prefix: Any, delimiter: str) -> Pieces:
+    """Return a question, with the beginning of its answer where a task gives one."""
+    question = list(fields.text("doc_to_text", asked))
+    if not prefix:
+        return question
+    begun = fields.text("gen_prefix", prefix)
+    return [*question, *_between(question, begun, delimiter), *begun]
+
+
+def _between(before: Pieces, behind: Pieces, delimiter: str) -> Pieces:
+    """Return a delimiter where two texts need one: neither is empty, and there is no blank where they meet."""
+    end, start = edge(before, last=True), edge(behind, last=False)
+    if "" in (end, start) or (end or "x").isspace() or (start or "x").isspace() or not delimiter:
+        return []
+    conditions = [f'matches({joined(before)}, "\\\\S$")'] if end is None else []
+    conditions += [f'matches({joined(behind)}, "^\\\\S")'] if start is None else []
+    if not conditions:
+        return [delimiter]
+    return [Code(f'choose({" and ".join(conditions)}, {quoted(delimiter)}, "")')]
+
+
+def _shot_lines(
+    config: Mapping[str, Any], shots: WorkedExamples, parted: str, link: str, free: bool, notes: list[Note]
+) -> tuple[list[str], str]:
+    """Return the block of worked examples, and the link before their answers."""
+    own, fields = shots.config, shots.fields
+    said = {**config, **{key: each for key, each in own.items() if each is not None}}
+    between = str(said.get("fewshot_delimiter", "\n\n"))
+    delimiter = str(said.get("target_delimiter", " "))
+    prefix = said.get("gen_prefix")
+    prompt = list(_prefixed(fields, said.get("doc_to_text"), prefix, delimiter))
+    reply = list(_answer(said, fields))
+    alone = not prefix and all(isinstance(each, Code) for each in reply)
+    if alone and (blank := fields.columns.blank_in(joined(reply), "shot")):
+        why = f"an answer is empty where `{blank}` is, and the Harness puts no delimiters around it then"
+        notes.append(Note("worked examples", "approximately", why))
+    if prefix and not free:
+        raise Untranslated("worked examples with `gen_prefix` before options")
+    if prefix:
+        reply = [*_between(fields.text("gen_prefix", prefix), reply, " "), *reply]
+        delimiter = ""
+    chosen = delimiter if free else link
+    prompt += [delimiter] if chosen != delimiter and not chosen else []
+    if chosen not in ("", delimiter):
+        raise Untranslated("worked examples whose answers stand behind another text than the options")
+    reply += [between] if parted != between else []
+    if parted not in ("", between):
+        raise Untranslated("a separator of worked examples that changes")
+    drawn = ""
+    if shots.sampler != "first_n":
+        drawn = f' drawn by join(("seed {SEED}", {joined(list(_draw(config, fields)))}), " ")'
+        why = "drawn by the text of the question, and not by lm-eval's seed and the order of questions: other examples"
+        notes.append(Note("worked examples", "approximately", why))
+    head = f"    shots {shots.count} from {shots.dataset} as shot{drawn} {{"
+    return [head, f"      prompt {template(prompt, 8)}", f"      reply {template(reply, 8)}", "    }"], chosen
+
+
+def _draw(config: Mapping[str, Any], fields: TaskFields) -> Pieces:
+    row = TaskFields(config, fields.columns, "doc", fields.written)
+    return row.text("doc_to_text", config.get("doc_to_text"))
+
+
+def _answer(said: Mapping[str, Any], fields: TaskFields) -> Pieces:
+    """Return the answer of a worked example, of what the task says for them."""
+    given = said.get("doc_to_target")
+    if said.get("doc_to_choice") is None:
+        found = fields.value("doc_to_target", given, shows=False)
+        if found.kind == "list":
+            return [TemplateValue(f"first({found.code})", found.shape.items()).hole()]
+        return fields.text("doc_to_target", given, shows=False)
+    options = fields.options(said.get("doc_to_choice"))
+    found = fields.target("doc_to_target", given)
+    if found.kind == "list":
+        found = TemplateValue(f"first({found.code})", found.shape.items())
+    if found.shape.kind == "text":
+        return _said_or_chosen(found, given, options, fields)
+    place = fields.place("doc_to_target", given, options) if found.kind == "bool" else found
+    return [TemplateValue(item_at(options, place, fields.columns.closed), options.shape.items()).hole()]
+
+
+def _said_or_chosen(found: TemplateValue, given: Any, options: TemplateValue, fields: TaskFields) -> Pieces:
+    """Return a text as the answer, or the option at the position that it prints: the Harness says any other text as it
+    is, also one that is no option."""
+    if not (found.shape.digits and fields.columns.closed and "{" in str(given)):
+        return found.pieces()
+    chosen = f"nth({options.code}, rank({found.code}, {DIGITS}))"
+    return [Code(f"default({chosen}, {found.code})")]

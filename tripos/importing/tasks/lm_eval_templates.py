@@ -1,0 +1,1106 @@
+"""Columns of the rows of a task, and what is known of their types: from the data, or from how templates use them.
+
+Conditions of templates, and tests of whether a column is there.
+
+The fields of a task that depend on a row: the question, the options, the target, the description.
+
+lm-eval takes each as the name of a column, as a template, as a constant, or as a Python function. A function has no
+translation; where the rows were written by lm-eval itself, they have a column with what it gave.
+
+Templates in Jinja, as lm-eval's tasks have them, as templates and expressions of the language.
+
+The text is parsed by Jinja's own parser and nothing of it is executed. Every value has a code and a shape; a node that
+has no counterpart raises `Untranslated`. A first pass learns the types of columns, so translate a task twice.
+
+Methods of Python and filters of Jinja that the language has a function for.
+
+Each is: the kind that it is applied to, the most arguments, how it is written, and the kind that it gives.
+
+Values of templates: expressions of the language, and what is known of their types.
+
+The form of a task of lm-eval: the keys that are read, each with what it may be. Other keys are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NotRequired
+
+from pydantic import BeforeValidator, TypeAdapter
+from typing_extensions import TypedDict
+
+from tripos.importing.spec_text import Code, Pieces, Untranslated, joined, listed, name_of, quoted
+from tripos.importing.tasks.shapes import SEVERAL, kind, shaped
+
+if TYPE_CHECKING:
+    from jinja2 import nodes
+
+
+RESERVED = ("language",)
+"""Names that a field cannot have: those of axes."""
+
+
+@dataclass
+class ColumnShape:
+    """Known facts about the values of a column: a kind, the shape of the items of a list, the fields of a record."""
+
+    kind: str = ""
+    """`text`, `integer`, `number`, `bool`, `list`, `record`, or nothing where nobody knows."""
+    item: ColumnShape | None = None
+    fields: dict[str, ColumnShape] = field(default_factory=dict)
+    missing: bool = False
+    certain: bool = False
+    """Told by data, so that no use changes it."""
+    digits: bool = True
+    """Texts of it may be numbers, which a target that is a template reads as positions."""
+    brackets: bool = False
+    """Texts of it stand in square brackets, which a target that is a template reads as lists."""
+    least: int | None = None
+    """The least of its integers; None where nobody knows it."""
+    blank: bool = False
+    """A text of it is empty, or has blanks alone."""
+
+    def present(self) -> ColumnShape:
+        """Return the shape of what is made of a value, which is not missing."""
+        return replace(self, missing=False) if self.missing else self
+
+    def want(self, kind: str) -> ColumnShape:
+        """Take it that values are of a kind; nothing changes where the kind is known."""
+        if not self.kind:
+            self.kind = kind
+            if kind == "list":
+                self.item = self.item or ColumnShape()
+        return self
+
+    def member(self, name: str) -> ColumnShape:
+        """Return the shape of a field of a record."""
+        self.want("record")
+        if name not in self.fields:
+            if self.certain:
+                raise Untranslated(f"there is no field `{name}` in the data")
+            self.fields[name] = ColumnShape()
+        return self.fields[name]
+
+    def items(self) -> ColumnShape:
+        """Return the shape of the items of a list; a text has texts."""
+        if self.kind == "text":
+            return ColumnShape("text")
+        self.want("list")
+        if self.kind != "list":
+            raise Untranslated(f"an item of a {self.kind}")
+        if self.item is None:
+            self.item = ColumnShape()
+        return self.item
+
+    def type_text(self) -> str:
+        """Return the type as the language writes it. What nobody knows is a text."""
+        if self.kind == "list":
+            inner = self.item.type_text() if self.item else "text"
+            return f"list<{inner}>" + ("?" if self.missing else "")
+        if self.kind == "record":
+            if not self.fields:
+                return "json"
+            fields = ", ".join(f"{name_of(name)} {shape.type_text()}" for name, shape in self.fields.items())
+            return f"{{ {fields} }}"
+        return (self.kind or "text") + ("?" if self.missing else "")
+
+
+@dataclass
+class TaskColumns:
+    """The columns of a data set that a task uses, with their names as fields."""
+
+    shapes: dict[str, ColumnShape] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+    shown: set[str] = field(default_factory=set)
+    """Columns that a prompt prints."""
+    closed: bool = False
+    """All columns are known, from the data: a name that is none of them is undefined."""
+
+    @classmethod
+    def of_rows(cls, rows: Iterable[Mapping[str, Any]]) -> TaskColumns:
+        """Return the columns of rows, with the shapes of their values."""
+        found = list(rows)
+        names = dict.fromkeys(name for row in found for name in row)
+        shapes = {name: shape_of([row.get(name) for row in found]) for name in names}
+        return cls({name: shape for name, shape in shapes.items() if shape is not None}, closed=True)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.shapes or not self.closed
+
+    def shape(self, name: str) -> ColumnShape:
+        """Return the shape of a column. Raises `Untranslated` where the data has none of that name."""
+        if name not in self.shapes:
+            if self.closed:
+                raise Untranslated(f"there is no column `{name}` in the data")
+            self.shapes[name] = ColumnShape()
+        quoted(name)  # a column that no spec can name is none
+        self.names.setdefault(name, name_of(name, (*self.names.values(), *RESERVED)))
+        return self.shapes[name]
+
+    def used(self) -> list[str]:
+        """Return the columns that the spec names."""
+        return list(self.names)
+
+    def blank_in(self, code: str, row: str) -> str | None:
+        """Return a column that an expression over a row looks up and that is empty in some rows; None where none is
+        known to be."""
+        looked_up = set(re.findall(rf"\b{row}\.(\w+)", code))
+        return next((each for each, name in self.names.items() if name in looked_up and self.shapes[each].blank), None)
+
+    def declared(self, secret: bool = True) -> list[str]:
+        """Return a line for each column that is used, as a data set declares it."""
+        wide = max((len(self.names[name]) for name in self.names), default=0)
+        lines = []
+        for name, fieldname in self.names.items():
+            shape = self.shapes[name]
+            told, words = shape.type_text(), ["secret"] if secret and name not in self.shown else []
+            words += [f"from {quoted(name)}"] if fieldname != name else []
+            words.insert(len(words) if told.startswith("{") else 0, told)  # a block ends a field
+            lines.append(" ".join([fieldname.ljust(wide), *words]))
+        return lines
+
+
+def is_digits(text: str) -> bool:
+    """Return true if a text is a whole number as the language writes it, and not `²` or one in other digits."""
+    return text.isascii() and text.isdigit()
+
+
+def shape_of(values: list[Any]) -> ColumnShape | None:
+    """Return the shape of values; None where no one type holds them.
+
+    >>> shape_of(["a", None]).type_text(), shape_of([[1], []]).type_text(), shape_of([{"a": [True]}]).type_text()
+    ('text?', 'list<integer>', '{ a list<bool> }')
+    """
+    held = [each for each in values if each is not None]
+    found = _held_shape(held) if held else ColumnShape("text")
+    if found is not None:
+        found.missing = len(held) < len(values)
+        found.certain = True
+        texts = [each for each in held if isinstance(each, str)]
+        found.digits = any(is_digits(each) for each in texts)
+        found.least = min(held, default=None) if found.kind == "integer" else None
+        found.blank = any(not each.strip() for each in texts)
+        found.brackets = any(each[:1] == "[" and each[-1:] == "]" for each in texts)
+    return found
+
+
+def _held_shape(held: list[Any]) -> ColumnShape | None:
+    for name, types in (("text", str), ("bool", bool), ("integer", int), ("number", (int, float))):
+        if all(isinstance(each, types) and (name == "bool" or not isinstance(each, bool)) for each in held):
+            return ColumnShape(name)
+    if all(isinstance(each, list | tuple) for each in held):
+        items = [item for each in held for item in each]
+        inner = shape_of(items) if items else ColumnShape("text", certain=True)
+        return ColumnShape("list", item=inner) if inner is not None else None
+    if all(isinstance(each, Mapping) for each in held):
+        names = dict.fromkeys(name for each in held for name in each)
+        fields = {name: shape_of([each.get(name) for each in held]) for name in names}
+        known = {name: shape for name, shape in fields.items() if shape is not None}
+        return ColumnShape("record", fields=known)
+    return None
+
+
+@dataclass
+class TemplateValue:
+    """An expression of the language, and the shape of what it gives."""
+
+    code: str
+    shape: ColumnShape
+    constant: Any = None
+    """The value itself, where it is written in the template."""
+    members: tuple[TemplateValue, ...] | None = None
+    """The values of a list that is written in the template."""
+    printed: str = ""
+    """An expression for what is printed, where that is not the value: `None` for a value that is missing."""
+    parts: Pieces | None = None
+    """The texts that are put together in it."""
+    sought: bool = False
+    """A place among options where a text was sought: below 0 it is none."""
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of the value; what nobody knows is a text."""
+        return self.shape.kind or "text"
+
+    def as_text(self) -> str:
+        """Return an expression for the text that Jinja prints."""
+        if self.kind == "text" and self.printed:
+            return self.printed
+        if self.shape.missing:
+            raise Untranslated(f"a {self.kind} that is printed and may be missing")
+        match self.kind:
+            case "text":
+                return self.code
+            case "integer":
+                return f"json({self.code})"
+            case "bool":
+                return f'choose({self.code}, "True", "False")'
+        raise Untranslated(f"a {self.kind} that is printed")
+
+    def hole(self) -> Code:
+        """Return the value as the filling of a hole."""
+        said = self.as_text()
+        return Code(self.code, said) if self.kind == "integer" else Code(said)
+
+    def pieces(self) -> Pieces:
+        """Return the value as pieces of a template."""
+        if isinstance(self.constant, str):
+            return [self.constant]
+        return [self.hole()] if self.parts is None else self.parts
+
+
+def item_at(of: TemplateValue, index: TemplateValue, known: bool) -> str:
+    """Return the code for an item of a list at an index that a row says. One below 0 counts from the end, as in Python;
+    that there is none is taken to be so where no row is `known`."""
+    least = index.shape.least
+    if index.constant is not None or index.sought or not known or (least is not None and least >= 0):
+        return f"nth({of.code}, {index.code})"
+    count = f"length({of.code})" if of.members is None else str(len(of.members))
+    return f"nth({of.code}, choose({index.code} < 0, {index.code} + {count}, {index.code}))"
+
+
+def constant(value: Any) -> TemplateValue:
+    """Return a value that is written in a template."""
+    match value:
+        case bool():
+            return TemplateValue("true" if value else "false", ColumnShape("bool"), value)
+        case int():
+            return TemplateValue(str(value), ColumnShape("integer", least=value), value)
+        case float():
+            return TemplateValue(repr(value), ColumnShape("number"), value)
+        case str():
+            return TemplateValue(quoted(value), ColumnShape("text"), value)
+    raise Untranslated(f"the constant `{value}`")
+
+
+def concatenated(values: Sequence[TemplateValue]) -> TemplateValue:
+    """Return texts in a row as one."""
+    if all(isinstance(each.constant, str) for each in values):
+        return constant("".join(each.constant for each in values))
+    parts = [piece for each in values for piece in each.pieces()]
+    return TemplateValue(joined(parts), ColumnShape("text"), parts=parts)
+
+
+def shape_called(kind: str) -> ColumnShape:
+    """Return the shape of what a function gives; `texts` is a list of texts, and an integer is a count or a place."""
+    if kind == "texts":
+        return ColumnShape("list", item=ColumnShape("text"))
+    return ColumnShape(kind, least=0 if kind == "integer" else None)
+
+
+def fallback(shape: ColumnShape) -> str:
+    """Return what stands for a value that is missing."""
+    return {"integer": "-1", "number": "-1", "bool": "false", "list": '[""]'}.get(shape.kind, '""')
+
+
+class Conditions:
+    """Translates conditions; whoever inherits it translates values."""
+
+    columns: TaskColumns
+    assumed: dict[str, None]
+
+    def value(self, node: Any) -> TemplateValue:
+        """Return the value of an expression."""
+        raise NotImplementedError
+
+    def column(self, name: str) -> TemplateValue:
+        """Return a column of the row."""
+        raise NotImplementedError
+
+    def decided(self, test: Any) -> bool | None:
+        """Return how a test of whether a column is there comes out; None for any other test."""
+        kind = type(test).__name__
+        if kind == "Not":
+            found = self.decided(test.node)
+            return None if found is None else not found
+        if kind != "Test" or test.name not in ("defined", "undefined") or type(test.node).__name__ != "Name":
+            return None
+        name = test.node.name
+        if not self.columns.closed:
+            self.assumed[f"the column `{name}` is there"] = None
+        return bool((name in self.columns) == (test.name == "defined"))
+
+    def condition(self, node: Any) -> str:
+        """Return a condition. Raises `Untranslated` for what is neither true nor false."""
+        decided = self.decided(node)
+        if decided is not None:
+            return "true" if decided else "false"
+        match type(node).__name__:
+            case "Not":
+                return f"not {self.condition(node.node)}"
+            case "And" | "Or" as word:
+                return f"({self.condition(node.left)} {word.lower()} {self.condition(node.right)})"
+            case "Test" if node.name == "none":
+                return self._is_none(node.node)
+            case "Test":
+                raise Untranslated(f"the test `is {node.name}`")
+            case "Compare":
+                return self._compared(node)
+        found = self.value(node)
+        match found.kind:
+            case "bool":
+                return found.code
+            case "text":
+                return f'({found.code} != "")'
+            case "list":
+                return f"(length({found.code}) > 0)"
+        return f"({found.code} != 0)"
+
+    def _is_none(self, node: Any) -> str:
+        if type(node).__name__ != "Name":
+            raise Untranslated("`is none` of what is no column")
+        shape = self.columns.shape(node.name)
+        if not shape.certain:
+            shape.missing = True
+        if not shape.missing:
+            return "false"
+        found = self.column(node.name)
+        if found.kind not in ("text", "integer", "number"):
+            raise Untranslated(f"`is none` of a {found.kind}")
+        if found.kind == "text":
+            self.assumed[f"an empty text in `{node.name}` is none"] = None
+        return f"({found.code} == {fallback(shape)})"
+
+    def _compared(self, node: Any) -> str:
+        if len(node.ops) != 1:
+            raise Untranslated("a chain of comparisons")
+        left, operand = self.value(node.expr), node.ops[0]
+        right = self.value(operand.expr)
+        words = {
+            "eq": "==",
+            "ne": "!=",
+            "lt": "<",
+            "lteq": "<=",
+            "gt": ">",
+            "gteq": ">=",
+            "in": "in",
+            "notin": "not in",
+        }
+        if operand.op in ("in", "notin"):
+            right.shape.want("list")
+            if right.kind == "text":
+                raise Untranslated("`in` of a text")
+            left.shape.want(right.shape.items().kind or "text")
+        else:
+            left.shape.want(right.shape.kind or "text")
+            right.shape.want(left.shape.kind)
+            if left.kind != right.kind and {left.kind, right.kind} != {"integer", "number"}:
+                raise Untranslated(f"a {left.kind} that is compared with a {right.kind}")
+        return f"({left.code} {words[operand.op]} {right.code})"
+
+
+def bare(condition: str) -> str:
+    """Return a condition without brackets around the whole of it.
+
+    >>> bare("(a == b)"), bare("(a) or (b)")
+    ('a == b', '(a) or (b)')
+    """
+    inner = condition[1:-1]
+    if condition.startswith("(") and condition.endswith(")") and not re.search(r"[()\"]", inner.replace("()", "")):
+        return inner
+    return condition
+
+
+class Method(NamedTuple):
+    """A method or a filter, and its counterpart."""
+
+    needs: str
+    most: int
+    code: Callable[..., str]
+    gives: str
+
+
+def _strip(of: Any, *characters: Any) -> str:
+    if characters:
+        raise Untranslated("`.strip()` of characters")
+    return f"trim({of.code})"
+
+
+def _index(of: Any, item: Any) -> str:
+    of.shape.items().want("text")
+    item.shape.want("text")
+    if item.kind != "text" or of.shape.items().kind != "text":
+        raise Untranslated("`.index()` in a list of what is no text")
+    return f"rank({item.code}, {of.code})"
+
+
+def _split(of: Any, *separator: Any) -> str:
+    if not separator:
+        return f'regex_all({of.code}, "\\\\S+")'
+    return f"split({of.code}, {separator[0].code})"
+
+
+def _join(of: Any, *separator: Any) -> str:
+    of.shape.items().want("text")
+    if of.shape.items().kind != "text":
+        raise Untranslated("`join` of what is no text")
+    return f"join({of.code}, {separator[0].code if separator else quotes})"
+
+
+def _joined_by(of: Any, items: Any) -> str:
+    items.shape.items().want("text")
+    return f"join({items.code}, {of.code})"
+
+
+quotes = '""'
+
+
+def _replace(of: Any, *texts: Any) -> str:
+    if len(texts) != 2:
+        raise Untranslated("`replace` with a count")
+    return f"replace({of.code}, {texts[0].code}, {texts[1].code})"
+
+
+def _capitalize(of: Any) -> str:
+    return f'join((upper(slice({of.code}, 0, 1)), lower(slice({of.code}, 1))), "")'
+
+
+def _integer(of: Any) -> str:
+    if of.kind == "integer":
+        return str(of.code)
+    raise Untranslated("`int` of a text")
+
+
+STRIP = Method("text", 1, _strip, "text")
+LOWER = Method("text", 0, lambda of: f"lower({of.code})", "text")
+UPPER = Method("text", 0, lambda of: f"upper({of.code})", "text")
+LEFT = Method("text", 0, lambda of: f'regex_replace({of.code}, "^\\\\s+", "")', "text")
+RIGHT = Method("text", 0, lambda of: f'regex_replace({of.code}, "\\\\s+$", "")', "text")
+REPLACE = Method("text", 2, _replace, "text")
+CAPITALIZE = Method("text", 0, _capitalize, "text")
+LENGTH = Method("", 0, lambda of: f"length({of.code})", "integer")
+
+METHODS: dict[str, Method] = {
+    "strip": STRIP,
+    "lstrip": LEFT,
+    "rstrip": RIGHT,
+    "lower": LOWER,
+    "upper": UPPER,
+    "replace": REPLACE,
+    "capitalize": CAPITALIZE,
+    "split": Method("text", 1, _split, "texts"),
+    "index": Method("list", 1, _index, "integer"),
+    "join": Method("text", 1, _joined_by, "text"),
+}
+FILTERS: dict[str, Method] = {
+    "trim": STRIP,
+    "lower": LOWER,
+    "upper": UPPER,
+    "replace": REPLACE,
+    "capitalize": CAPITALIZE,
+    "length": LENGTH,
+    "count": LENGTH,
+    "join": Method("list", 1, _join, "text"),
+    "first": Method("list", 0, lambda of: f"first({of.code})", "item"),
+    "last": Method("list", 0, lambda of: f"last({of.code})", "item"),
+    "list": Method("list", 0, lambda of: str(of.code), "same"),
+    "int": Method("", 0, _integer, "integer"),
+}
+
+
+LONGEST_LOOP = 26
+"""Elements of a loop that counts: a longer list has no value, which a run says."""
+
+
+@dataclass
+class Translator(Conditions):
+    """Translates templates over the columns of a data set, whose row has a name."""
+
+    columns: TaskColumns
+    row: str = "doc"
+    shows: bool = True
+    """The texts are printed in prompts, so that no column in them is secret."""
+    assumed: dict[str, None] = field(default_factory=dict)
+    """What was taken to be so, as the data is not at hand."""
+    names: dict[str, TemplateValue] = field(default_factory=dict)
+    fresh: int = 0
+
+    def column(self, name: str) -> TemplateValue:
+        """Return a column of the row."""
+        shape = self.columns.shape(name)
+        if self.shows:
+            self.columns.shown.add(name)
+        code = f"{self.row}.{self.columns.names[name]}"
+        if not shape.missing:
+            return TemplateValue(code, shape)
+        return TemplateValue(f"default({code}, {fallback(shape)})", shape, printed=f'default({code}, "None")')
+
+    def template(self, text: str) -> Pieces:
+        """Return a template as pieces. Raises `Untranslated`."""
+        return list(self._body(parsed(text).body))
+
+    def single(self, text: str) -> TemplateValue | None:
+        """Return the value of a template that is one hole and nothing else, unprinted; None for any other."""
+        body = list(parsed(text).body)
+        if len(body) == 1 and type(body[0]).__name__ == "Output":
+            parts = body[0].nodes
+            if len(parts) == 1 and type(parts[0]).__name__ != "TemplateData":
+                return self.value(parts[0])
+        return None
+
+    def _body(self, body: Sequence[nodes.Node]) -> Iterator[str | Code]:
+        for node in body:
+            match type(node).__name__:
+                case "Output":
+                    for each in node.nodes:  # type: ignore[attr-defined]
+                        if type(each).__name__ == "TemplateData":
+                            yield each.data
+                        else:
+                            yield from self.value(each).pieces()
+                case "If":
+                    yield from self._branches(node)
+                case "For":
+                    yield Code(self._loop(node))
+                case "Assign":
+                    self.names[node.target.name] = self.value(node.node)  # type: ignore[attr-defined]
+                case other:
+                    raise Untranslated(f"`{{% {other.lower()} %}}`")
+
+    def _branches(self, node: Any) -> Iterator[str | Code]:
+        decided = self.decided(node.test)
+        rest = [*node.elif_] or None
+        if decided is not None:
+            if decided:
+                yield from self._body(node.body)
+            elif rest:
+                raise Untranslated("`{% elif %}` behind a test of whether a column is there")
+            else:
+                yield from self._body(node.else_)
+            return
+        condition = bare(self.condition(node.test))
+        this = joined(list(self._body(node.body)))
+        other = joined(list(self._body(node.else_)))
+        for each in reversed(node.elif_):
+            other = f"choose({bare(self.condition(each.test))}, {joined(list(self._body(each.body)))}, {other})"
+        yield Code(f"choose({condition}, {this}, {other})")
+
+    def _loop(self, node: Any) -> str:
+        if node.test is not None or node.else_ or type(node.target).__name__ != "Name":
+            raise Untranslated("a loop with a condition, or over pairs")
+        self.fresh += 1
+        alias = f"x{self.fresh}" if self.fresh > 1 else "x"
+        numbers = listed([str(each) for each in range(LONGEST_LOOP)])
+        call = node.iter
+        if type(call).__name__ == "Call" and getattr(call.node, "name", "") == "range":
+            count = [self.value(each) for each in call.args]
+            if len(count) != 1:
+                raise Untranslated("`range` with a beginning")
+            within = {node.target.name: TemplateValue(alias, ColumnShape("integer", least=0))}
+            over = f"slice({numbers}, 0, {count[0].code})"
+        else:
+            items = self.value(call)
+            inner = items.shape.items()
+            within = {node.target.name: TemplateValue(alias, inner)}
+            over = items.code
+            if any(True for _ in _loop_indices(node)):
+                over = f"zip(slice({numbers}, 0, length({items.code})), {items.code})"
+                index = TemplateValue(f"{alias}.first", ColumnShape("integer", least=0))
+                within = {node.target.name: TemplateValue(f"{alias}.second", inner), "loop.index0": index}
+                within["loop.index"] = TemplateValue(f"{alias}.first + 1", ColumnShape("integer", least=1))
+        with self.naming(within):
+            body = joined(list(self._body(node.body)))
+        return f'join([{body} each {alias} in {over}], "")'
+
+    @contextmanager
+    def naming(self, names: dict[str, TemplateValue]) -> Iterator[None]:
+        """Give names a meaning for a while."""
+        before = dict(self.names)
+        self.names.update(names)
+        try:
+            yield
+        finally:
+            self.names = before
+
+    def value(self, node: Any) -> TemplateValue:
+        """Return the value of an expression. Raises `Untranslated`."""
+        made: Callable[[Any], TemplateValue] | None = getattr(self, f"_{type(node).__name__.lower()}", None)
+        if made is None:
+            raise Untranslated(f"`{type(node).__name__}` in an expression")
+        return made(node)
+
+    def text_of(self, node: Any) -> str:
+        """Return a value that has to be a text."""
+        found = self.value(node)
+        found.shape.want("text")
+        return found.as_text()
+
+    def _name(self, node: Any) -> TemplateValue:
+        return self.names[node.name] if node.name in self.names else self.column(node.name)
+
+    def _const(self, node: Any) -> TemplateValue:
+        return constant(node.value)
+
+    def _templatedata(self, node: Any) -> TemplateValue:
+        return constant(node.data)
+
+    def _list(self, node: Any) -> TemplateValue:
+        members = tuple(self.value(each) for each in node.items)
+        if not members:
+            raise Untranslated("an empty list")
+        kinds = {each.kind for each in members}
+        for each in members:
+            each.shape.want("text")
+        codes = [each.code for each in members] if len(kinds) == 1 else [each.as_text() for each in members]
+        return TemplateValue(listed(codes), ColumnShape("list", item=members[0].shape), members=members)
+
+    _tuple = _list
+
+    def _getattr(self, node: Any) -> TemplateValue:
+        if getattr(node.node, "name", "") == "loop" and f"loop.{node.attr}" in self.names:
+            return self.names[f"loop.{node.attr}"]
+        return self._field(self.value(node.node), node.attr)
+
+    def _field(self, record: TemplateValue, name: str) -> TemplateValue:
+        from tripos.importing.spec_text import name_of
+
+        return TemplateValue(f"{record.code}.{name_of(name)}", record.shape.member(name))
+
+    def _getitem(self, node: Any) -> TemplateValue:
+        of, key = self.value(node.node), node.arg
+        if type(key).__name__ == "Slice":
+            return self._slice_of(of, key)
+        index = self.value(key)
+        if isinstance(index.constant, str):
+            return self._field(of, index.constant)
+        index.shape.want("integer")
+        if index.kind != "integer":
+            raise Untranslated(f"an index that is a {index.kind}")
+        if of.kind == "text" and of.shape.kind:
+            return TemplateValue(f"slice({of.code}, {index.code}, 1)", ColumnShape("text"))
+        inner = of.shape.items()
+        if isinstance(index.constant, int) and index.constant < 0:
+            if index.constant != -1:
+                raise Untranslated("an index from the end")
+            return TemplateValue(f"last({of.code})", inner)
+        if index.constant is None and not self.columns.closed and index.shape.least is None:
+            self.assumed["an index that a row says is not below 0"] = None
+        return TemplateValue(item_at(of, index, self.columns.closed), inner)
+
+    def _slice_of(self, of: TemplateValue, part: Any) -> TemplateValue:
+        start = self.value(part.start).constant if part.start is not None else 0
+        stop = self.value(part.stop).constant if part.stop is not None else None
+        if part.step is not None or not isinstance(start, int) or not isinstance(stop, int | None):
+            raise Untranslated("a slice with a step, or whose ends are computed")
+        if of.kind != "text":
+            of.shape.items()
+        if stop is None:
+            return TemplateValue(f"slice({of.code}, {start})", of.shape.present())
+        if stop == -1 and start == 0 and of.kind == "list":
+            return TemplateValue(f"without_last({of.code})", of.shape.present())
+        if start < 0 or stop < start:
+            raise Untranslated("a slice that ends before the end")
+        return TemplateValue(f"slice({of.code}, {start}, {stop - start})", of.shape.present())
+
+    def _call(self, node: Any) -> TemplateValue:
+        method = getattr(node.node, "attr", None)
+        if method not in METHODS or node.kwargs or node.dyn_args or node.dyn_kwargs:
+            raise Untranslated(f"a call of `{method or getattr(node.node, 'name', 'a value')}`")
+        return self._applied(METHODS[method], self.value(node.node.node), node.args, f".{method}()")
+
+    def _filter(self, node: Any) -> TemplateValue:
+        if node.name == "map" and node.kwargs and node.kwargs[0].key == "attribute":
+            items, name = self.value(node.node), node.kwargs[0].value.value
+            inner = self._field(TemplateValue("x", items.shape.items()), name)
+            return TemplateValue(f"[{inner.code} each x in {items.code}]", ColumnShape("list", item=inner.shape))
+        if node.name == "string":
+            found = self.value(node.node)
+            return TemplateValue(
+                found.as_text(), ColumnShape("text"), found.constant if isinstance(found.constant, str) else None
+            )
+        if node.name not in FILTERS or node.kwargs:
+            raise Untranslated(f"the filter `{node.name}`")
+        return self._applied(FILTERS[node.name], self.value(node.node), node.args, f"|{node.name}")
+
+    def _applied(self, method: Any, of: TemplateValue, args: Sequence[Any], name: str) -> TemplateValue:
+        needs, most, code, gives = method
+        if len(args) > most:
+            raise Untranslated(f"`{name}` with {len(args)} arguments")
+        if needs:
+            of.shape.want(needs)
+            if of.kind != needs:
+                raise Untranslated(f"`{name}` of a {of.kind}")
+        given = [self.value(each) for each in args]
+        made = code(of, *given)
+        shape = {"same": of.shape.present(), "item": of.shape.item or ColumnShape()}.get(gives) or shape_called(gives)
+        return TemplateValue(made, shape)
+
+    def _add(self, node: Any) -> TemplateValue:
+        left, right = self.value(node.left), self.value(node.right)
+        if left.shape.kind == right.shape.kind == "integer":
+            one, two = left.shape.least, right.shape.least
+            least = None if one is None or two is None else one + two
+            return TemplateValue(f"({left.code} + {right.code})", ColumnShape("integer", least=least))
+        left.shape.want("text")
+        right.shape.want("text")
+        if "list" in (left.kind, right.kind):
+            raise Untranslated("lists that are added")
+        return concatenated([left, right])
+
+    def _concat(self, node: Any) -> TemplateValue:
+        return concatenated([self.value(each) for each in node.nodes])
+
+    def _sub(self, node: Any) -> TemplateValue:
+        left, right = self.value(node.left), self.value(node.right)
+        for each in (left, right):
+            each.shape.want("integer")
+            if each.kind not in ("integer", "number"):
+                raise Untranslated(f"a {each.kind} that is subtracted")
+        known = left.shape.least is not None and isinstance(right.constant, int)
+        least = left.shape.least - right.constant if known else None
+        return TemplateValue(f"({left.code} - {right.code})", ColumnShape("integer", least=least))
+
+    def _neg(self, node: Any) -> TemplateValue:
+        found = self.value(node.node)
+        if not isinstance(found.constant, int | float):
+            raise Untranslated("a negative value")
+        return constant(-found.constant)
+
+    def _condexpr(self, node: Any) -> TemplateValue:
+        decided = self.decided(node.test)
+        if decided is not None:
+            return self.value(node.expr1 if decided else node.expr2)
+        condition, this = bare(self.condition(node.test)), self.value(node.expr1)
+        other = self.value(node.expr2) if node.expr2 is not None else constant("")
+        if this.kind != other.kind:
+            return TemplateValue(f"choose({condition}, {this.as_text()}, {other.as_text()})", ColumnShape("text"))
+        return TemplateValue(f"choose({condition}, {this.code}, {other.code})", this.shape.present())
+
+    def _test(self, node: Any) -> TemplateValue:
+        return TemplateValue(self.condition(node), ColumnShape("bool"))
+
+    _not = _and = _or = _compare = _test
+
+
+def _loop_indices(node: Any) -> Iterator[Any]:
+    from jinja2 import nodes
+
+    for each in node.find_all(nodes.Getattr):
+        if getattr(each.node, "name", "") == "loop":
+            yield each
+
+
+def parsed(text: str) -> Any:
+    """Return the syntax tree of a template, by Jinja's parser. Raises `Untranslated` for one that it refuses."""
+    from jinja2 import Environment, TemplateError
+
+    environment = Environment(keep_trailing_newline=True, autoescape=False)
+    environment.filters["regex_replace"] = str
+    try:
+        return environment.parse(text)
+    except (TemplateError, RecursionError) as error:
+        raise Untranslated(f"Jinja refuses it: {error}") from error
+
+
+class PythonName(str):
+    """The name of a Python function that a task refers to, `utils.process_docs`."""
+
+    __slots__ = ()
+
+
+NULL = type(None)
+A_TEXT = kind("a text", str)
+A_TEXT_OR_NULL = kind("a text", str, NULL)
+A_NAME = kind("a text or a number", str, int, float)
+A_SCALAR = kind("a text, a number, true or false", str, int, float, bool, NULL)
+A_NUMBER = kind("a number", int, float, NULL)
+A_WHOLE = kind("a whole number", int, NULL)
+A_MAPPING = kind("a mapping", dict)
+A_MAPPING_OR_NULL = kind("a mapping", dict, NULL)
+A_LIST_OR_NULL = kind("a list", list, NULL)
+
+OptionalText = Annotated[Any, A_TEXT_OR_NULL]
+OptionalName = Annotated[Any, kind("a text or a number", str, int, float, NULL)]
+Whole = Annotated[Any, A_WHOLE]
+Number = Annotated[Any, A_NUMBER]
+Texts = Annotated[list[Annotated[Any, A_NAME]], SEVERAL]
+
+
+class FilterStep(TypedDict):
+    """A function of a filter."""
+
+    function: Annotated[Any, A_TEXT]
+    regex_pattern: NotRequired[OptionalText]
+    group_select: NotRequired[Whole]
+    fallback: NotRequired[Annotated[Any, A_SCALAR]]
+    mapping_dict: NotRequired[Annotated[dict[str, Annotated[Any, A_SCALAR]] | None, A_MAPPING_OR_NULL]]
+    default_value: NotRequired[Annotated[Any, A_SCALAR]]
+    regexes_to_ignore: NotRequired[Annotated[list[Annotated[Any, A_TEXT]] | None, A_LIST_OR_NULL]]
+
+
+class Filter(TypedDict):
+    """A filter of replies."""
+
+    name: Annotated[Any, A_NAME]
+    filter: Annotated[list[Annotated[FilterStep, A_MAPPING]], kind("a list", list)]
+
+
+class Metric(TypedDict):
+    """A metric of a task or of a group."""
+
+    metric: Annotated[Any, A_TEXT]
+    aggregation: NotRequired[OptionalText]
+    regexes_to_ignore: NotRequired[Annotated[list[Annotated[Any, A_TEXT]] | None, A_LIST_OR_NULL]]
+    filter_list: NotRequired[Texts]
+
+
+class Settings(TypedDict, total=False):
+    """How a reply is generated."""
+
+    until: Annotated[list[Annotated[Any, A_SCALAR]], SEVERAL]
+    max_gen_toks: Whole
+    max_new_tokens: Whole
+    max_tokens: Whole
+    temperature: Number
+    top_p: Number
+    top_k: Number
+
+
+class DataSettings(TypedDict, total=False):
+    """How the rows are loaded."""
+
+    data_files: Annotated[Any, kind("a text, a list or a mapping", str, list, dict, NULL)]
+
+
+def _rows(value: Any) -> Any:
+    if isinstance(value, list) and not all(isinstance(each, dict) for each in value):
+        raise ValueError("its entries should be mappings")
+    return value
+
+
+class Shots(TypedDict, total=False):
+    """How worked examples are drawn and written."""
+
+    split: OptionalText
+    sampler: OptionalText
+    samples: Annotated[Any, BeforeValidator(_rows), kind("a list or a function", list, PythonName, NULL)]
+    fewshot_delimiter: OptionalText
+    target_delimiter: OptionalText
+    gen_prefix: OptionalText
+
+
+Field = Annotated[Any, kind("a text, a number, a list or a mapping", str, int, float, bool, list, dict, NULL)]
+
+
+class TaskConfig(TypedDict, total=False):
+    """A task or a group, with all that it includes."""
+
+    group: Annotated[Any, A_NAME]
+    task: Annotated[list[Annotated[Any, kind("a text or a mapping", str, int, float, dict)]], SEVERAL]
+    tag: Texts
+    task_alias: OptionalName
+    group_alias: OptionalName
+    aggregate_metric_list: Annotated[list[Annotated[Metric, A_MAPPING]], SEVERAL]
+    dataset_path: OptionalText
+    dataset_name: OptionalName
+    dataset_kwargs: Annotated[DataSettings | None, A_MAPPING_OR_NULL]
+    test_split: OptionalText
+    validation_split: OptionalText
+    training_split: OptionalText
+    fewshot_split: OptionalText
+    output_type: OptionalText
+    doc_to_text: Field
+    doc_to_choice: Field
+    doc_to_target: Field
+    description: OptionalText
+    gen_prefix: OptionalText
+    fewshot_delimiter: OptionalText
+    target_delimiter: OptionalText
+    num_fewshot: Whole
+    fewshot_config: Annotated[Any, kind("a mapping or a function", dict, PythonName, NULL)]
+    generation_kwargs: Annotated[Settings | None, A_MAPPING_OR_NULL]
+    filter_list: Annotated[list[Annotated[Filter, A_MAPPING]] | None, A_LIST_OR_NULL]
+    metric_list: Annotated[list[Annotated[Metric, A_MAPPING]] | None, A_LIST_OR_NULL]
+
+
+class Drawn(TypedDict, total=False):
+    """A task whose worked examples are drawn in a way of their own."""
+
+    fewshot_config: Shots
+
+
+FORM = TypeAdapter(TaskConfig)
+DRAWN = TypeAdapter(Drawn)
+
+
+def check_config(config: Mapping[str, Any], path: Path) -> None:
+    """Raise `Failure` R0246 for a task of another form, or for a member of a group that is one."""
+    shaped(FORM, config, path)
+    if isinstance(config.get("fewshot_config"), dict):
+        shaped(DRAWN, config, path)
+    for each in config["task"] if isinstance(config.get("task"), list) else ():
+        if isinstance(each, dict):
+            check_config(each, path)
+
+
+_COLUMN = re.compile(r"[^\W\d]\w*(?: \w+)?")
+"""A text that is taken for the name of a column where nobody knows the columns."""
+
+
+DIGITS = listed([quoted(str(each)) for each in range(10)])
+"""The numbers that a target may print."""
+
+
+@dataclass
+class TaskFields:
+    """Translates the fields of a task for the rows of one data set."""
+
+    config: Mapping[str, Any]
+    columns: TaskColumns
+    row: str
+    written: bool = False
+    """lm-eval wrote the rows, and beside them what each of its functions gave."""
+    assumed: dict[str, None] = field(default_factory=dict)
+
+    def translator(self, shows: bool) -> Translator:
+        """Return a translator for this row."""
+        return Translator(self.columns, self.row, shows, self.assumed)
+
+    def text(self, key: str, given: Any, shows: bool = True, literal: bool = False) -> Pieces:
+        """Return a field that is a text; `literal` says that it is a template also where it could be a column."""
+        is_template = isinstance(given, str) and not isinstance(given, PythonName)
+        if is_template and not (self._is_known_column(given) if literal else self._is_column(given, key)):
+            try:
+                return self.translator(shows).template(given)
+            except Untranslated:
+                if not self.written:
+                    raise
+        found = self.value(key, given, shows)
+        found.shape.want("text")
+        if isinstance(found.constant, str):
+            return [found.constant]
+        return [found.hole()]
+
+    def value(self, key: str, given: Any, shows: bool = True) -> TemplateValue:
+        """Return a field as a value of whatever type: where it has no translation, the column that lm-eval wrote."""
+        try:
+            return self._value(key, given, shows)
+        except Untranslated:
+            if not self.written or isinstance(given, PythonName):
+                raise
+            return self.translator(shows).column(f"_{key}")
+
+    def _value(self, key: str, given: Any, shows: bool) -> TemplateValue:
+        if isinstance(given, PythonName):
+            return self.made(key, given, shows)
+        if isinstance(given, str):
+            if self._is_column(given, key):
+                return self.translator(shows).column(given)
+            single = self.translator(shows).single(given)
+            if single is not None:
+                return single
+            pieces = self.translator(shows).template(given)
+            if all(isinstance(each, str) for each in pieces):
+                return constant("".join(each for each in pieces if isinstance(each, str)))
+            from tripos.importing.spec_text import joined
+
+            return TemplateValue(joined(pieces), ColumnShape("text"))
+        if isinstance(given, list | tuple):
+            return listing([constant(each) for each in given])
+        if isinstance(given, dict):
+            return listing([constant(each) for each in given.values()])
+        return constant(given)
+
+    def made(self, key: str, given: PythonName, shows: bool) -> TemplateValue:
+        """Return the column with what a Python function gave. Raises `Untranslated` where nobody has run it."""
+        if not self.written:
+            raise Untranslated(f"`{key}` is a function in Python, `{given}`: --run-python writes what it gives")
+        return self.translator(shows).column(f"_{key}")
+
+    def options(self, given: Any = None) -> TemplateValue:
+        """Return the options of a question; `given` are those of worked examples, where a task says others for them."""
+        found = self.value("doc_to_choice", self.config.get("doc_to_choice") if given is None else given)
+        found.shape.items().want("text")
+        if found.kind != "list" or found.shape.items().kind != "text":
+            raise Untranslated("options that are no list of texts")
+        return found
+
+    def place(self, key: str, given: Any, options: TemplateValue) -> TemplateValue:
+        """Return the position of the right option, or a list of positions: what the target says, or where its text
+        stands among the options."""
+        found = self.target(key, given)
+        match found.kind:
+            case "integer":
+                return found
+            case "bool":
+                return TemplateValue(f"choose({found.code}, 1, 0)", ColumnShape("integer", least=0))
+            case "list" if found.shape.items().kind in ("integer", ""):
+                found.shape.items().want("integer")
+                return found
+            case "text":
+                return self._among(found, given, options)
+        raise Untranslated(f"a target that is a {found.kind}")
+
+    def _among(self, found: TemplateValue, given: Any, options: TemplateValue) -> TemplateValue:
+        """Return where a text stands among the options, −1 where it is none; a number that a template prints is a
+        position."""
+        code = f"default(rank({found.code}, {options.code}), -1)"
+        if found.constant is None and isinstance(given, str) and "{" in given and found.shape.digits:
+            if self.columns.closed:
+                code = f"default(rank({found.code}, {DIGITS}), {code})"
+            else:
+                self.assumed[f"the target `{given}` prints no number"] = None
+        return TemplateValue(code, ColumnShape("integer"), sought=True)
+
+    def target(self, key: str, given: Any) -> TemplateValue:
+        """Return a target where there are options: a text, a position, or positions. One that a condition chooses among
+        numbers is a number, and so is a text that is one."""
+        found = self._chosen_number(given) or self.value(key, given, shows=False)
+        if not found.shape.kind:
+            self.assumed[f"the target `{given}` is a position, not a text"] = None
+            found.shape.want("integer")
+        if isinstance(found.constant, str) and is_digits(found.constant) and len(found.constant) < 10:
+            return constant(int(found.constant))
+        return found
+
+    def _chosen_number(self, given: Any) -> TemplateValue | None:
+        if isinstance(given, str) and not isinstance(given, PythonName) and "{%" in given:
+            body = parsed(given).body
+            if len(body) == 1 and type(body[0]).__name__ == "If" and not body[0].elif_:
+                texts = [_text_of(each) for each in (body[0].body, body[0].else_)]
+                if all(is_digits(each) for each in texts):
+                    condition = self.translator(False).condition(body[0].test)
+                    return TemplateValue(
+                        f"choose({condition}, {texts[0]}, {texts[1]})", ColumnShape("integer", least=0)
+                    )
+        return None
+
+    def _is_known_column(self, given: str) -> bool:
+        return self.columns.closed and given in self.columns
+
+    def _is_column(self, given: str, key: str) -> bool:
+        if self.columns.closed:
+            return given in self.columns
+        if not _COLUMN.fullmatch(given):
+            return False
+        self.assumed[f"`{given}`, the whole of `{key}`, is a column"] = None
+        return True
+
+
+def listing(values: list[TemplateValue]) -> TemplateValue:
+    """Return a list that is written in a task."""
+    if not values:
+        raise Untranslated("an empty list of options")
+    if {each.kind for each in values} != {"text"}:
+        raise Untranslated("options that are no texts")
+    return TemplateValue(
+        listed([each.code for each in values]), ColumnShape("list", item=ColumnShape("text")), members=tuple(values)
+    )
+
+
+def _text_of(body: Any) -> str:
+    if len(body) == 1 and type(body[0]).__name__ == "Output":
+        return "".join(getattr(each, "data", "?") for each in body[0].nodes)
+    return "?"
+
+
+def edge(pieces: Pieces, last: bool) -> str | None:
+    """Return the first or last character of a template; an empty text where it is empty, None where a row says it."""
+    held = [each for each in pieces if each != ""]
+    if not held:
+        return ""
+    part = held[-1 if last else 0]
+    return None if isinstance(part, Code) else part[-1 if last else 0]

@@ -1,0 +1,314 @@
+"""Hover, signature help and code lenses: descriptions of names, of words of the language, and of counts of calls."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+
+from lsprotocol.types import (
+    CodeLens,
+    Command,
+    Hover,
+    MarkupContent,
+    MarkupKind,
+    ParameterInformation,
+    Position,
+    SignatureHelp,
+    SignatureInformation,
+)
+
+from tripos.lsp.cursor import MEASURED, Bracket, Cursor, candidates, cursor_at
+from tripos.lsp.documents import word_at
+from tripos.lsp.names import SpecNames
+from tripos.lsp.session import View, name_of, text_of
+from tripos.lsp.symbols import NameAtCursor, named_at, symbol_at, symbols_in
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.table import Construct, constructs_in
+from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
+from tripos_compiler.language.intervals import INTERVAL_ENDS, end_signature
+from tripos_compiler.library.registry import FUNCTIONS
+from tripos_compiler.library.signature import Function
+from tripos_compiler.plan import CallCount, Plan
+from tripos_compiler.resolve.program import Index, Symbol
+
+TYPES = {
+    "text": "any text",
+    "integer": "a whole number; a range such as `1..5` is one between its ends",
+    "number": "a number",
+    "bool": "`true` or `false`",
+    "dialogue": "turns, each with a speaker and a text",
+    "image": "a picture that a model is shown: a path beside the data file, or the bytes in a column of Parquet",
+    "audio": "a recording that a model hears, given as an image is",
+    "file": "a PDF that a model reads, given as an image is",
+    "path": "a way from the root of a tree to one of its leaves",
+    "json": "any value of JSON",
+    "tools": "functions that a model may call, each with its parameters as JSON Schema",
+    "calls": "calls that are right, each with the values that an argument may have",
+    "choice": "one of several names: `choice(yes, no)`",
+    "list": "any number of values of one type: `list<text>`",
+    "set": "different values of one type: `set<text>`",
+}
+OPENING, CLOSING = "([<{", ")]>}"
+SHOWN = 40
+"""So many values or fields are listed."""
+
+
+def code(text: str) -> str:
+    """Return a block of a spec."""
+    return f"```tripos\n{text}\n```"
+
+
+def of_construct(constructs: Iterable[Construct]) -> str:
+    """Return the signatures of constructs that begin with one word, and what each is."""
+    return "\n\n".join(f"{code(each.shape.shown)}\n{each.summary}" for each in constructs)
+
+
+def of_function(function: Function) -> str:
+    """Return the signature of a function and its documentation, with its examples."""
+    return f"{code(function.shown)}\n{documentation(function)}"
+
+
+def documentation(function: Function) -> str:
+    """Return the documentation of a function, with its examples."""
+    lines: list[str] = []
+    inside = False
+    for line in (inspect.getdoc(function.python) or "").split("\n"):
+        starts = line.startswith(">>>")
+        if starts and not inside:
+            lines.append("```python")
+        elif inside and not line:
+            lines.append("```")
+        inside = starts or (inside and bool(line))
+        lines.append(line)
+    return "\n".join([*lines, "```"] if inside else lines)
+
+
+def of_aggregate(function: AggregateFunction) -> str:
+    """Return the signature of an aggregate, what it gives, and where its formula is from."""
+    source = f"\n\n{function.source}" if function.source else ""
+    across = " across ROLE" if function.needs_across else ""
+    return f"{code(function.shown + across)}\n{function.summary}{source}"
+
+
+def of_name(name: str, *, measured: bool) -> str | None:
+    """Return what is known of a function by its name: in a measure aggregates come first. None where there is none."""
+    if measured and name in AGGREGATES:
+        return of_aggregate(AGGREGATES[name])
+    if name in FUNCTIONS:
+        return of_function(FUNCTIONS[name])
+    return of_aggregate(AGGREGATES[name]) if name in AGGREGATES else None
+
+
+def interval_end(cursor: Cursor, name: str, inside: int = 0) -> tuple[str, str] | None:
+    """Return how an end of an interval is written, and what it is, where an `expect` may take one by that name: in no
+    call, or in so many with its own."""
+    calls = sum(bracket.name != "" for bracket in cursor.brackets)
+    found = next((each for each in INTERVAL_ENDS.items() if each[0] == name), None)
+    if found is None or cursor.keyword != "expect" or calls != inside:
+        return None
+    return end_signature(found[0]), found[1]
+
+
+def signature_help(view: View, position: Position) -> SignatureHelp | None:
+    """Return the signature of the innermost call around a position that is known."""
+    cursor = cursor_at(view.outline, view.offset(position))
+    for bracket in reversed(cursor.brackets):
+        if bracket.sign == "(" and bracket.name:
+            end = interval_end(cursor, bracket.name, inside=1)
+            found = end or _signature(view, bracket, measured=cursor.keyword in MEASURED)
+            if found is not None:
+                label, text = found
+                return _signature_help(label, text, bracket)
+    return None
+
+
+def _signature(view: View, bracket: Bracket, *, measured: bool) -> tuple[str, str] | None:
+    """Return how what is called is written, and what it gives."""
+    name = bracket.name
+    if name in AGGREGATES and (measured or name not in FUNCTIONS):
+        return AGGREGATES[name].shown, AGGREGATES[name].summary
+    for symbol in SpecNames(view).symbols:
+        if symbol.kind in ("scorer", "function", "aggregate") and symbol.name == name and "(" in symbol.detail:
+            return symbol.detail, ""
+    if name in FUNCTIONS:
+        return FUNCTIONS[name].shown, documentation(FUNCTIONS[name])
+    return None
+
+
+def _signature_help(label: str, text: str, bracket: Bracket) -> SignatureHelp:
+    parameters = list(parameters_in(label))
+    names = [each.partition(":")[0].rstrip("…") for each in parameters]
+    active = names.index(bracket.label) if bracket.label in names else bracket.commas
+    if parameters and active >= len(parameters) and parameters[-1].partition(":")[0].endswith("…"):
+        active = len(parameters) - 1
+    signature = SignatureInformation(
+        label,
+        documentation=MarkupContent(MarkupKind.Markdown, text) if text else None,
+        parameters=[ParameterInformation(each) for each in parameters],
+        active_parameter=active if active < len(parameters) else None,
+    )
+    return SignatureHelp([signature], active_signature=0, active_parameter=signature.active_parameter)
+
+
+def parameters_in(signature: str) -> Iterator[str]:
+    """Yield the parameters of a signature as they are written in it.
+
+    >>> list(parameters_in("near(a: list<{ x text, y text }>, b: choice(p, q)) -> number"))
+    ['a: list<{ x text, y text }>', 'b: choice(p, q)']
+    """
+    depth, begin = 0, 0
+    for index, char in enumerate(signature):
+        if char in CLOSING and signature[index - 1 : index + 1] != "->":
+            depth -= 1
+            if depth == 0:
+                last = signature[begin:index].strip()
+                if last:
+                    yield last
+                return
+        elif char in OPENING:
+            depth += 1
+            begin = index + 1 if depth == 1 else begin
+        elif char == "," and depth == 1:
+            yield signature[begin:index].strip()
+            begin = index + 1
+
+
+def counted(plan: Plan, scenario: str) -> str:
+    """Return the contexts and items of a scenario, and its calls for one model in every role."""
+    found = next((each for each in plan.scenarios if each.name == scenario), None)
+    if found is None:
+        return ""
+    parts = [_number(found.cells, "context"), _number(found.row_count, "item")]
+    calls = [each for each in plan.calls if each.scenario == scenario]
+    for role in dict.fromkeys(each.role for each in calls):
+        parts.append(f"{role}: {_span([each for each in calls if each.role == role])}")
+    return " · ".join(parts)
+
+
+def _span(calls: list[CallCount]) -> str:
+    least, most = sum(each.least for each in calls), sum(each.most for each in calls)
+    return _number(most, "call") if least == most else f"{least:,} to {_number(most, 'call')}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun if count == 1 else noun + 's'}"
+
+
+def lenses(view: View) -> list[CodeLens]:
+    """Return what every scenario of a document asks, where a benchmark that it is part of compiles."""
+    plan = next((each.plan for each in view.compilations if each.plan is not None), None)
+    if plan is None:
+        return []
+    found: list[CodeLens] = []
+    for statement in view.outline.statements:
+        name = name_of(statement)
+        text = counted(plan, name.text) if statement.construct == "scenario" and name is not None else ""
+        if text:
+            place = view.range(statement.head.start, statement.head.end)
+            found.append(CodeLens(place, command=Command(text, "")))
+    return found
+
+
+def hover(view: View, position: Position) -> Hover | None:
+    """Return what stands at a position: a name with its type and what it is, or a word of the language."""
+    offset = view.offset(position)
+    start, word = word_at(view.text, offset)
+    text = (_name(view, offset) or _word(view, start, word)) if word else None
+    return Hover(MarkupContent(MarkupKind.Markdown, text), view.range(start, start + len(word))) if text else None
+
+
+def _name(view: View, offset: int) -> str | None:
+    for named in named_at(view, offset):
+        index = named.checked.compilation.index
+        symbol = symbol_at(index, named.declared)
+        type_ = index.types.get(named.span, "")
+        own = text_of(named.span).rpartition(".")[2].strip('"')
+        if own != symbol.name:  # what a step or field has behind its dot
+            return f"{code(f'{own}: {type_}' if type_ else own)}\nof {symbol.kind} `{symbol.name}`"
+        statement = _statement(view, symbol)
+        parts = [code(_heading(symbol, statement, type_)), *_details(view, named, symbol, statement)]
+        return "\n\n".join(part for part in parts if part)
+    return None
+
+
+def _statement(view: View, symbol: Symbol) -> Statement | None:
+    """Return the statement that declares a symbol."""
+    path = symbol.span.source.path
+    return view.session.outline(path).declared_at(symbol.span.start)
+
+
+def _heading(symbol: Symbol, statement: Statement | None, type_: str) -> str:
+    """Return how it is declared, on a line, and its type where that does not say it."""
+    if statement is None or symbol.kind in ("value", "group"):
+        shown = type_ or (symbol.detail if symbol.kind in ("parameter", "field") else "")
+        return f"{symbol.kind} {symbol.name}" + (f": {shown}" if shown else "")
+    head = " ".join(text_of(statement.head).split())
+    kind = "" if head.startswith((symbol.kind, statement.construct, "dataset", "score")) else f"{symbol.kind} "
+    shown = type_ or (symbol.detail if symbol.kind in ("let", "ask", "retrieve", "field") else "")
+    return f"{kind}{head}" + (f"  # {shown}" if shown and shown not in head else "")
+
+
+def _details(view: View, named: NameAtCursor, symbol: Symbol, statement: Statement | None) -> list[str]:
+    """Return what else is worth knowing of a symbol, by its kind."""
+    index = named.checked.compilation.index
+    owner = f"in {symbol.owner.replace(' ', ' `', 1)}`" if symbol.owner else ""
+    match symbol.kind:
+        case "axis" | "arm":
+            return [_values(index, f"{symbol.kind} {symbol.name}")]
+        case "value":
+            return [symbol.detail, owner]
+        case "role":
+            kinds = {"compared": "its models are compared", "panel": "each of its models grades everything"}
+            return [text for word, text in kinds.items() if statement is not None and statement.has(word)]
+        case "scenario":
+            plan = named.checked.compilation.plan
+            return [counted(plan, symbol.name)] if plan is not None else []
+        case "dataset" if statement is not None:
+            return [_listed([(text_of(each.head), "") for each in statement.of("field")])]
+        case "tool" if statement is not None:
+            about = [text.value for _, text in statement.labels()[:1]]
+            return [*about, _listed([(text_of(each.head), "") for each in statement.of("tool_parameter")])]
+        case "metric" if statement is not None:
+            asks = [text.value for each in statement.of("asks") for _, text in each.labels()]
+            return [f"scale {symbol.detail}" if symbol.detail else "", *asks[:1], owner]
+        case "field":
+            secret = statement is not None and statement.has("secret")
+            told = "secret: it never reaches the compared role" if secret else ""
+            return [told, _values(index, f"axis {symbol.detail}"), owner]
+        case "scorer" | "function" | "aggregate" | "tree" | "measure":
+            return [f"`{symbol.detail}`" if symbol.detail else "", owner]
+    return [owner]
+
+
+def _values(index: Index, owner: str) -> str:
+    return _listed([(each.name, each.detail) for each in symbols_in(index, owner) if each.kind == "value"])
+
+
+def _listed(rows: list[tuple[str, str]]) -> str:
+    lines = [f"- `{name}`{'  ' + detail if detail else ''}" for name, detail in rows[:SHOWN]]
+    if len(rows) > SHOWN:
+        lines.append(f"- and {len(rows) - SHOWN} more")
+    return "\n".join(lines)
+
+
+def _word(view: View, start: int, word: str) -> str | None:
+    cursor = cursor_at(view.outline, start)
+    if cursor.place == "comment" or (cursor.string is not None and cursor.hole is None):
+        return None
+    if cursor.hole is None and cursor.head is None:
+        return of_construct(constructs_in(cursor.place).get(word, [])) or None
+    if view.text.startswith("(", start + len(word)):
+        end = interval_end(cursor, word)
+        return of_name(word, measured=cursor.keyword in MEASURED) if end is None else f"{code(end[0])}\n{end[1]}"
+    return _in_head(cursor, word)
+
+
+def _in_head(cursor: Cursor, word: str) -> str | None:
+    """Return a further word of a statement, or a type."""
+    fitting = [each for each in candidates(cursor) if word in each.signature.replace("|", " ").split()]
+    bracketed = [each for each in candidates(cursor) if f"[{word}" in each.signature]
+    if fitting or bracketed:
+        return of_construct(dict.fromkeys([*fitting, *bracketed]))
+    if word in TYPES:
+        return f"{code(word)}\n{TYPES[word]}"
+    return None

@@ -1,0 +1,308 @@
+"""A picture as a chart: with its title and notes, as wide as it is to be, all labels counted.
+
+Marks that several pictures share: values as dots on lines that are their intervals.
+
+Files of pictures: SVG, PNG, PDF and Vega-Lite.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.cells import cell_len
+
+from tripos.plots.picture import (
+    COLOURS,
+    GREY,
+    AnyChart,
+    Picture,
+    Row,
+    Style,
+    colours_for,
+    config_of,
+    data_of,
+    shapes_for,
+)
+from tripos.plots.words import words_for
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.files import appearing
+from tripos_warehouse.tables.text import fold
+
+LIBRARIES = ("altair", "vl_convert")
+NARROWEST = 40
+"""Points below which a plot shows nothing."""
+TRIES = 4
+TOO_WIDE = 1.03
+"""So many times as wide as wanted, and a picture is refused."""
+_TEXT = re.compile(r"(<text [^>]*>)(.*?</text>)", re.DOTALL)
+_FONTS = re.compile(r'font-family="[^"]*"')
+_SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture, its chart and its SVG, in which texts are texts."""
+
+    picture: Picture
+    chart: AnyChart
+    svg: str
+    style: Style
+
+    @property
+    def width(self) -> float:
+        """The width of the SVG in points."""
+        return size_of(self.svg)[0]
+
+
+def draw(picture: Picture, style: Style) -> Drawing:
+    """Return a picture as a chart of the style's width, labels and all. Raises `StoreError` S0622 without the libraries
+    of the extra `plot`, and S0624 where labels leave no room."""
+    check_libraries()
+    inner = style.width * 0.6 / picture.several
+    for _ in range(TRIES):
+        chart = _titled(picture.draws(inner, style), picture, style)
+        svg = with_wide_fonts(to_svg(chart), style)
+        spare = style.width - size_of(svg)[0]
+        if -0.5 <= spare <= 1 or inner + spare / picture.several < NARROWEST:
+            break
+        inner += spare / picture.several
+    if size_of(svg)[0] > style.width * TOO_WIDE:
+        message = f"labels leave no room for the picture in {style.width / 72 * 2.54:.1f} cm"
+        raise StoreError("S0624", message, "give it more --width, a smaller --font-size, or --for page")
+    return Drawing(picture, chart, svg, style)
+
+
+def check_libraries() -> None:
+    """Raise `StoreError` S0622 where a library is not installed."""
+    from importlib.util import find_spec
+
+    lacking = [name for name in LIBRARIES if find_spec(name) is None]
+    if lacking:
+        raise StoreError("S0622", f"pictures need {' and '.join(lacking)}", "pip install 'tripos[plot]'")
+
+
+def to_svg(chart: AnyChart) -> str:
+    """Return a chart as SVG. Nothing is fetched: its data is inside of it."""
+    import vl_convert
+
+    found: str = vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=version_of(), allowed_base_urls=[])
+    return found
+
+
+def with_wide_fonts(svg: str, style: Style) -> str:
+    """Return an SVG whose texts with Chinese, Japanese or Korean begin with a font that has them. Otherwise whatever
+    font has the first of these characters is taken for the whole text."""
+    named = html.escape(style.wide_fonts)
+
+    def fonts(found: re.Match[str]) -> str:
+        if not any(map(is_wide, found[2])):
+            return found[0]
+        return _FONTS.sub(lambda _: f'font-family="{named}"', found[1]) + found[2]
+
+    return _TEXT.sub(fonts, svg)
+
+
+def is_wide(char: str) -> bool:
+    """Return true for a character of Chinese, Japanese or Korean.
+
+    >>> is_wide("学"), is_wide("é")
+    (True, False)
+    """
+    return ord(char) > 0x2E80 and unicodedata.east_asian_width(char) in "WF"
+
+
+def version_of() -> str:
+    """Return the version of Vega-Lite that charts are written in, as the converter names it."""
+    import altair as alt
+
+    return ".".join(alt.SCHEMA_VERSION.split(".")[:2])
+
+
+def size_of(svg: str) -> tuple[float, float]:
+    """Return the width and the height that an SVG gives itself.
+
+    >>> size_of('<svg version="1.1" width="200" height="80.5">')
+    (200.0, 80.5)
+    """
+    found = _SIZE.search(svg)
+    assert found is not None, svg[:200]
+    return float(found[1]), float(found[2])
+
+
+def _titled(chart: AnyChart, picture: Picture, style: Style) -> AnyChart:
+    """Return a chart with the configuration of a style, and unless it is bare, with its title and its notes."""
+    import altair as alt
+
+    config: dict[str, Any] = config_of(style)
+    if not style.bare:
+        title = fold(picture.title, int(style.width / (style.size * 0.7)))
+        notes = fold(words_for(style.language)["between"].join(picture.notes), int(style.width / (style.size * 0.48)))
+        chart = chart.properties(title=alt.TitleParams(text=title, subtitle=notes, offset=style.size * 0.8))
+    found: AnyChart = chart.configure(**config)
+    return found
+
+
+def estimates(
+    rows: Sequence[Row],
+    width: float,
+    style: Style,
+    *,
+    y: str,
+    title: str,
+    order: Sequence[str],
+    beside: str | None = None,
+    models: Sequence[str] = (),
+    zero: bool = False,
+    joined: str | None = None,
+) -> AnyChart:
+    """Return values from top to bottom by `y`, in an order, each a dot on the line of its interval. `beside` names a
+    text at the right; with `models`, each has a colour, a shape and a line of its own. `zero` draws a line at 0. Dots
+    of a model that have the same value of `joined` are joined, and those without one are not."""
+    import altair as alt
+
+    lines = max(1, len(models))
+    step = style.step if lines == 1 else max(style.step, lines * style.size * 1.1 + style.size)
+    base = alt.Chart(data_of(rows))
+    shared: dict[str, Any] = {
+        "y": alt.Y(f"{y}:N", sort=list(order), title=None, axis=alt.Axis(ticks=False, domain=False))
+    }
+    if models:
+        shared["yOffset"] = alt.YOffset("model:N", sort=list(models))
+        shared["color"] = colour_of(models, width, style)
+    axis = alt.X("value:Q", title=title, scale=alt.Scale(zero=zero, nice=True))
+    shape = {"shape": shape_of(models, width, style)} if models else {}
+    line = base.mark_rule(strokeWidth=style.size / 5, color=COLOURS[0]).encode(
+        x=alt.X("low:Q", title=title, scale=alt.Scale(zero=zero, nice=True)), x2="high:Q", **shared
+    )
+    dot = base.mark_point(filled=True, size=style.size**2 * 0.7, color=COLOURS[0], opacity=1).encode(
+        x=axis, **shared, **shape
+    )
+    layers: list[Any] = [line, dot]
+    if joined is not None:
+        places = {name: place for place, name in enumerate(order)}
+        whole = [{**row, "place": places[str(row[y])]} for row in rows if row[joined] is not None]
+        path = alt.Chart(data_of(whole)).mark_line(strokeWidth=style.size / 10, opacity=0.6)
+        layers.insert(0, path.encode(x=axis, **shared, detail=f"{joined}:N", order="place:Q"))
+    if zero:
+        layers.insert(0, alt.Chart(data_of([{"value": 0}])).mark_rule(color=GREY, strokeWidth=0.8).encode(x="value:Q"))
+    if beside is not None:
+        text = base.mark_text(align="left", color=GREY).encode(
+            x=alt.value(width + style.size), y=shared["y"], text=f"{beside}:N"
+        )
+        layers.append(text)
+    return alt.layer(*layers).properties(width=width, height=alt.Step(step, **{"for": "position"}))
+
+
+def titled_plots(plots: Sequence[tuple[str, AnyChart]], style: Style, columns: int) -> AnyChart:
+    """Return plots in rows of so many `columns`, each under its title."""
+    import altair as alt
+
+    title = {"fontSize": style.size, "anchor": "start", "offset": style.size * 0.4, "frame": "group"}
+    each = [chart.properties(title=alt.TitleParams(text=text, **title)) for text, chart in plots]
+    return alt.concat(*each, columns=columns, spacing=style.size)
+
+
+def colour_of(models: Sequence[str], width: float, style: Style) -> Any:
+    """Return the colour of a mark by its model, with a legend that has room in a width."""
+    import altair as alt
+
+    scale = alt.Scale(domain=list(models), range=colours_for(models))
+    return alt.Color("model:N", scale=scale, legend=_legend(models, width, style), title=None)
+
+
+def shape_of(models: Sequence[str], width: float, style: Style) -> Any:
+    """Return the shape of a mark by its model, with the same legend."""
+    import altair as alt
+
+    scale = alt.Scale(domain=list(models), range=shapes_for(models))
+    return alt.Shape("model:N", scale=scale, legend=_legend(models, width, style), title=None)
+
+
+def _legend(models: Sequence[str], width: float, style: Style) -> Any:
+    import altair as alt
+
+    widest = max(cell_len(model) for model in models) * style.size * 0.6 + style.size * 4
+    columns = max(1, min(len(models), int(width / widest)))
+    plain = {"symbolOpacity": 1, "symbolDash": [1, 0], "symbolStrokeWidth": 0}
+    return alt.Legend(orient="top", direction="vertical", columns=columns, title=None, **plain)
+
+
+PPI = 300
+"""Dots per inch of a PNG, as papers want them. The file says so, and programs take its width on paper from that."""
+SPECIMENS = ("永", "学")
+"""Two characters that no font without Chinese draws, and none with Chinese draws alike."""
+
+
+def write_drawing(drawing: Drawing, path: Path) -> None:
+    """Write a drawing as the name of its file says. Raises `StoreError` S0202 for a name that says nothing, and S0604
+    where the disk refuses."""
+    form = next((form for form in FORMATS if path.name.lower().endswith(form)), None)
+    if form is None:
+        named = ", ".join(f"`{each}`" for each in FORMATS)
+        raise StoreError("S0202", f"cannot draw `{path.suffix or path.name}` files", f"end the name in {named}")
+    content = FORMATS[form](drawing)
+    with appearing(path) as new:
+        new.write_bytes(content)
+
+
+def _svg(drawing: Drawing) -> bytes:
+    """Return SVG that takes its width on paper, and not one by the pixels of a screen."""
+    width, height = size_of(drawing.svg)
+    sized = re.sub(
+        r' width="[\d.]+" height="[\d.]+"', f' width="{width:g}pt" height="{height:g}pt"', drawing.svg, count=1
+    )
+    return sized.encode()
+
+
+def _png(drawing: Drawing) -> bytes:
+    import vl_convert
+
+    return bytes(vl_convert.svg_to_png(drawing.svg, ppi=PPI))
+
+
+def _pdf(drawing: Drawing) -> bytes:
+    import vl_convert
+
+    return bytes(vl_convert.svg_to_pdf(drawing.svg))
+
+
+def _vega_lite(drawing: Drawing) -> bytes:
+    return (json.dumps(drawing.chart.to_dict(), ensure_ascii=False, indent=1) + "\n").encode()
+
+
+FORMATS: Mapping[str, Callable[[Drawing], bytes]] = {
+    ".svg": _svg,
+    ".png": _png,
+    ".pdf": _pdf,
+    ".vl.json": _vega_lite,
+}
+
+
+def why_no_font(drawing: Drawing) -> str | None:
+    """Return what is wrong where a picture has Chinese, Japanese or Korean and no font here draws it; else None."""
+    texts = re.findall(r">([^<]+)</text>|>([^<]+)</tspan>", drawing.svg)
+    if not any(is_wide(char) for pair in texts for text in pair for char in text) or draws_chinese():
+        return None
+    return "no font of this machine has Chinese, Japanese or Korean: PNG and PDF lack these labels"
+
+
+def draws_chinese() -> bool:
+    """Return true if a font of this machine has Chinese: two characters come out, and not both as the same box."""
+    import vl_convert
+
+    drawn = [bytes(vl_convert.svg_to_png(_specimen(char))) for char in (*SPECIMENS, " ")]
+    return len(set(drawn)) == len(drawn)
+
+
+def _specimen(char: str) -> str:
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="40" height="40">'
+        f'<text x="4" y="32" font-size="28" font-family="Noto Sans CJK SC, sans-serif">{char}</text></svg>'
+    )

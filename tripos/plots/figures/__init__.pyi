@@ -1,5 +1,0 @@
-from .kinds import (
-    KINDS as KINDS,
-    PictureKind as PictureKind,
-    make_picture as make_picture,
-)

@@ -1,0 +1,397 @@
+"""The leaderboard as a picture: every model with its interval, the best first, with the letters of its group.
+
+Several runs beside each other: a headline in each of them, with intervals, the oldest first.
+
+A line joins the values of a model as long as they mean the same. It is broken where `tripos history` breaks it.
+
+Cost against score: what a thousand replies of each model cost, and how good they are.
+
+The power curve: with what probability a test finds a true difference of two models, by the number of items.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tripos.plots.chart import colour_of, estimates, shape_of
+from tripos.plots.picture import (
+    COLOURS,
+    DASHES,
+    GREY,
+    AnyChart,
+    Picture,
+    PictureSource,
+    Style,
+    data_of,
+    nothing_to_draw,
+)
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.plan import Measure
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.differences import Half, remeasure_pairs
+from tripos_warehouse.query.results import run_query
+from tripos_warehouse.report.history import history_of
+from tripos_warehouse.report.leaderboard import Board, board_notes, headlines, items_by_model
+from tripos_warehouse.report.paper_tables import counts_of
+from tripos_warehouse.statistics.power import detectable_difference, paired_variance, power_of
+from tripos_warehouse.store.store import Store
+
+
+def leaderboard_picture(source: PictureSource) -> Picture:
+    """Return the picture of a board. Raises `StoreError` S0621 where no model has a value."""
+    board, words = source.board(), source.words
+    named = source.title_of(board.measure)
+    shown = [each for each in board.standings if each.model in source.models]
+    if not shown:
+        raise nothing_to_draw("no model has a value", "run the benchmark first")
+    rows = tuple(
+        {
+            "model": each.model,
+            "value": each.value,
+            "low": each.low,
+            "high": each.high,
+            "rank": f"{each.rank}{'=' if each.tied else ''}",
+            "letters": each.letters,
+            "items": each.items,
+            "n": each.n,
+        }
+        for each in shown
+    )
+    lower = (words["lower"],) if board.measure.lower_is_better else ()
+    told = (localized(each.text, source.options.language) for each in board_notes(board) if each.caution)
+    notes = (counts_of(shown, words["n"]), words["interval"], words["letters"], *lower, *told, *source.caution)
+
+    def draws(width: float, style: Style) -> AnyChart:
+        return estimates(
+            rows,
+            width,
+            style,
+            y="model",
+            title=named,
+            order=[str(row["model"]) for row in rows],
+            beside="letters",
+        )
+
+    title = f"{source.title}: {named}"
+    return Picture("leaderboard", title, rows, notes, draws)
+
+
+def runs_picture(store: Store, sources: Sequence[PictureSource], wanted: Sequence[str] = ()) -> Picture:
+    """Return the picture of a measure over runs of one benchmark, of `wanted` models or of all. Raises `StoreError`
+    S0621 where no run has a value, or where runs are of several benchmarks."""
+    last = sources[-1]
+    names = sorted({source.run.benchmark for source in sources})
+    if len(names) > 1:
+        raise nothing_to_draw(f"the runs are of {len(names)} benchmarks, {', '.join(names)}", "name runs of one")
+    measure = last.options.measure or last.board().measure.name
+    found = [(source.run, board) for source in sources if (board := _board(source, measure)) is not None]
+    segments = _segments(store, names[0], measure)
+    rows = tuple(
+        {
+            "run": run.run_id,
+            "model": each.model,
+            "segment": segments.get((run.run_id, each.model)),
+            "value": each.value,
+            "low": each.low,
+            "high": each.high,
+            "items": each.items,
+            "n": each.n,
+            "version": run.version,
+        }
+        for run, board in found
+        for each in board.standings
+        if not wanted or each.model in wanted
+    )
+    if not rows:
+        raise nothing_to_draw(f"`{measure}` has no value in these runs", "choose another: --measure")
+    words, named = last.words, last.title_of(last.measure(measure))
+    models = tuple(wanted) or tuple(dict.fromkeys(str(row["model"]) for row in rows))
+    shown = tuple(dict.fromkeys(str(row["run"]) for row in rows))
+    without = [source.run.run_id for source in sources if source.run.run_id not in shown]
+    told = [words["changed"].format(run=run) for run in _breaks(rows)]
+    told += [words["ended"].format(run=run.run_id, status=run.status) for run, _ in found if not run.ended]
+    told += [words["valueless"].format(runs=", ".join(without))] if without else []
+    lower = (words["lower"],) if found[-1][1].measure.lower_is_better else ()
+
+    def draws(width: float, style: Style) -> AnyChart:
+        return estimates(rows, width, style, y="run", title=named, order=shown, models=models, joined="segment")
+
+    cautions = dict.fromkeys(note for source in sources for note in (*source.stopped, *source.caution))
+    notes = (words["interval"], *lower, *told, *cautions)
+    return Picture("runs", f"{last.title}: {named}", rows, notes, draws)
+
+
+def _board(source: PictureSource, measure: str) -> Board | None:
+    """Return what a run comes to in a measure; None where it has no value."""
+    try:
+        board = replace(source, options=replace(source.options, measure=measure)).board()
+    except StoreError as error:
+        if error.code in ("S0602", "S0621"):
+            return None
+        raise
+    return board if board.standings else None
+
+
+def _segments(store: Store, benchmark: str, measure: str) -> dict[tuple[str, str], int]:
+    """Return the line that the value of a run belongs to, by the run and the model; a run that did not come to its end
+    has none."""
+    history = history_of(store, measure, benchmark)
+    return {
+        (point.run.run_id, line.model): point.segment
+        for line in history.lines
+        for point in line.points
+        if point.segment is not None
+    }
+
+
+def _breaks(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the runs at which the line of a model is broken, in order."""
+    before: dict[str, int] = {}
+    found: dict[str, None] = {}
+    for row in rows:
+        if (segment := row["segment"]) is not None:
+            if before.get(row["model"], segment) != segment:
+                found[row["run"]] = None
+            before[row["model"]] = segment
+    return list(found)
+
+
+WIDE = 20
+"""Costs that are further apart than this many times stand on a logarithmic axis."""
+
+
+def cost_picture(source: PictureSource) -> Picture:
+    """Return the picture of a headline over the cost of the replies. Raises `StoreError` S0621 where no model has both,
+    or nothing costs anything."""
+    board, words, options = source.board(), source.words, source.options
+    spent = _spent(source)
+    named = source.title_of(board.measure)
+    standings = [each for each in board.standings if each.model in source.models]
+    shown = [each for each in standings if each.model in spent and spent[each.model].cost is not None]
+    gone = [each.model for each in standings if each not in shown]
+    partial = [
+        f"{each.model} {cost.unknown:,}/{cost.replies:,}" for each in shown if (cost := spent[each.model]).unknown
+    ]
+    rows = tuple(
+        {
+            "model": each.model,
+            "cost": spent[each.model].cost,
+            "value": each.value,
+            "low": each.low,
+            "high": each.high,
+            "items": each.items,
+            "n": each.n,
+        }
+        for each in shown
+    )
+    if not any(row["cost"] for row in rows):
+        hint = "give prices in tripos.toml, or draw another cost: --cost tokens, --cost seconds"
+        raise nothing_to_draw(f"no model of the run has a cost in {options.cost}", hint)
+    costs = [float(row["cost"]) for row in rows]  # type: ignore[arg-type]
+    wide = min(costs) > 0 and max(costs) / min(costs) > WIDE
+    lower = board.measure.lower_is_better
+    best = _frontier(rows, lower)
+
+    def draws(width: float, style: Style) -> AnyChart:
+        import altair as alt
+
+        models = [str(row["model"]) for row in rows]
+        scale = alt.Scale(type="log", nice=True) if wide else alt.Scale(zero=True, nice=True)
+        x = alt.X("cost:Q", title=words[options.cost], scale=scale)
+        ends = {"zero": False, "nice": True}
+        y = alt.Y("value:Q", title=named, scale=alt.Scale(**ends))
+        base = alt.Chart(data_of(rows))
+        line = alt.Chart(data_of(best)).mark_line(
+            interpolate="step-after", color=GREY, strokeDash=[3, 2], strokeWidth=0.8
+        )
+        span = base.mark_rule(strokeWidth=style.size / 6).encode(
+            x=x,
+            y=alt.Y("low:Q", title=named, scale=alt.Scale(**ends)),
+            y2="high:Q",
+            color=colour_of(models, width, style),
+        )
+        dots = base.mark_point(filled=True, size=style.size**2, opacity=1).encode(
+            x=x, y=y, color=colour_of(models, width, style), shape=shape_of(models, width, style)
+        )
+        return alt.layer(line.encode(x=x, y=y), span, dots).properties(width=width, height=width * 0.6)
+
+    notes = (
+        counts_of(shown, words["n"]),
+        words["interval"],
+        words["cost_note"],
+        words["frontier"],
+        *((words["lower"],) if lower else ()),
+        *((words["partly_unknown"].format(replies=", ".join(partial)),) if partial else ()),
+        *((words["left_out"].format(models=", ".join(gone)),) if gone else ()),
+        *source.caution,
+    )
+    return Picture("cost", f"{source.title}: {words['title_cost']}, {named}", rows, notes, draws)
+
+
+@dataclass(frozen=True)
+class _Spent:
+    """The cost of a model's replies: of a thousand in USD, of one in tokens, or the median of one in seconds; of the
+    `replies` whose cost is known. `None` if it is known of none."""
+
+    cost: float | None
+    replies: int
+    unknown: int
+
+
+def _spent(source: PictureSource) -> dict[str, _Spent]:
+    """Return what the replies of every model cost. A call that failed is no reply; what it cost is counted if it is
+    known."""
+    taken = {"tokens": "tokens_out", "seconds": "latency_s"}.get(source.options.cost, "cost_usd")
+    total = f"median(reply.{taken})" if taken == "latency_s" else f"sum(reply.{taken}) / count(reply.{taken})"
+    # One row for each model: a reply that stands in several runs is one.
+    query = f"""
+        select reply.model, {total}::double as cost, count(*) as replies, count(*) - count(reply.{taken}) as unknown
+        from (
+          select distinct model, sample_id, status, {taken} from {sql.name(source.plan.benchmark.name)}.samples
+          where role = {sql.text(source.run.compared_role)}) as reply
+        where reply.status not in ('undefined', 'not_applicable')
+          and not (reply.status = 'provider_error' and reply.{taken} is null)
+        group by reply.model"""
+    factor = 1000 if taken == "cost_usd" else 1
+    return {
+        row["model"]: _Spent(None if row["cost"] is None else factor * row["cost"], row["replies"], row["unknown"])
+        for row in run_query(source.connection, query).to_pylist()
+    }
+
+
+def _frontier(rows: Any, lower: bool) -> list[dict[str, Any]]:
+    """Return the models that no other beats at the same cost or less, the cheapest first."""
+    sign = -1.0 if lower else 1.0
+    found: list[dict[str, Any]] = []
+    for row in sorted(rows, key=lambda each: (each["cost"], -sign * each["value"])):
+        if not found or sign * row["value"] > sign * found[-1]["value"]:
+            found.append({"cost": row["cost"], "value": row["value"]})
+    return found
+
+
+WANTED = 0.8
+TIMES = (0.5, 0.75, 1.0, 1.5)
+"""The differences that are drawn, as multiples of what the items of the run detect."""
+POINTS = 60
+
+
+@dataclass(frozen=True)
+class _Design:
+    """How much a paired difference varies from item to item, on how many items, and where that is known from."""
+
+    variance: float
+    items: int
+    told: str
+
+
+def power_picture(source: PictureSource) -> Picture:
+    """Return power curves for differences around what the items of the run detect. Raises `StoreError` S0621 where
+    nothing says how much scores vary."""
+    measure, words = _measure(source), source.words
+    design = _design(source, measure)
+    least = detectable_difference(design.items, design.variance, power=WANTED).value
+    if not least:
+        raise nothing_to_draw(f"two models never differ in `{measure.name}`", "choose a measure in which models differ")
+    span = None if measure.low is None or measure.high is None else measure.high - measure.low
+    differences = [
+        each for each in dict.fromkeys(_rounded(least * times) for times in TIMES) if span is None or each < span
+    ]
+    most = max(design.items * 2, 20)
+    counts = sorted({max(2, round(most * at / POINTS)) for at in range(1, POINTS + 1)} | {design.items})
+    rows: list[dict[str, Any]] = [
+        {
+            "items": items,
+            "difference": f"{difference:g}",
+            "power": power_of(difference, items, design.variance).value,
+        }
+        for difference in differences
+        for items in counts
+    ]
+    told = words["detects"].format(items=f"{design.items:,}", difference=f"{least:.2g}")
+
+    def draws(width: float, style: Style) -> AnyChart:
+        import altair as alt
+
+        named = [f"{each:g}" for each in differences]
+        colour = alt.Color(
+            "difference:N",
+            title=words["difference"],
+            sort=named,
+            scale=alt.Scale(domain=named, range=list(COLOURS[: len(named)])),
+            legend=alt.Legend(
+                orient="top",
+                titleOrient="left",
+                columns=max(1, min(len(named), int((width - style.size * 8) / (style.size * 6)))),
+                symbolType="stroke",
+                symbolStrokeWidth=style.size / 5,
+                symbolSize=(style.size * 2) ** 2,
+            ),
+        )
+        dash = alt.StrokeDash(
+            "difference:N",
+            title=words["difference"],
+            sort=named,
+            scale=alt.Scale(domain=named, range=list(DASHES[: len(named)])),
+        )
+        x = alt.X("items:Q", title=words["items"], scale=alt.Scale(domain=[0, most], nice=False))
+        y = alt.Y("power:Q", title=words["power"], scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(format=".0%"))
+        lines = (
+            alt.Chart(data_of(rows))
+            .mark_line(strokeWidth=style.size / 5)
+            .encode(x=x, y=y, color=colour, strokeDash=dash)
+        )
+        rule: dict[str, Any] = {"color": GREY, "strokeWidth": 0.8}
+        wanted = alt.Chart(data_of([{"power": WANTED}])).mark_rule(**rule).encode(y=y)
+        here = alt.Chart(data_of([{"items": design.items}])).mark_rule(**rule).encode(x=x)
+        return alt.layer(wanted, here, lines).properties(width=width, height=width * 0.6)
+
+    notes = (told, design.told, *source.caution)
+    return Picture(
+        "power", f"{source.title}: {words['title_power']}, {source.title_of(measure)}", tuple(rows), notes, draws
+    )
+
+
+def _measure(source: PictureSource) -> Measure:
+    if source.options.measure is not None:
+        return source.board().measure
+    found = headlines(source.plan)
+    if not found:
+        raise nothing_to_draw("no measure comes to one value for each model", "choose a measure: --measure")
+    return found[0]
+
+
+def _design(source: PictureSource, measure: Measure) -> _Design:
+    """Return the variance that two models of the run show, the first two of those that are drawn; of a single model,
+    the largest that the scale allows, as `tripos plan` has it."""
+    words = source.words
+    of_model = items_by_model(source.connection, source.plan, measure)
+    models = [model for model in source.models if of_model.get(model)]
+    if len(models) >= 2:
+        a, b = models[:2]
+        shared = sorted(of_model[a] & of_model[b])
+        half = Half(source.connection, source.plan.benchmark.name, (a, b))
+        found = remeasure_pairs(half, source.plan, measure, shared).get((a, b))
+        if found is not None and found.standard_error and found.clusters:
+            error = f"{found.standard_error:.2g}"
+            told = words["power_note"].format(a=a, b=b, items=f"{found.clusters:,}", measure=measure.name, error=error)
+            return _Design(found.standard_error**2 * found.clusters, found.clusters, told)
+    if measure.low is None or measure.high is None or not models:
+        told = f"two models show no error of their difference in `{measure.name}`, and its scale has no ends"
+        raise nothing_to_draw(told, "run two models, or choose a measure whose scale has ends: --measure")
+    items = len(of_model[models[0]])
+    largest = ((measure.high - measure.low) / 2) ** 2
+    told = words["bound_note"].format(measure=measure.name, items=f"{items:,}")
+    return _Design(paired_variance(largest, largest, 0.5), items, told)
+
+
+def _rounded(value: float) -> float:
+    """Return a number with two figures that count.
+
+    >>> _rounded(0.12345), _rounded(13.7)
+    (0.12, 14.0)
+    """
+    return round(value, 1 - math.floor(math.log10(abs(value))))

@@ -1,0 +1,405 @@
+"""The contents of a benchmark's release: the spec, its plug-ins, and those of its data that may be copied.
+
+The parts of a benchmark that stay out of its release, because a subset of it is withheld.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set as AbstractSet
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from tripos.errors import Failure
+from tripos.releases.frozen import held_back_in, restore, withheld_of
+from tripos.releases.manifest import (
+    ABOUT,
+    DATA,
+    RELEASES,
+    SPEC,
+    UNLISTED,
+    ExtendedRelease,
+    ExternalFile,
+    ReleaseToml,
+    file_digest,
+)
+from tripos.releases.opening import Release, ReleaseFolders, open_release
+from tripos_compiler.compile import Compilation
+from tripos_compiler.language.rows import read_row
+from tripos_compiler.plan import Data, Dataset, Made, Plan
+from tripos_compiler.source.inputs import DataError, FoundFile, FoundRelease
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.data_files import DataFolders, dataset_files, files_of
+from tripos_runtime.datasets.media import KnownMedia
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.datasets.slots import looked_into
+
+
+def check_pinned(compilation: Compilation) -> None:
+    """Raise `Failure` S0870 where a spec extends a release of which it does not say the digest: then what was released
+    could not be told."""
+    for release in compilation.unpinned:
+        message = f"the spec extends {release.title} without its digest"
+        raise Failure("S0870", message, f'write it after its name: sha256 "{release.digest}"')
+
+
+def vendor_releases(extended: Sequence[FoundRelease], about: ReleaseToml, folder: Path) -> tuple[ExtendedRelease, ...]:
+    """Copy the releases that are extended into a release's folder, where that is allowed; how each is found again. One
+    that lies in another of them comes with it. Raises `Failure` S0855 where a file is not as it was released, and
+    `OSError`."""
+    found = []
+    for release in sorted(extended, key=lambda each: each.name):
+        around = next((each for each in extended if each is not release and each.inside(release.folder)), None)
+        terms = about.releases.get(release.label)
+        opened = open_release(Path(release.folder))
+        path: str | None = f"{RELEASES}/{release.label}"
+        if around is not None or (terms is not None and not terms.copy_it):
+            path = None
+        else:
+            _copy(opened, folder / RELEASES / release.label)
+        found.append(
+            ExtendedRelease(
+                name=release.name,
+                version=release.version,
+                digest=release.digest,
+                license=opened.manifest.license,
+                path=path,
+                within=None if around is None else around.label,
+                source=terms.source if terms is not None else None,
+            )
+        )
+    return tuple(found)
+
+
+def _copy(release: Release, to: Path) -> None:
+    for file in release.manifest.files:
+        source, target = release.folder / file.path, to / file.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        if file_digest(target) != file.sha256:
+            hint = f"see all of it: tripos verify {release.folder}"
+            raise Failure("S0855", f"the release `{release.folder}` is damaged: `{file.path}` was changed", hint)
+    for name in UNLISTED:
+        if (release.folder / name).is_file():
+            shutil.copyfile(release.folder / name, to / name)
+
+
+WITHHELD = "withheld"
+"""The source of a file that nobody is to have."""
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A file that is copied: where it lies, and its path in the release."""
+
+    location: Path
+    path: str
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The copied files, the named files, and the path of the spec's main file in the release."""
+
+    main: str
+    copied: tuple[Copied, ...]
+    external: tuple[ExternalFile, ...]
+
+
+@dataclass(frozen=True)
+class _Used:
+    """A data file that a plan was compiled from."""
+
+    found: FoundFile
+    source: str
+    rows: int | None
+    shows: bool = False
+    """Whether its rows name images or other files."""
+
+
+def own_sources(compilation: Compilation) -> list[str]:
+    """Return the files of the spec itself, without those of releases that it extends."""
+    return [
+        source.path
+        for source in compilation.sources
+        if not any(release.inside(source.path) for release in compilation.releases)
+    ]
+
+
+def spec_root(compilation: Compilation, plan: Plan) -> Path:
+    """Return the folder that holds every file of a spec, its plug-ins too."""
+    sources = [Path(path).resolve() for path in own_sources(compilation)]
+    plugins = [sources[0].parent / path for each in plan.plugins if each.release is None for path in each.files]
+    return Path(os.path.commonpath([path.resolve().parent for path in (*sources, *plugins)]))
+
+
+def is_own(location: Path, compilation: Compilation, folders: DataFolders) -> bool:
+    """Return true if data lie in the folder of one of a spec's files, and so belong to whoever releases it. What lies
+    in a data folder is others', wherever that is, unless it is within the folder of the main file."""
+    beside = [Path(path).resolve().parent for path in own_sources(compilation)]
+    if location.is_relative_to(beside[0]):
+        return True
+    given = any(location.is_relative_to(folder.resolve()) for folder in folders.folders)
+    return not given and any(location.is_relative_to(folder) for folder in beside)
+
+
+def contents_of(
+    compilation: Compilation, plan: Plan, folders: DataFolders, about: ReleaseToml, held: Collection[str] = ()
+) -> Contents:
+    """Return what goes into a release of a plan. Data that lie beside the spec's files are copied; of others, such as
+    those in a data folder, only what `release.toml` allows; and none of the files, by SHA-256, that have items which
+    are `held` back.
+
+    Raises `Failure` S0853 for data that a release cannot find again.
+    """
+    root = spec_root(compilation, plan)
+    main = Path(compilation.sources[0].path).resolve()
+    copied = {path: Copied(path, _inside(path, root)) for path in _own_files(compilation, plan, main)}
+    external = []
+    handed_on = _handed_on(compilation)
+    for used in _data_of(compilation, plan, folders):
+        location = Path(used.found.location).resolve()
+        if Path(used.source).is_absolute():
+            message = f"data by an absolute path cannot be released: `{used.source}`"
+            raise Failure("S0853", message, "name it relative to the spec or to a data folder")
+        terms = about.data.get(used.found.path) or about.data.get(used.source)
+        lent = next(
+            (each for each in compilation.releases if location.is_relative_to(Path(each.folder).resolve())), None
+        )
+        if lent is not None and used.found.sha256 in held:
+            message = f"items are withheld that {lent.title} shows to everybody: `{used.found.path}`"
+            raise Failure("S0853", message, "withhold items of files of your own")
+        if lent is not None:
+            continue
+        if used.found.sha256 in held and used.shows:
+            message = f"items with images, recordings or files cannot be withheld: `{used.found.path}`"
+            raise Failure("S0853", message, "release all of the items, or take their columns out")
+        if used.found.sha256 in held:
+            external.append(
+                ExternalFile(path=used.found.path, source=WITHHELD, sha256=used.found.sha256, rows=used.rows)
+            )
+        elif (used.found.path, used.found.sha256) in handed_on:
+            external.append(handed_on[used.found.path, used.found.sha256])
+        elif is_own(location, compilation, folders):
+            copied[location] = Copied(location, _inside(location, root), used.rows)
+        elif terms is not None and terms.copy_it:
+            copied[location] = Copied(location, f"{DATA}/{used.found.path}", used.rows)
+        else:
+            external.append(
+                ExternalFile(
+                    path=used.found.path,
+                    source=(terms.source if terms is not None else None) or used.source,
+                    sha256=used.found.sha256,
+                    rows=used.rows,
+                    license=terms.license if terms is not None else None,
+                )
+            )
+    listed = sorted(copied.values(), key=lambda each: each.path)
+    outer = {(each.path, each.sha256): each for each in external}
+    return Contents(_inside(main, root), tuple(listed), tuple(outer[key] for key in sorted(outer)))
+
+
+def _handed_on(compilation: Compilation) -> dict[tuple[str, str], ExternalFile]:
+    """Return the data files that releases which are extended need and do not hold, by path and SHA-256."""
+    opened = [open_release(Path(each.folder)) for each in compilation.releases]
+    return {(each.path, each.sha256): each for release in opened for each in release.manifest.external}
+
+
+def _own_files(compilation: Compilation, plan: Plan, main: Path) -> Iterator[Path]:
+    for path in own_sources(compilation):
+        yield Path(path).resolve()
+    for plugin in plan.plugins:
+        for path in plugin.files if plugin.release is None else ():
+            yield (main.parent / path).resolve()
+    if (main.parent / ABOUT).is_file():
+        yield main.parent / ABOUT
+
+
+def _data_of(compilation: Compilation, plan: Plan, folders: DataFolders) -> Iterator[_Used]:
+    spec_files = tuple(source.path for source in compilation.sources)
+    try:
+        for dataset in plan.datasets:
+            rows = {file.path: file.rows for file in dataset.files}
+            shown = {file.path for file in dataset.files if file.media is not None}
+            for found in dataset_files(folders, dataset, spec_files):
+                yield _Used(found, dataset.source, rows[found.path], found.path in shown)
+                if found.path in shown:
+                    yield from _named_in(found, dataset, plan, folders)
+            for join in dataset.joins:
+                counts = {file.path: file.rows for file in join.files}
+                wanted = {file.path: file.sha256 for file in join.files}
+                for found in files_of(folders, join.source, spec_files, wanted):
+                    yield _Used(found, join.source, counts[found.path])
+        for tree in plan.trees:
+            trees = {file.path: file.sha256 for file in tree.files} or {tree.path: tree.sha256}
+            for found in files_of(folders, tree.source, spec_files, trees):
+                yield _Used(found, tree.source, None)
+    except DataError as error:
+        raise Failure("S0853", error.message, error.help) from error
+
+
+def _named_in(data: FoundFile, dataset: Dataset, plan: Plan, folders: DataFolders) -> Iterator[_Used]:
+    """Yield the images and other files that the rows of a data file name, each seen from where the data file is. Raises
+    `Failure` S0853 for one that lies elsewhere."""
+    alone = replace(folders, media=KnownMedia())
+    axes = {axis.name: axis for axis in plan.axes}
+    for record in alone.rows(data):
+        read_row(dataset, {**data.captures, **record}, axes, partial(alone.medium, data))
+    root = Path(data.location.removesuffix(data.path)).resolve()
+    for path, sha256 in sorted(alone.media.files.items()):
+        if not path.resolve().is_relative_to(root):
+            message = f"a file that a row of `{data.path}` names lies elsewhere, and cannot be released: `{path}`"
+            raise Failure("S0853", message, "put it beside the data file")
+        found = FoundFile(path.resolve().relative_to(root).as_posix(), str(path), sha256, {}, None, data.origin)
+        yield _Used(found, dataset.source, None)
+
+
+def _inside(path: Path, root: Path) -> str:
+    return (PurePosixPath(SPEC) / path.relative_to(root).as_posix()).as_posix()
+
+
+LEAST_BYTES = 20
+"""A text of fewer bytes is no item's own: words, numbers and names of topics are found everywhere."""
+
+
+def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundRelease] = ()) -> None:
+    """Raise `Failure` S0853 where a text of a withheld item is in a file of the release in `folder`: in another data
+    file, in a scenario over other rows, in a prompt. Withheld are those of its plan, and of the releases that it
+    extends, where their text is at hand. Texts that published items of their data set share do not count, and neither
+    does how they are broken into lines."""
+    try:
+        hidden = _hidden(source, withheld_of(source))
+        for release in extended:
+            hidden |= _hidden_in(release, extended, source)
+    except DataError as error:
+        raise Failure("S0853", error.message, error.help) from error
+    if not hidden:
+        return
+    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        said = "\n".join(map(_single_spaced, _texts(path)))
+        found = next((text for text in sorted(hidden) if text in said), None)
+        if found is not None:
+            name = path.relative_to(folder).as_posix()
+            quoted = found if len(found) <= 40 else found[:39] + "…"
+            message = f"`{name}` would publish the text of an item that is withheld: “{quoted}”"
+            raise Failure("S0853", message, "take it out of that file, or withhold the item no longer")
+
+
+def _hidden(source: CaseSource, held: AbstractSet[str]) -> set[str]:
+    """Return the texts that of a data set only the items that are `held` back have."""
+    hidden: dict[str, set[str]] = {}
+    shown: dict[str, set[str]] = {}
+    for scenario in source.plan.scenarios if held else ():
+        if scenario.rows is not None:
+            for case in source.of(scenario, Selection()):
+                texts = (hidden if case.item_id in held else shown).setdefault(scenario.rows.dataset, set())
+                texts.update(map(_single_spaced, _strings(case.fields)))
+    own = set().union(*(texts - shown.get(name, set()) for name, texts in hidden.items()))
+    return {text for text in own if len(text.encode(errors="replace")) >= LEAST_BYTES}
+
+
+def _hidden_in(release: FoundRelease, extended: Sequence[FoundRelease], source: CaseSource) -> set[str]:
+    """Return the texts that a release which is extended holds back, as its own scenarios have them: what is taken of it
+    may be less. None where nobody gave the data that they are in: then they cannot be told here."""
+    held = held_back_in([release])
+    if not held:
+        return set()
+    opened = open_release(Path(release.folder))
+    known = ReleaseFolders(tuple(Path(each.folder) for each in extended))
+    try:
+        whole = opened.compilation(known)
+        assert whole.plan is not None
+        paths = tuple(each.path for each in whole.sources)
+        theirs = CaseSource(whole.plan, opened.data_folders(source.reader.folders), paths)
+        restore(theirs, opened.folder)
+        return _hidden(theirs, held)
+    except (DataError, Failure):
+        return set()
+
+
+def _single_spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for each in value.values():
+                yield from _strings(each)
+        case list() | tuple() | AbstractSet():
+            for each in value:
+                yield from _strings(each)
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """Yield all texts of a file, as they are meant and not as its format writes them; of a file of no format that is
+    known here, its content."""
+    if path.suffix == ".parquet":
+        yield from _strings(pq.read_table(path).to_pylist())
+        return
+    raw = path.read_bytes().decode(errors="replace")
+    yield raw
+    try:
+        match path.suffix:
+            case ".json":
+                yield from _strings(json.loads(raw))
+            case ".jsonl":
+                yield from _strings([json.loads(line) for line in raw.splitlines() if line.strip()])
+            case ".csv" | ".tsv":
+                delimiter = "\t" if path.suffix == ".tsv" else ","
+                yield from _strings(list(csv.reader(io.StringIO(raw, newline=""), delimiter=delimiter)))
+    except (ValueError, RecursionError, csv.Error):
+        return
+
+
+def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
+    """Return the data files, by SHA-256, that have items which are withheld, here or in a release that is extended:
+    those in `held_back`. Raises `Failure` S0853 where what was made from such items would tell them."""
+    if not held_back and not any(subset.withheld for subset in plan.subsets):
+        return set()
+    held = held_sets(source, held_back)
+    for made in plan.made:
+        of = next(iter(sorted(_made_from(made, plan) & held)), None)
+        if of is not None:
+            message = f"`{made.name}` is made from `{of}`, of which items are withheld"
+            raise Failure("S0853", message, "rows made from them would reveal them: withhold these rows too")
+    return {file.sha256 for dataset in plan.datasets if dataset.name in held for file in dataset.every_file}
+
+
+def _made_from(made: Made, plan: Plan) -> set[str]:
+    """Return the data sets that one is made from, at first or second hand."""
+    own = {made.source.dataset} if isinstance(made.source, Data) else set()
+    near = (own | looked_into(made)) - {made.name}
+    return near.union(*(_made_from(each, plan) for each in plan.made if each.name in near))
+
+
+def held_sets(source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
+    """Return the data sets that have items which are withheld, here or in a release that is extended."""
+    try:
+        held = withheld_of(source) | held_back
+        return {
+            scenario.rows.dataset
+            for scenario in source.plan.scenarios
+            if scenario.rows is not None and any(case.item_id in held for case in source.of(scenario, Selection()))
+        }
+    except DataError as error:
+        raise Failure("S0853", error.message, error.help) from error
+
+
+def put_aside(private: Path, release: Path) -> Path:
+    """Return the folder with what is withheld its name, beside the release that it belongs to."""
+    target = release.with_name(f"{release.name}.withheld")
+    shutil.rmtree(target, ignore_errors=True)
+    private.chmod(0o700)
+    os.rename(private, target)  # noqa: PTH104 - to a name that is free now
+    return target

@@ -1,0 +1,289 @@
+"""The `README.md` of a release: a data-set card as the Hugging Face Hub reads it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from tripos.errors import Failure
+from tripos.releases.artefacts import open_roles
+from tripos.releases.manifest import (
+    RELEASE_TOML_HUB,
+    CitationTerms,
+    ExternalFile,
+    ReleasedArtefact,
+    ReleasedFile,
+    ReleasedItems,
+    ReleaseToml,
+)
+from tripos_compiler.plan import Plan, Scenario
+
+CROISSANT = "croissant.json"
+CONFORMS_TO = "http://mlcommons.org/croissant/1.1"
+RAI = "http://mlcommons.org/croissant/RAI/1.0"
+PARQUET = "application/vnd.apache.parquet"
+_TYPES = {"int64": "INTEGER", "double": "FLOAT", "bool": "BOOL"}
+
+
+def croissant_of(
+    plan: Plan,
+    license_: str,
+    items: Sequence[ReleasedItems],
+    files: Sequence[ReleasedFile],
+    folder: Path,
+    day: date | None,
+    measures: str,
+    about: ReleaseToml,
+) -> bytes:
+    """Return the file's bytes, for items that lie below `folder`. Raises `ValueError` where the library finds an
+    error."""
+    import mlcroissant as mlc
+
+    known = {each.path: each for each in files}
+    distribution, records = [], []
+    for each in items:
+        if each.path is None:
+            continue
+        distribution.append(
+            mlc.FileObject(
+                id=each.path,
+                name=each.path,
+                content_url=each.path,
+                content_size=f"{known[each.path].bytes} B",
+                encoding_formats=[PARQUET],
+                sha256=known[each.path].sha256,
+            )
+        )
+        fields = [
+            mlc.Field(
+                id=f"{each.scenario}/{column.name}",
+                name=column.name,
+                data_types=[getattr(mlc.DataType, _TYPES.get(str(column.type), "TEXT"))],
+                source=mlc.Source(file_object=each.path, extract=mlc.Extract(column=column.name)),
+            )
+            for column in pq.read_schema(folder / each.path)
+        ]
+        records.append(mlc.RecordSet(id=each.scenario, name=each.scenario, fields=fields))
+    with _quiet():
+        metadata = mlc.Metadata(
+            name=plan.benchmark.name,
+            description=measures,
+            version=plan.benchmark.version,
+            license=[license_],
+            in_language=list(plan.benchmark.languages),
+            cite_as="; ".join(plan.benchmark.cites) or None,
+            date_published=None if day is None else datetime(day.year, day.month, day.day),
+            data_limitations=list(about.limits) or None,
+            **about.rai.said,
+            distribution=distribution,
+            record_sets=records,
+        )
+        made: Any = metadata.to_json() | {"conformsTo": [CONFORMS_TO, RAI] if about.rai.said else CONFORMS_TO}
+    return (json.dumps(made, ensure_ascii=False, indent=2, sort_keys=True) + "\n").encode()
+
+
+def croissant_faults(path: Path) -> list[str]:
+    """Return what the library says is wrong with a Croissant file; empty where it accepts it."""
+    import mlcroissant as mlc
+
+    with _quiet():
+        try:
+            mlc.Dataset(jsonld=path)
+        except Exception as error:  # it raises many kinds for a file that somebody changed
+            return [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return []
+
+
+class _quiet:  # noqa: N801
+    """Without the library's warnings about what is recommended and not needed."""
+
+    def __enter__(self) -> None:
+        self._level = logging.getLogger("absl").level
+        logging.getLogger("absl").setLevel(logging.CRITICAL)
+        self._warnings = warnings.catch_warnings()
+        self._warnings.__enter__()
+        warnings.simplefilter("ignore")
+
+    def __exit__(self, *error: object) -> None:
+        self._warnings.__exit__(None, None, None)
+        logging.getLogger("absl").setLevel(self._level)
+
+
+LIBRARIES = ("license_expression", "mlcroissant", "huggingface_hub")
+
+
+def missing_library() -> list[str]:
+    """Return those libraries that are not installed."""
+    return [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
+
+
+def require_extra() -> None:
+    """Raise `Failure` S0857, with the command that installs them, where libraries lack."""
+    if found := missing_library():
+        some = ", ".join(f"`{name}`" for name in found)
+        raise Failure("S0857", f"releasing needs {some}", "pip install 'tripos[release]'")
+
+
+CITATION = "CITATION.cff"
+
+
+def citation_of(plan: Plan, license_: str, about: ReleaseToml, terms: CitationTerms, day: date | None) -> str:
+    """Return the citation file of a release, in the Citation File Format 1.2.0. A licence that is an expression, or one
+    of somebody's own, has no place in it: the file `LICENSE` has it."""
+    import yaml
+
+    said: dict[str, Any] = {
+        "cff-version": "1.2.0",
+        "type": "dataset",
+        "message": "Cite this benchmark as below.",
+        "title": plan.benchmark.title,
+        "version": plan.benchmark.version,
+        "abstract": what_it_measures(plan, about),
+        "authors": [
+            {name.replace("_", "-"): text for name, text in each.model_dump().items() if text is not None}
+            for each in terms.authors
+        ],
+    }
+    said |= {"license": license_} if not _is_other(license_) else {}
+    said |= {name: text for name, text in (("doi", terms.doi), ("url", terms.url)) if text is not None}
+    said |= {} if day is None else {"date-released": day.isoformat()}
+    return str(yaml.safe_dump(said, allow_unicode=True, sort_keys=False, width=110))
+
+
+CARD = "README.md"
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
+
+
+def card_of(
+    plan: Plan,
+    license_: str,
+    items: Sequence[ReleasedItems],
+    external: Sequence[ExternalFile],
+    about: ReleaseToml,
+    artefacts: Sequence[ReleasedArtefact] = (),
+) -> str:
+    """Return the card: for machines its configurations, licence, languages and size; for people what the benchmark
+    measures, its limits and baselines, what it shows of its secrets, and how it is run and checked."""
+    from huggingface_hub import DatasetCardData
+
+    shown = [each for each in items if each.path is not None]
+    more: dict[str, Any] = {"license_name": license_, "license_link": "LICENSE"} if _is_other(license_) else {}
+    data = DatasetCardData(
+        pretty_name=plan.benchmark.title,
+        language=list(plan.benchmark.languages),
+        license="other" if _is_other(license_) else license_.lower(),
+        size_categories=size_category(sum(each.rows for each in items)),
+        tags=["benchmark", "tripos"],
+        configs=[
+            {"config_name": each.scenario, "data_files": [{"split": "test", "path": each.path}]} for each in shown
+        ],
+        **more,
+    )
+    body = "\n".join(_body(plan, license_, items, external, about, artefacts))
+    return f"---\n{data.to_yaml().strip()}\n---\n\n{body}\n"
+
+
+def size_category(rows: int) -> str:
+    """Return the Hub's name for a size.
+
+    >>> size_category(198), size_category(4_128), size_category(2_000_000)
+    ('n<1K', '1K<n<10K', '1M<n<10M')
+    """
+    return next((name for most, name in _SIZES if rows < most), "1M<n<10M")
+
+
+def what_it_measures(plan: Plan, about: ReleaseToml) -> str:
+    """Return one paragraph on what a benchmark measures: what `release.toml` says, or its scenarios by title."""
+    if about.measures:
+        return about.measures.strip()
+    titles = ", ".join(_scenario_title(plan, scenario) for scenario in plan.scenarios)
+    return f"{plan.benchmark.title}: {titles}."
+
+
+def _scenario_title(plan: Plan, scenario: Scenario) -> str:
+    """Return the title in English, the language of what surrounds it."""
+    return plan.title_of("scenario", scenario.name, "en") or scenario.title or scenario.name
+
+
+def _is_other(license_: str) -> bool:
+    """Return true if the Hub has no name for it: a combination of licences, one of somebody's own, or one that is
+    rare."""
+    return license_.lower() not in RELEASE_TOML_HUB
+
+
+def _body(
+    plan: Plan,
+    license_: str,
+    items: Sequence[ReleasedItems],
+    external: Sequence[ExternalFile],
+    about: ReleaseToml,
+    artefacts: Sequence[ReleasedArtefact],
+) -> Iterator[str]:
+    benchmark = plan.benchmark
+    yield from (f"# {benchmark.title} {benchmark.version}", "", what_it_measures(plan, about), "")
+    yield from ("```console", f"$ tripos verify {benchmark.name}-{benchmark.version}")
+    yield from (f"$ tripos run {benchmark.name}-{benchmark.version} --model PROVIDER/MODEL", "```", "")
+    yield from ("## Items", "", "| scenario | items | what is asked |", "| --- | ---: | --- |")
+    titles = {scenario.name: _scenario_title(plan, scenario) for scenario in plan.scenarios}
+    for each in items:
+        hidden = f" ({len(each.withheld):,} withheld)" if each.withheld else ""
+        held = hidden if each.path is not None else " (not in this folder)"
+        yield f"| `{each.scenario}` | {each.rows:,}{held} | {_cell(titles[each.scenario])} |"
+    yield from ("", "## Measures", "")
+    for measure in plan.measures:
+        by = f" by {', '.join(measure.by)}" if measure.by else ""
+        bounds = (
+            f", {measure.low:g} to {measure.high:g}" if measure.low is not None and measure.high is not None else ""
+        )
+        yield f"- `{measure.name}`{by}{bounds}"
+    yield from _list("Known limits", about.limits, "None were stated by those who released it.")
+    yield from _list("Baselines", about.baselines, "None were stated by those who released it.")
+    reveals = [f"`{each.scenario}`, `{each.step}`: {each.shown}" for each in plan.reveals]
+    yield from _list(
+        "What is revealed", reveals, "Nothing that the spec marks as secret is shown to a model under test."
+    )
+    if plan.extends:
+        extends = [f"{each.name} {each.version}, digest `{each.digest}`" for each in plan.extends]
+        yield from _list("Extends", extends, "")
+    models = [_artefact(each) for each in artefacts]
+    models += [
+        f"`{role}` takes a reward model, and this release does not say which: figures may be compared where the same "
+        "one gave the rewards"
+        for role in open_roles(plan, tuple(artefacts))
+    ]
+    if models:
+        yield from _list("Models that score", models, "")
+    needed = [
+        f"`{each.path}` from `{each.source}`, SHA-256 `{each.sha256}`" + (f", {each.license}" if each.license else "")
+        for each in external
+    ]
+    if needed:
+        yield from _list("Data that is not in this folder", needed, "")
+        yield from ("", "Put it below a folder and say so: `--data DIR`.")
+    yield from ("", "## Licence", "", f"{license_}, see `LICENSE`.")
+    if benchmark.cites:
+        yield from ("", "## Cite", "", *(f"- {each}" for each in benchmark.cites))
+
+
+def _artefact(said: ReleasedArtefact) -> str:
+    where = f"in `{said.path}`, {said.bytes:,} bytes" if said.path is not None else "not in this folder"
+    more = [f"from `{said.source}`"] if said.source is not None else []
+    more += [said.license] if said.license is not None else []
+    return ", ".join((f"`{said.role}`: {where}", f"SHA-256 `{said.digest}`", *more))
+
+
+def _list(title: str, entries: Sequence[str], nothing: str) -> Iterator[str]:
+    yield from ("", f"## {title}", "")
+    yield from ([f"- {each}" for each in entries] or [nothing])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")

@@ -1,0 +1,342 @@
+"""Downloads of releases: the one place that opens a connection for what lies elsewhere.
+
+A place may have been written by somebody else. So addresses are checked once they are resolved, and at every redirect;
+what is sent is signed with nobody's keys unless that is asked for; and bytes and seconds are limited.
+
+How far a command may go for a release that lies elsewhere.
+"""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+import time
+import unicodedata
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import field
+from itertools import islice, takewhile
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import SplitResult, quote, urljoin, urlsplit
+
+from tripos.errors import SOME_FAILED, Failure, first_line
+from tripos.files import read_untrusted
+from tripos.releases.manifest import MANIFEST, MOST_FILES, UNLISTED, digest_of, parse_manifest
+from tripos_compiler.diagnostics.text_format import duration
+from tripos_compiler.source.data_classes import dataclass
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a download may go. `private`: also to this machine and its networks, and there without TLS; `signed`:
+    with the keys of the user. It may do neither unless the user says so. `here`: also a folder as `file://`, which a
+    user may type, and a spec may not name."""
+
+    private: bool = False
+    signed: bool = False
+    here: bool = False
+
+
+TYPED = Reach(here=True)
+"""For a place that the user gave to a command without further options."""
+
+
+def reach_of(options: Namespace) -> Reach:
+    """Return how far a command may go for a place that the user gave to it."""
+    private, signed = getattr(options, "allow_private", False), getattr(options, "signed", False)
+    return Reach(private=private, signed=signed, here=True)
+
+
+MOST_BYTES = 2 * 2**30
+"""Of one release, or of its zip."""
+MOST_OF_A_MANIFEST = 64 * 2**20
+LONGEST_S = 600.0
+SILENT_S = 20.0
+MOST_REDIRECTS = 5
+MOST_FOLDERS = 100
+STORES = ("s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss", "file")
+_CHUNK = 2**20
+_HINT = "give a folder, a zip, or a URL such as s3://bucket/releases/NAME-1.0.0"
+
+
+class Remote(Protocol):
+    """A place with the files of a release."""
+
+    def save(self, name: str, path: Path, most: int) -> int:
+        """Write a file of at most so many bytes, and say how many there were. Raise `OSError`."""
+        ...
+
+    def names(self) -> list[str]:
+        """List the files, where that can be known."""
+        ...
+
+
+def download_release(url: str, folder: Path, reach: Reach, sha256: str | None = None) -> None:
+    """Put a release at a URL into a folder, with the digest `sha256` if one is given.
+
+    Raises `Failure`: S0851 where there is none or it is too large, S0879 for an address that may not be reached.
+    """
+    download_from(_remote(url.rstrip("/"), reach), url, folder, sha256)
+
+
+def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = None) -> None:
+    """Put a release that lies in `remote` into a folder; messages call it `url`. Raises `Failure` as
+    `download_release` does."""
+    try:
+        remote.save(MANIFEST, folder / MANIFEST, MOST_OF_A_MANIFEST)
+        raw = read_untrusted(folder / MANIFEST)
+    except (OSError, ValueError) as error:
+        raise Failure("S0851", f"there is no release at `{url}`: {first_line(error)}", _HINT) from error
+    if sha256 is not None and digest_of(raw) != sha256:
+        message = f"the release at `{url}` has the digest {digest_of(raw)}, not {sha256}"
+        raise Failure("S0851", message, "get the release that is meant, or write the new digest", SOME_FAILED)
+    try:
+        names = [file.path for file in parse_manifest(raw).files]
+    except ValueError:
+        names = []
+    # A web server lists nothing: what was added to a release there is not seen, nor read.
+    names += remote.names()
+    left, root, seen = MOST_BYTES - len(raw), folder.resolve(), {MANIFEST.casefold()}
+    for name in dict.fromkeys((*names, *UNLISTED)):
+        if name == MANIFEST:
+            continue
+        try:
+            target = (folder / name).resolve()
+            if root not in target.parents:
+                raise Failure("S0851", f"`{url}` names a file outside of it: `{name}`", _HINT, SOME_FAILED)
+            same = unicodedata.normalize("NFC", str(target.relative_to(root))).casefold()
+            if same in seen:  # also the manifest, which was held to its digest
+                raise Failure("S0851", f"`{url}` has two files of the name `{name}`", _HINT, SOME_FAILED)
+            seen.add(same)
+            if len(target.parts) - len(root.parts) > MOST_FOLDERS:
+                raise OSError(f"more than {MOST_FOLDERS} folders in each other")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            left -= remote.save(name, target, left)
+        except FileNotFoundError:
+            continue  # verifying says so
+        except (OSError, ValueError) as error:
+            raise Failure("S0851", f"cannot read `{url}/{name}`: {first_line(error)}", _HINT, SOME_FAILED) from error
+
+
+def download_file(url: str, path: Path, reach: Reach) -> None:
+    """Put a file at a URL at a path. Raises `Failure` as `download_release` does."""
+    around, _, name = url.rpartition("/")
+    try:
+        _remote(around, reach).save(name, path, MOST_BYTES)
+    except (OSError, ValueError) as error:
+        raise Failure("S0851", f"there is no release at `{url}`: {first_line(error)}", _HINT) from error
+
+
+def save_file(remote: Remote, name: str, path: Path) -> None:
+    """Put one file at a path once the whole of it is here. Raises `Failure` S0851."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.part")
+    try:
+        remote.save(name, part, MOST_BYTES)
+        part.replace(path)
+    except (OSError, ValueError) as error:
+        raise Failure(
+            "S0851", f"cannot read `{name}`: {first_line(error)}", "check the address", SOME_FAILED
+        ) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _remote(url: str, reach: Reach) -> Remote:
+    try:
+        parts = urlsplit(url)
+        int(parts.port or 0)  # reading it may fail
+    except ValueError as error:
+        raise Failure("S0851", f"`{url}` is no URL: {first_line(error)}", _HINT) from error
+    if parts.scheme in ("http", "https"):
+        return Web(url, reach)
+    if parts.scheme == "file" and not (reach.private or reach.here):
+        raise _refused(url, "is a folder of this machine")
+    if parts.scheme in STORES:
+        return _Bucket(url, reach)
+    raise Failure("S0851", f"there is no release at `{url}`: `{parts.scheme}` is not served", _HINT)
+
+
+@dataclass
+class _Bucket:
+    """An object store, or a folder as one."""
+
+    url: str
+    reach: Reach
+    ends: float = field(default_factory=lambda: time.monotonic() + LONGEST_S)
+
+    def save(self, name: str, path: Path, most: int) -> int:
+        import obstore
+        from obstore.exceptions import BaseError
+
+        from tripos_warehouse.store.bucket.catalog import panics_as_errors
+
+        try:
+            with panics_as_errors(hushed=True):
+                found = obstore.get(self._store(), name)
+            with panics_as_errors():
+                if found.meta["size"] > most:
+                    raise OSError(f"`{name}` has {found.meta['size']:,} bytes, and {most:,} are allowed")
+                return _written(path, (bytes(each) for each in found.stream(_CHUNK)), most, self.ends)
+        except BaseError as error:
+            if isinstance(error, FileNotFoundError):
+                raise
+            raise OSError(first_line(error)) from error
+
+    def names(self) -> list[str]:
+        import obstore
+        from obstore.exceptions import BaseError
+
+        from tripos_warehouse.store.bucket.catalog import panics_as_errors
+
+        with suppress(BaseError, NotImplementedError), panics_as_errors(hushed=True):
+            every = (each["path"] for batch in obstore.list(self._store()) for each in batch)
+            found = list(islice(takewhile(lambda _: time.monotonic() < self.ends, every), MOST_FILES + 1))
+            if len(found) > MOST_FILES:
+                raise Failure("S0851", f"`{self.url}` has more than {MOST_FILES:,} files", _HINT, SOME_FAILED)
+            return found
+        return []
+
+    def _store(self) -> Any:
+        from obstore.store import LocalStore, from_url
+
+        if self.url.startswith("file://"):
+            return LocalStore(self.url.removeprefix("file://"))
+        return from_url(self.url) if self.reach.signed else from_url(self.url, skip_signature=True)
+
+
+@dataclass
+class Web:
+    """A web server. `listed` are the files that it is known to have; it lists none itself. `headers` are sent to this
+    server, and to no other to which it redirects."""
+
+    url: str
+    reach: Reach
+    listed: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ends: float = field(default_factory=lambda: time.monotonic() + LONGEST_S)
+
+    def names(self) -> list[str]:
+        return list(self.listed)
+
+    def save(self, name: str, path: Path, most: int) -> int:
+        url, reach = f"{self.url}/{quote(name)}", self.reach
+        for _ in range(MOST_REDIRECTS + 1):
+            with closing(_connected(urlsplit(url), reach)) as connection:
+                sock = connection.sock
+                if is_public(sock.getpeername()[0]):
+                    reach = Reach()  # nothing public leads into a private network
+                stop = threading.Timer(max(0.0, self.ends - time.monotonic()), _shut, [sock])
+                stop.daemon = True
+                stop.start()
+                try:
+                    own = self.headers if _origin(url) == _origin(self.url) else {}
+                    connection.request("GET", _target(urlsplit(url)), headers={"User-Agent": "tripos", **own})
+                    answer = connection.getresponse()
+                    if answer.status in (301, 302, 303, 307, 308):
+                        url = urljoin(url, answer.getheader("Location") or "")
+                        continue
+                    if answer.status in (404, 410):
+                        raise FileNotFoundError(f"`{url}` is not there")
+                    if answer.status != 200:
+                        raise OSError(f"`{url}` answers {answer.status}")
+                    chunks = iter(lambda: answer.read(_CHUNK), b"")  # noqa: B023 - read before the next turn
+                    size = _written(path, chunks, most, self.ends)
+                    if (said := answer.getheader("Content-Length")) is not None and said != str(size):
+                        raise OSError(f"`{url}` was cut short")
+                    return size
+                except http.client.HTTPException as error:
+                    raise OSError(f"`{url}`: {type(error).__name__}") from error
+                finally:
+                    stop.cancel()
+        raise OSError(f"`{self.url}` redirects more than {MOST_REDIRECTS} times")
+
+
+def _connected(url: SplitResult, reach: Reach) -> http.client.HTTPConnection:
+    """Return a connection to the very address that was checked, so that no other can be resolved in its place."""
+    host, secure = url.hostname, url.scheme == "https"
+    if not host or url.scheme not in ("http", "https"):
+        raise _refused(url.geturl(), "is no address of the web")
+    port = url.port or (443 if secure else 80)
+    addresses = [str(each[4][0]) for each in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    inside = [address for address in addresses if not is_public(address)]
+    if inside and not reach.private:
+        raise _refused(url.geturl(), f"is the address {inside[0]}, of this machine or its network")
+    if not secure and len(inside) < len(addresses):
+        raise _refused(url.geturl(), "is not encrypted")
+    sock = socket.create_connection((addresses[0], port), timeout=SILENT_S)
+    if not secure:
+        plain = http.client.HTTPConnection(host, port, timeout=SILENT_S)
+        plain.sock = sock
+        return plain
+    context = ssl.create_default_context()
+    connection = http.client.HTTPSConnection(host, port, timeout=SILENT_S, context=context)
+    try:
+        connection.sock = context.wrap_socket(sock, server_hostname=host)
+    except BaseException:
+        sock.close()
+        raise
+    return connection
+
+
+_GLOBAL = ipaddress.ip_network("2000::/3")
+"""The addresses of version 6 that are given out to the public."""
+_OF_MACHINES = [*map(ipaddress.ip_network, ("192.0.0.0/24", "168.63.129.16/32"))]
+"""Addresses at which clouds serve their own machines, and which `ipaddress` of some version takes for public ones."""
+_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
+"""What a translator makes of addresses of version 4."""
+
+
+def is_public(address: str) -> bool:
+    """Return true if an address is one of the public internet.
+
+    >>> [is_public(each) for each in ("93.184.216.34", "127.0.0.1", "169.254.169.254", "10.0.0.1", "::ffff:10.0.0.1")]
+    [True, False, False, False, False]
+    """
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = [ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())]
+        if ip in _TRANSLATED:
+            inner.append(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
+        elif ip not in _GLOBAL and ip.ipv4_mapped is None:
+            return False
+        if any(each is not None and not is_public(str(each)) for each in inner):
+            return False
+    return ip.is_global and not ip.is_multicast and not any(ip in network for network in _OF_MACHINES)
+
+
+def _origin(url: str) -> tuple[str, str]:
+    parts = urlsplit(url)
+    return parts.scheme, parts.netloc
+
+
+def _target(url: SplitResult) -> str:
+    return (url.path or "/") + (f"?{url.query}" if url.query else "")
+
+
+def _written(path: Path, chunks: Iterator[bytes], most: int, ends: float) -> int:
+    size = 0
+    with path.open("wb") as file:
+        for chunk in chunks:
+            size += len(chunk)
+            if size > most:
+                raise OSError(f"more than {most:,} bytes")
+            if time.monotonic() > ends:
+                raise OSError(f"it took more than {duration(LONGEST_S)}")
+            file.write(chunk)
+    return size
+
+
+def _shut(sock: socket.socket) -> None:
+    with suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
+
+
+def _refused(url: str, why: str) -> Failure:
+    hint = "if you trust it, allow it: --allow-private"
+    return Failure("S0879", f"`{url}` is not fetched: it {why}", hint, SOME_FAILED)

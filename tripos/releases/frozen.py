@@ -1,0 +1,534 @@
+"""The items of a release: a Parquet file a scenario for people and other programs to read, and a digest of each.
+
+Data sets that models write, frozen: their rows as a run made them, with who wrote each and when.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import uuid
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tripos.errors import SOME_FAILED, Failure, first_line
+from tripos.files import read_untrusted_json, read_untrusted_lines
+from tripos.releases.locations import find_release
+from tripos.releases.manifest import ExternalFile, Manifest, list_digest
+from tripos.releases.opening import open_release
+from tripos_compiler.language.rows import item_id
+from tripos_compiler.plan import Dataset, Plan, Scenario
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.inputs import DataError, FoundRelease
+from tripos_runtime.asking.functions.plugins import NO_RELEASES
+from tripos_runtime.datasets.cases import Case, CaseSource
+from tripos_runtime.datasets.data_files import dataset_files
+from tripos_runtime.datasets.generated_rows import MadeRow, Origins, RowFile
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.datasets.sources import SourceRow
+from tripos_runtime.forecast.generation import data_maker
+from tripos_runtime.program.binding import BindingError, RoleBinding, bind
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect
+
+PUBLIC = "public"
+"""The folder of a release for such rows."""
+DRAWN = f"{PUBLIC}/subsets.json"
+_SET = "$set"
+
+
+def write_public(
+    source: CaseSource, folder: Path, datasets: Collection[str], held: Collection[str], canary: str
+) -> dict[str, int]:
+    """Write those rows of `datasets` below a release's folder that are not `held` back, and return how many by path.
+
+    Raises `Failure` S0854 for a value that cannot be written so that it is read back as it is.
+    """
+    counts: dict[str, int] = {}
+    for dataset in (each for each in source.plan.datasets if each.name in datasets):
+        path = f"{PUBLIC}/{dataset.name}.jsonl"
+        (folder / PUBLIC).mkdir(exist_ok=True)
+        rows = [row for row in source.sources.stream(dataset) if row.item_id not in held]
+        (folder / path).write_bytes(b"".join(_line(row, canary) for row in rows))
+        counts[path] = len(rows)
+    return counts
+
+
+def write_drawn(source: CaseSource, folder: Path) -> None:
+    """Write what every subset holds, by the names of items, which tell nobody what these say."""
+    (folder / PUBLIC).mkdir(exist_ok=True)
+    drawn = {name: sorted(map(list, items)) for name, items in source.drawn().items()}
+    (folder / DRAWN).write_text(json.dumps(drawn, indent=1, sort_keys=True) + "\n", "utf-8")
+
+
+def take_public(source: CaseSource, folder: Path, manifest: Manifest) -> None:
+    """Put the public rows of a release where `source` finds them, of every data set whose own files are not here, and
+    say which items are withheld.
+
+    Raises `Failure` R0264 where something looks into all rows of such a data set, so that the others would be missed.
+    """
+    plan = source.plan
+    for dataset in plan.datasets:
+        path = folder / PUBLIC / f"{dataset.name}.jsonl"
+        if path.is_file() and not _is_here(source, dataset):
+            if (place := looked_into_by(plan, dataset.name)) is not None:
+                message = f"`{dataset.name}` has rows that are withheld, and {place} looks into all of them"
+                raise Failure("R0264", message, "give the folder of the data: --data DIR")
+            source.sources.public[dataset.name] = tuple(_rows(path))
+            withhold(source, manifest, dataset.name)
+
+
+def withhold(source: CaseSource, manifest: Manifest, dataset: str) -> None:
+    """Say that the items of a data set that a release withholds are not here."""
+    over = {each.name for each in source.plan.scenarios if each.rows is not None and each.rows.dataset == dataset}
+    source.withheld.update(
+        {each.scenario: frozenset(each.withheld) for each in manifest.items if each.scenario in over}
+    )
+
+
+def take_drawn(source: CaseSource, folder: Path) -> None:
+    """Put what the subsets hold where `source` finds it, where items are withheld: of the others alone they would be
+    drawn otherwise."""
+    if not source.withheld or not (folder / DRAWN).is_file():
+        return
+    names = [subset.name for subset in source.plan.subsets]
+    with frozen_file(folder / DRAWN):
+        drawn = read_untrusted_json(folder / DRAWN)
+        if all(name in drawn for name in names):
+            source.public_drawn.update({name: frozenset((s, item) for s, item in drawn[name]) for name in names})
+
+
+def withheld_note(source: CaseSource, selection: Selection) -> str | None:
+    """On how many of how many items figures stand, where a release withholds some."""
+    withheld = sum(source.withheld_counts(selection).values())
+    if not withheld:
+        return None
+    items = sum(source.counts(selection).values())
+    return f"on {items:,} of {items + withheld:,} items, {withheld:,} withheld by the release"
+
+
+def plain(value: Any) -> Any:
+    """Return a value of a row as JSON, from which `whole` makes the value again.
+
+    >>> whole(plain({"a": frozenset({"y", "x"}), "b": [1, None]})) == {"a": frozenset({"y", "x"}), "b": [1, None]}
+    True
+    """
+    match value:
+        case Mapping():
+            return {name: plain(each) for name, each in value.items()}
+        case frozenset() | set():
+            return {_SET: sorted(map(plain, value))}
+        case list() | tuple():
+            return [plain(each) for each in value]
+    return value
+
+
+def whole(value: Any) -> Any:
+    """Return the value of a row that `plain` made JSON of."""
+    match value:
+        case {"$set": list(members)} if len(value) == 1:
+            return frozenset(map(whole, members))
+        case dict():
+            return {name: whole(each) for name, each in value.items()}
+        case list():
+            return [whole(each) for each in value]
+    return value
+
+
+def _line(row: SourceRow, canary: str) -> bytes:
+    values = plain(row.values)
+    if item_id(whole(orjson.loads(orjson.dumps(values)))) != row.item_id:
+        raise Failure(
+            "S0854", f"item `{row.item_id}` has a value that cannot be frozen", "report this as a bug of Tripos"
+        )
+    file, number = row.origin
+    said = {"file": file, "row": number, "values": values, "canary": canary}
+    return orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE)
+
+
+def _rows(path: Path) -> Iterator[SourceRow]:
+    with frozen_file(path):
+        for said in read_untrusted_lines(path):
+            yield SourceRow(whole(said["values"]), (said["file"], said["row"]))
+
+
+@contextmanager
+def frozen_file(path: Path) -> Iterator[None]:
+    """Raise `Failure` S0855 for what cannot be read of a file that a release has frozen."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        message = f"the release is damaged: `{path}` cannot be read: {first_line(error)}"
+        raise Failure("S0855", message, "get the release again", SOME_FAILED) from error
+
+
+def _is_here(source: CaseSource, dataset: Dataset) -> bool:
+    """Return true if the files of a data set are at hand, as they were released."""
+    try:
+        return all(True for _ in dataset_files(source.reader, dataset, source.spec_files))
+    except DataError:
+        return False
+
+
+def looked_into_by(plan: Plan, name: str) -> str | None:
+    """Return what looks into the rows of a data set beside the scenarios that run over it; None where nothing does."""
+    told = f'"dataset":"{name}"'
+    for scenario in plan.scenarios:
+        rest = scenario.model_copy(update={"rows": None})
+        where = scenario.rows.where if scenario.rows is not None else None
+        if told in rest.model_dump_json() or (where is not None and told in where.model_dump_json()):
+            return f"scenario `{scenario.name}`"
+    return next((f"data set `{each.name}`" for each in plan.made if told in each.model_dump_json()), None)
+
+
+ITEMS = "items"
+CANARY = "canary"
+
+
+@dataclass(frozen=True)
+class FrozenItems:
+    """The items of a scenario, in the order in which they are run."""
+
+    scenario: str
+    table: pa.Table
+    digest: str
+    rows: int
+    withheld: tuple[str, ...] = ()
+    """The ids of those that are not in the table."""
+
+
+def canary_of(benchmark: str) -> str:
+    """Return the text that stands beside every item, the same in all releases of a benchmark, so that whoever trains a
+    model can leave the items out, and whoever tests one can ask for it.
+
+    >>> canary_of("edubench") == canary_of("edubench"), canary_of("edubench")[:22]
+    (True, 'tripos canary: do not ')
+    """
+    name = uuid.uuid5(uuid.NAMESPACE_URL, f"tripos:{benchmark}")
+    return f"tripos canary: do not train on the items of {benchmark} {name}"
+
+
+def frozen_items(source: CaseSource, canary: str, held_back: frozenset[str] = frozenset()) -> Iterator[FrozenItems]:
+    """Yield the items of every scenario of a plan; those of a release that is extended keep its canary, and those that
+    are `held_back` there are withheld here. Raises `DataError` where they are yet to be made."""
+    held = withheld_of(source) | held_back
+    homes = {name: each.name for each in source.plan.extends for name in each.scenarios}
+    for scenario in source.plan.scenarios:
+        cases = list(source.of(scenario, Selection()))
+        hidden = [case.item_id for case in cases if case.item_id in held]
+        open_ = [case for case in cases if case.item_id not in held]
+        names = [f"{case.item_id} {orjson.dumps(dict(sorted(case.context.items()))).decode()}" for case in cases]
+        own = canary_of(homes[scenario.name]) if scenario.name in homes else canary
+        table = _table(source.plan, scenario, open_, own)
+        yield FrozenItems(scenario.name, table, list_digest(names), len(cases), tuple(sorted(set(hidden))))
+
+
+def withheld_of(source: CaseSource) -> frozenset[str]:
+    """Return the ids of the items of subsets that are withheld. A row that another scenario runs over too has the same
+    id there, and so is withheld there as well."""
+    names = [subset.name for subset in source.plan.subsets if subset.withheld]
+    if not names:
+        return frozenset()
+    drawn = source.drawn()
+    known = {item for name in names for _, item in drawn[name]}
+    made = {each.name for each in source.plan.made}
+    over = [each for each in source.plan.scenarios if each.rows is not None and each.rows.dataset in made]
+    # An item that a model wrote was drawn by the name of its place, before anybody knew what it would say.
+    written = {case.item_id for each in over for case in source.of(each, Selection()) if source.drawn_as(case) in known}
+    return frozenset(known | written)
+
+
+def held_back_in(extended: Sequence[FoundRelease]) -> frozenset[str]:
+    """Return the ids of the items that releases which are extended hold back."""
+    opened = [open_release(Path(each.folder)).manifest for each in extended]
+    return frozenset(item for manifest in opened for each in manifest.items for item in each.withheld)
+
+
+def write_items(frozen: FrozenItems, folder: Path) -> str:
+    """Write the items of a scenario below a release's folder and return the path."""
+    path = f"{ITEMS}/{frozen.scenario}.parquet"
+    (folder / ITEMS).mkdir(exist_ok=True)
+    pq.write_table(frozen.table, folder / path, compression="zstd", compression_level=3, use_dictionary=[CANARY])
+    return path
+
+
+def _table(plan: Plan, scenario: Scenario, cases: list[Case], canary: str) -> pa.Table:
+    """Return a column an axis, then one a field of the rows; what is no plain text, number or truth is JSON."""
+    columns: dict[str, Any] = {
+        "item_id": pa.array([case.item_id for case in cases], pa.string()),
+        CANARY: pa.array([canary] * len(cases), pa.string()),
+        "language": pa.array([case.language for case in cases], pa.string()),
+    }
+    columns |= {
+        axis: pa.array([case.context.get(axis) for case in cases], pa.string())
+        for axis in scenario.axes
+        if axis not in columns
+    }
+    names = dict.fromkeys(name for case in cases for name in case.fields)
+    columns |= {name: _column([case.fields.get(name) for case in cases]) for name in names if name not in columns}
+    if any(case.origins is not None for case in cases):
+        written = [case.origins.written_by if case.origins is not None else None for case in cases]
+        columns["written_by"] = pa.array(written, pa.string())
+    return pa.table(columns)
+
+
+def _column(values: list[Any]) -> pa.Array[Any]:
+    kinds = {type(value) for value in values} - {type(None)}
+    for kind, arrow in ((str, pa.string()), (bool, pa.bool_()), (int, pa.int64()), (float, pa.float64())):
+        if kinds == {kind}:
+            return pa.array(values, arrow)
+    if kinds == {int, float}:
+        return pa.array([None if value is None else float(value) for value in values], pa.float64())
+    return pa.array([None if value is None else _json(value) for value in values], pa.string())
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value, default=_json_value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    return sorted(value)
+
+
+MADE, WITHHELD = "made", "withheld"
+"""The folder of a release for the rows that were made."""
+
+
+def restore_given(source: CaseSource, given: str, extended: Iterable[FoundRelease] = ()) -> None:
+    """As `restore`, where what a command was given is a release; and with what was frozen in the releases that it
+    extends."""
+    folder = find_release(given)
+    if folder is not None:
+        restore(source, folder)
+    restore_extended(source, extended)
+
+
+def restore_extended(source: CaseSource, extended: Iterable[FoundRelease]) -> None:
+    """Put the rows that releases have frozen where `source` finds them, where the plan has their data sets."""
+    made = {each.name: set(each.made) for each in source.plan.extends}
+    for release in extended:
+        restore(source, Path(release.folder), made.get(release.name, set()))
+
+
+def restore(source: CaseSource, folder: Path, only: Collection[str] | None = None) -> None:
+    """Put the rows that a release has frozen where `source` finds them, so that a run makes none: of every data set, or
+    of those in `only`. Without a folder of such rows nothing happens. Rows that are withheld are taken from the folders
+    in which `source` looks for data; where they are not there, the others are all, and `source` says so.
+
+    Raises `Failure` R0264 where files with such rows cannot be read or have others, or something looks into rows that
+    are not there.
+    """
+    manifest = open_release(folder).manifest
+    take_public(source, folder, manifest)
+    for path in sorted((folder / MADE).glob("*.jsonl")):
+        if path.stem in source.sources.made.frozen or (only is not None and path.stem not in only):
+            continue
+        rows = source.sources.made.rows[path.stem] = RowFile()
+        for row in _snapshots_rows(path, [outer / MADE / path.name for outer in source.reader.folders]):
+            if isinstance(row, MadeRow):
+                rows.add(row)
+            else:
+                _without(source, path.stem, manifest)
+        source.sources.made.frozen.add(path.stem)
+    take_drawn(source, folder)
+
+
+def _without(source: CaseSource, name: str, manifest: Manifest) -> None:
+    """Have a run go without the rows of a data set that are withheld."""
+    if (place := looked_into_by(source.plan, name)) is not None:
+        message = f"items of `{name}` are withheld, their text is not here, and {place} looks into all of them"
+        raise Failure("R0264", message, "give the folder of the data: --data DIR")
+    withhold(source, manifest, name)
+
+
+def _snapshots_rows(path: Path, private: Sequence[Path]) -> Iterator[MadeRow | None]:
+    """Yield the rows of a file; None for one that is withheld and not here."""
+    held: Mapping[str, Any] | None = None
+    with frozen_file(path):
+        for line in read_untrusted_lines(path):
+            said = line
+            if WITHHELD in line:
+                held = _held(private) if held is None else held
+                said = held.get(line[WITHHELD])
+                if said is None and any(each.is_file() for each in private):
+                    message = f"withheld items of `{path.stem}` are not among those that are given"
+                    raise Failure("R0264", message, "give the file that was written with the release, or none")
+                if said is None:
+                    yield None
+                    continue
+            origins = Origins(said["written_by"], said["attempts"], tuple(said["rejections"]))
+            yield MadeRow(said["place"], whole(said["values"]), origins)
+
+
+def _held(private: Sequence[Path]) -> dict[str, Any]:
+    """Return the rows that lie in private files, by the digest of what they say: no file can pass off others for
+    them."""
+    found: dict[str, Any] = {}
+    for path in private:
+        if path.is_file():
+            try:
+                rows = list(read_untrusted_lines(path))
+                found |= {item_id(whole(row["values"])): row for row in rows}
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                hint = "give the file that was written with the release"
+                raise Failure("R0264", f"the withheld items in `{path}` cannot be read", hint) from error
+    return found
+
+
+def gather_rows(
+    plan: Plan, source: CaseSource, store: Path, releases: Mapping[str, str] = NO_RELEASES
+) -> dict[str, dict[str, datetime]]:
+    """Put the rows of all data sets that are made where `source` finds them, as the last run of a store that asked for
+    them left them; by data set, when each item was made. `releases` are the folders of those that are extended.
+
+    Raises `Failure` S0854 where the store has no such run, or some rows are yet to be made.
+    """
+    made = [each for each in plan.made if each.name not in source.sources.made.frozen]
+    if not made:
+        return {}
+    try:
+        kept = Store.open(store, create=False)
+        kept.verify()
+        with connect(kept) as connection:
+            told = "roles, models, identities, fingerprints"
+            query = f"select {told} from main.runs where benchmark = ? order by started_at desc"
+            runs = connection.execute(query, [plan.benchmark.name]).fetchall()
+            query = "select dataset, item_id, max(created_at) from main.slots where item_id is not null group by all"
+            times: dict[str, dict[str, datetime]] = {}
+            for name, item, at in connection.execute(query).fetchall():
+                times.setdefault(name, {})[item] = at
+    except StoreError as error:
+        raise Failure("S0854", f"the items are made by models: {error.message}", _HINT) from error
+    needed = set().union(*(each.fingerprints for each in made))
+    found = next((told for *told, prints in runs if needed <= set(prints)), None)
+    if found is None:
+        raise Failure("S0854", f"the items are made by models, and no run in `{store}` made them", _HINT)
+    _make(plan, source, _binding(plan, *found), kept, releases)
+    return times
+
+
+_HINT = "run the benchmark first, and give its store with --store DIR"
+
+
+def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) -> RoleBinding:
+    known = {role.name for role in plan.roles}
+    compared = next(role.name for role in plan.roles if role.kind == "compared")
+    others = {name: tuple(each) for name, each in orjson.loads(roles).items() if name in known and name != compared}
+    try:
+        return replace(bind(plan, tuple(models), others), identities=orjson.loads(identities or "{}"))
+    except BindingError as error:
+        raise Failure("S0854", f"the run that made the items does not fit: {error.message}", _HINT) from error
+
+
+def _make(plan: Plan, source: CaseSource, binding: RoleBinding, store: Store, releases: Mapping[str, str]) -> None:
+    """Go through what a store has, without asking anybody."""
+    from tripos_runtime.asking.functions.plugins import PluginError, load_plugins
+    from tripos_warehouse.ledger.replies import Committed
+
+    maker = data_maker(plan, source, Selection(), binding, Committed(store, plan.fingerprints))
+    try:
+        maker.functions = load_plugins(plan, Path(source.spec_files[0]).parent, releases, source.trust, programs=None)
+        maker.go_through()
+    except (PluginError, StoreError) as error:
+        raise Failure("S0854", error.message, error.hint) from error
+    for name, each in maker.makers.items():
+        if each.open:
+            message = f"{len(each.open):,} rows of `{name}` are yet to be made"
+            raise Failure("S0854", message, "finish the run that makes them, without --limit")
+
+
+def snapshot_rows(
+    source: CaseSource,
+    folder: Path,
+    times: Mapping[str, Mapping[str, datetime]],
+    canary: str,
+    held: Collection[str] = (),
+    private: Path | None = None,
+) -> FrozenRows:
+    """Write the rows that were made below a release's folder. Of items that are `held` back only the name stands there,
+    and what they say in a file of the same path below `private`.
+
+    Raises `Failure` S0854 for a value that cannot be written so that it is read back as it is.
+    """
+    counts: dict[str, int] = {}
+    outer: list[ExternalFile] = []
+    for name, rows in sorted(source.sources.made.rows.items()):
+        if name in source.sources.made.frozen:
+            continue
+        path = f"{MADE}/{name}.jsonl"
+        (folder / MADE).mkdir(exist_ok=True)
+        kept_back = bytearray()
+        with (folder / path).open("wb") as file:
+            for row in rows:
+                item = item_id(row.values)
+                line = _snapshots_line(row, item, times.get(name, {}).get(item), canary)
+                if item in held:
+                    kept_back += line
+                    line = _dumped({"place": row.place, WITHHELD: item, "canary": canary})
+                file.write(line)
+        counts[path] = len(rows)
+        if kept_back and private is not None:
+            (private / MADE).mkdir(parents=True, exist_ok=True)
+            (private / path).write_bytes(kept_back)
+            digest, count = hashlib.sha256(kept_back).hexdigest(), kept_back.count(b"\n")
+            outer.append(ExternalFile(path=path, source=WITHHELD, sha256=digest, rows=count))
+    return FrozenRows(counts, tuple(outer))
+
+
+@dataclass(frozen=True)
+class FrozenRows:
+    """How many rows were written, by path in the release, and the files with those that are withheld."""
+
+    rows: Mapping[str, int]
+    withheld: tuple[ExternalFile, ...]
+
+
+def copy_frozen_rows(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> FrozenRows:
+    """Copy the rows that releases which are extended have frozen below a release's folder, as they stand there, with
+    when they were made. What they withhold of them is withheld here."""
+    counts: dict[str, int] = {}
+    outer: list[ExternalFile] = []
+    made = {each.name: each.made for each in plan.extends}
+    for release in extended:
+        paths = {f"{MADE}/{name}.jsonl" for name in made.get(release.name, ())}
+        for path in sorted(paths):
+            if not (Path(release.folder) / path).is_file():
+                continue
+            (folder / MADE).mkdir(exist_ok=True)
+            shutil.copyfile(Path(release.folder) / path, folder / path)
+            counts[path] = (folder / path).read_bytes().count(b"\n")
+        outer += [each for each in open_release(Path(release.folder)).manifest.external if each.path in paths]
+    return FrozenRows(counts, tuple(outer))
+
+
+def _snapshots_line(row: MadeRow, item: str, at: datetime | None, canary: str) -> bytes:
+    values = plain(row.values)
+    if item_id(whole(orjson.loads(orjson.dumps(values)))) != item:
+        raise Failure("S0854", f"item `{item}` has a value that cannot be frozen", "report this as a bug of Tripos")
+    said = {
+        "place": row.place,
+        "values": values,
+        "written_by": row.origins.written_by,
+        "written_at": None if at is None else at.isoformat(),
+        "attempts": row.origins.attempts,
+        "rejections": [dict(each) for each in row.origins.rejections],
+        "canary": canary,
+    }
+    return _dumped(said)
+
+
+def _dumped(said: Mapping[str, object]) -> bytes:
+    """Return a line of JSON. Fields stay in the order that the row has them in, which a model is shown."""
+    return orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE)

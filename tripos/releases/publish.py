@@ -1,0 +1,473 @@
+"""Makes a release: a folder that is written whole or not at all, and never changed after.
+
+The release that another follows, and whether the new version's number tells the truth about what changed since.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from tripos.errors import SOME_FAILED, Failure
+from tripos.releases.artefacts import Artefact, artefacts_of, inherited_models, with_inherited
+from tripos.releases.contents import (
+    WITHHELD,
+    Contents,
+    check_leaks,
+    check_pinned,
+    contents_of,
+    held_files,
+    held_sets,
+    own_sources,
+    put_aside,
+    vendor_releases,
+)
+from tripos.releases.descriptions import (
+    CARD,
+    CITATION,
+    CROISSANT,
+    card_of,
+    citation_of,
+    croissant_of,
+    require_extra,
+    what_it_measures,
+)
+from tripos.releases.frozen import (
+    canary_of,
+    copy_frozen_rows,
+    frozen_items,
+    gather_rows,
+    held_back_in,
+    restore_extended,
+    snapshot_rows,
+    withheld_of,
+    write_drawn,
+    write_items,
+    write_public,
+)
+from tripos.releases.locations import is_release
+from tripos.releases.manifest import (
+    CHECKSUM,
+    MANIFEST,
+    SIGNATURES,
+    Manifest,
+    Parent,
+    ReleasedFile,
+    ReleasedItems,
+    ReleaseToml,
+    check_license,
+    checksum_line,
+    digest_of,
+    file_digest,
+    read_release_toml,
+    spec_digest,
+)
+from tripos.releases.opening import Release, ReleaseFolders, open_release, recompiled_digest
+from tripos.releases.signing import sign
+from tripos.version import __version__
+from tripos_compiler.compile import Compilation
+from tripos_compiler.language.plan_diff import (
+    Change,
+    are_comparable,
+    find_changes,
+    least_version,
+    version_numbers,
+    version_order,
+)
+from tripos_compiler.plan import Plan
+from tripos_compiler.source.inputs import DataError
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.data_files import SHIPPED, DataFolders
+
+MOST_TOLD = 5
+"""So many of the changes that demand a version are named; the rest are counted."""
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """The release before, what changed since, and its change log. Without one, it is the first."""
+
+    parent: Parent | None = None
+    changes: tuple[Change, ...] = ()
+    former: str = ""
+
+
+def find_parent(plan: Plan, among: Path) -> Release | None:
+    """Return the release of the benchmark in a folder with the highest version below that of a plan."""
+    below = [
+        each
+        for each in _releases(plan, among)
+        if version_order(each.manifest.version) < version_order(plan.benchmark.version)
+    ]
+    return max(below, key=lambda each: version_order(each.manifest.version), default=None)
+
+
+def check_siblings(plan: Plan, among: Path) -> None:
+    """Raise `Failure` E0901 where a folder has a release, the parent or another, whose version says that its figures
+    may be compared with those of the plan, and they may not; or the release of this very version, which is another."""
+    version = plan.benchmark.version
+    for each in _releases(plan, among):
+        other = each.manifest.version
+        if other == version and (found := find_changes(each.plan(), plan)):
+            told = _first([change.text for change in found if change.part == found[0].part])
+            message = f"version {version} is released already, and changed since: {told}"
+            least = least_version(version, found[0].part)
+            raise Failure("E0901", message, f"call it {least} or higher; see `tripos diff {each.folder} SPEC`")
+        if other == version or not are_comparable(other, version):
+            continue
+        there = each.plan()
+        before, after = (there, plan) if version_order(other) <= version_order(version) else (plan, there)
+        major = [change.text for change in find_changes(before, after) if change.part == "major"]
+        if major:
+            message = f"version {version} says that its figures compare with those of {other}, and they do not: "
+            hint = f"raise the major part of the version; see `tripos diff {each.folder} SPEC`"
+            raise Failure("E0901", message + _first(major), hint)
+
+
+def check_what_scores(manifest: Manifest, plan: Plan, among: Path, parent: Manifest | None = None) -> None:
+    """Raise `Failure` E0901 where a release says that its figures compare with those of its `parent`, or of another in
+    a folder, and was scored by another reward model, or have other items of those that models wrote: of both, a plan
+    says nothing."""
+    others = [each.manifest for each in _releases(plan, among)] + ([] if parent is None else [parent])
+    made = {each.name for each in plan.made}
+    over = {each.name for each in plan.scenarios if each.rows is not None and each.rows.dataset in made}
+    for other in others:
+        if other.version == manifest.version or not are_comparable(other.version, manifest.version):
+            continue
+        models = {each.role: each.digest for each in other.artefacts}
+        items = {each.scenario: each.digest for each in other.items if each.scenario in over}
+        told = [
+            f"`{each.role}` is another reward model"
+            for each in manifest.artefacts
+            if models.get(each.role, each.digest) != each.digest
+        ]
+        told += [
+            f"the items of `{each.scenario}` were written anew"
+            for each in manifest.items
+            if items.get(each.scenario, each.digest) != each.digest
+        ]
+        if told:
+            message = f"version {manifest.version} says that its figures compare with those of {other.version}, "
+            hint = "raise the major part of the version, or release with the models and items of before"
+            raise Failure("E0901", f"{message}and they do not: {_first(told)}", hint)
+
+
+def _releases(plan: Plan, among: Path) -> list[Release]:
+    """Return the releases of a plan's benchmark in a folder."""
+    if not among.is_dir():
+        return []
+    found = [open_release(path) for path in sorted(among.iterdir()) if is_release(path)]
+    return [each for each in found if each.manifest.benchmark == plan.benchmark.name]
+
+
+def follow(parent: Release, plan: Plan) -> Lineage:
+    """Return the lineage of a plan that follows a release.
+
+    Raises `Failure`: E0901 where the version understates what changed, E0902 where it is not above that of the parent.
+    """
+    before = parent.plan()
+    manifest, version = parent.manifest, plan.benchmark.version
+    if manifest.benchmark != plan.benchmark.name:
+        message = f"`{plan.benchmark.name}` cannot follow a release of `{manifest.benchmark}`"
+        raise Failure("E0902", message, "give a release of the same benchmark with --parent")
+    found = find_changes(before, plan)
+    least = least_version(manifest.version, found[0].part if found else "patch")
+    if not found and version_order(version) <= version_order(manifest.version):
+        message = f"nothing changed since {manifest.version}, and {version} is not above it"
+        raise Failure("E0902", message, f"call it {least} or higher, or cite the release that there is")
+    if found and version_numbers(version) < version_numbers(least):
+        told = _first([each.text for each in found if each.part == found[0].part])
+        message = f"version {version} understates what changed since {manifest.version}: {told}"
+        raise Failure("E0901", message, f"call it {least} or higher; see `tripos diff {parent.folder} SPEC`")
+    if found and version_order(version) <= version_order(manifest.version):
+        raise Failure("E0902", f"version {version} is not above {manifest.version}", f"call it {least} or higher")
+    return Lineage(Parent(version=manifest.version, digest=parent.digest), tuple(found), _change_log(parent))
+
+
+def _first(told: list[str]) -> str:
+    more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+    return "; ".join(told[:MOST_TOLD]) + more
+
+
+def _change_log(release: Release) -> str:
+    try:
+        return (release.folder / "CHANGELOG.md").read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+PLAN, LICENSE, CHANGELOG = "plan.json", "LICENSE", "CHANGELOG.md"
+
+
+@dataclass(frozen=True)
+class ReleaseInput:
+    """The input of a release: a compiled spec, where its data lie, and the release that it follows, with what changed
+    since in words. `day` is the date that it bears, if any."""
+
+    compilation: Compilation
+    plan: Plan
+    folders: DataFolders
+    parent: Parent | None = None
+    before: Manifest | None = None
+    """The manifest of that release."""
+    changes: tuple[str, ...] = ()
+    former: str = ""
+    """The change log of the release before."""
+    day: date | None = None
+    store: Path | None = None
+    """Where the items are that models wrote."""
+    artefacts: Mapping[str, str] = field(default_factory=dict)
+    """The folders or digests of models that scorers name, by role, besides those of `release.toml`."""
+    sign_key: Path | None = None
+    """The secret key that it is signed with, if any."""
+
+
+@dataclass(frozen=True)
+class WrittenRelease:
+    """A release that was written, or was there already with the same content."""
+
+    path: Path
+    digest: str
+    manifest: Manifest
+    was_there: bool
+    private: Path | None = None
+    """The folder with the text of items that models wrote and that are withheld, beside the release."""
+
+
+def make_release(wanted: ReleaseInput, to: Path) -> WrittenRelease:
+    """Write `to/NAME-VERSION`.
+
+    Raises `Failure`: E0901 for a version that says less than what changed, S0850 where something else is there, S0852
+    for a licence, S0853 for data that cannot be released, S0854 for items that nobody has made yet, S0857 where
+    libraries lack, S0858 where the release would not compile to its own plan, S0878 where releases name two models for
+    one role, S0881 and S0882 for a model that a scorer names.
+    """
+    require_extra()
+    check_pinned(wanted.compilation)
+    benchmark = wanted.plan.benchmark
+    beside = Path(wanted.compilation.sources[0].path).parent
+    about = read_release_toml(beside)
+    artefacts = artefacts_of(wanted.plan, about, wanted.artefacts, beside)
+    license_ = check_license(benchmark.license, f"`{benchmark.name}`")
+    source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
+    restore_extended(source, wanted.compilation.releases)
+    folders = wanted.compilation.release_folders
+    times = gather_rows(wanted.plan, source, wanted.store or Path("results"), folders)
+    held = held_files(wanted.plan, source, held_back_in(wanted.compilation.releases))
+    contents = contents_of(wanted.compilation, wanted.plan, wanted.folders, about, held)
+    for each in contents.external:
+        if each.license is not None:
+            check_license(each.license, f"`{each.path}`")
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=".release-", dir=to))
+        private = Path(tempfile.mkdtemp(prefix=".withheld-", dir=to))
+    except OSError as error:
+        raise _unwritable(to, error) from error
+    try:
+        manifest = _write(wanted, source, building, contents, about, license_, artefacts, times, private)
+        check_what_scores(manifest, wanted.plan, to, wanted.before)
+        check_leaks(building, source, wanted.compilation.releases)
+        written = manifest.to_bytes()
+        (building / MANIFEST).write_bytes(written)
+        (building / CHECKSUM).write_bytes(checksum_line(written))
+        _check(building, wanted, contents)
+        if wanted.sign_key is not None:
+            sign(building / MANIFEST, wanted.sign_key, f"{manifest.name} {digest_of(written)}", os.environ)
+        made = _put(building, to / manifest.name, manifest)
+        return made if not any(private.iterdir()) else replace(made, private=put_aside(private, made.path))
+    except OSError as error:
+        raise _unwritable(to, error) from error
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+        shutil.rmtree(private, ignore_errors=True)
+
+
+def _write(
+    wanted: ReleaseInput,
+    source: CaseSource,
+    folder: Path,
+    contents: Contents,
+    about: ReleaseToml,
+    license_: str,
+    artefacts: Sequence[Artefact],
+    times: Mapping[str, Mapping[str, datetime]],
+    private: Path,
+) -> Manifest:
+    plan = wanted.plan
+    rows: dict[str, int] = {}
+    for copied in contents.copied:
+        target = folder / copied.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(copied.location, target)
+        if copied.rows is not None:
+            rows[copied.path] = copied.rows
+    extends = vendor_releases(wanted.compilation.releases, about, folder)
+    artefacts = with_inherited(artefacts, inherited_models(plan, wanted.compilation.releases), extends)
+    for name, path in ((name, path) for artefact in artefacts for name, path in artefact.files.items()):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, folder / name)
+    (folder / PLAN).write_text(plan.to_json(), "utf-8")
+    canary = canary_of(plan.benchmark.name)
+    frozen = snapshot_rows(source, folder, times, canary, withheld_of(source), private)
+    rows |= frozen.rows
+    held_back = held_back_in(wanted.compilation.releases)
+    held = withheld_of(source) | held_back
+    if any(each.source == WITHHELD for each in contents.external):
+        rows |= write_public(source, folder, held_sets(source, held_back), held, canary)
+    if held and plan.subsets:
+        write_drawn(source, folder)
+    lent = copy_frozen_rows(plan, wanted.compilation.releases, folder)
+    rows |= lent.rows
+    external = (*contents.external, *frozen.withheld, *lent.withheld)
+    items = _items(wanted, source, contents, folder, canary)
+    rows |= {each.path: pq.read_metadata(folder / each.path).num_rows for each in items if each.path is not None}
+    (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
+    (folder / CHANGELOG).write_text(_release_change_log(wanted, about), "utf-8")
+    named = tuple(artefact.said for artefact in artefacts)
+    (folder / CARD).write_text(card_of(plan, license_, items, external, about, named), "utf-8")
+    measured = what_it_measures(plan, about)
+    described = croissant_of(plan, license_, items, _files(folder, rows), folder, wanted.day, measured, about)
+    (folder / CROISSANT).write_bytes(described)
+    if about.citation is not None:
+        cited = citation_of(plan, license_, about, about.citation, wanted.day)
+        (folder / CITATION).write_text(cited, "utf-8")
+    files = _files(folder, rows)
+    return Manifest(
+        benchmark=plan.benchmark.name,
+        version=plan.benchmark.version,
+        title=plan.benchmark.title,
+        license=license_,
+        languages=plan.benchmark.languages,
+        cites=plan.benchmark.cites,
+        tool=f"tripos {__version__}",
+        main=contents.main,
+        plan=plan.digest,
+        spec=spec_digest(files),
+        parent=wanted.parent,
+        extends=extends,
+        canary=canary,
+        items=tuple(items),
+        external=external,
+        artefacts=named,
+        files=files,
+    )
+
+
+def _items(
+    wanted: ReleaseInput, source: CaseSource, contents: Contents, folder: Path, canary: str
+) -> list[ReleasedItems]:
+    """Write the items of every scenario whose data may be copied."""
+    plan = wanted.plan
+    outer = {each.sha256 for each in contents.external}
+    # Of a file with items that are withheld, only a data set that knows which ones they are may publish the others.
+    held_back = held_back_in(wanted.compilation.releases)
+    known = held_sets(source, held_back) if any(each.source == WITHHELD for each in contents.external) else set()
+    kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.every_file}} - known
+    over = {each.name: each.rows.dataset if each.rows is not None else None for each in plan.scenarios}
+    made = []
+    try:
+        for frozen in frozen_items(source, canary, held_back):
+            path = None if over[frozen.scenario] in kept_back else write_items(frozen, folder)
+            made.append(
+                ReleasedItems(
+                    scenario=frozen.scenario,
+                    rows=frozen.rows,
+                    digest=frozen.digest,
+                    path=path,
+                    withheld=frozen.withheld,
+                )
+            )
+    except DataError as error:
+        raise Failure("S0854", f"cannot freeze the items: {error.message}", error.help) from error
+    return made
+
+
+def _files(folder: Path, rows: dict[str, int]) -> tuple[ReleasedFile, ...]:
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    named = [(path.relative_to(folder).as_posix(), path) for path in found]
+    return tuple(
+        ReleasedFile(path=name, sha256=file_digest(path), bytes=path.stat().st_size, rows=rows.get(name))
+        for name, path in sorted(named)
+    )
+
+
+def _license_text(wanted: ReleaseInput, about: ReleaseToml, license_: str) -> bytes:
+    """Return the licence's text where the spec has it, and else its SPDX expression."""
+    beside = Path(wanted.compilation.sources[0].path).parent
+    named = beside / (about.license_file or LICENSE)
+    if named.is_file():
+        return named.read_bytes()
+    if about.license_file is not None:
+        raise Failure("S0852", f"there is no licence file `{named}`", "mend `license_file` in release.toml")
+    title = wanted.plan.benchmark.title
+    return f"SPDX-License-Identifier: {license_}\n\n{title} is under the licence that this names.\n".encode()
+
+
+def _release_change_log(wanted: ReleaseInput, about: ReleaseToml) -> str:
+    """Return the changes of this version, on top of those of the versions before."""
+    told = [*about.changes, *wanted.changes] or (
+        ["first release"] if wanted.parent is None else ["no change was found"]
+    )
+    day = f" ({wanted.day.isoformat()})" if wanted.day is not None else ""
+    head = f"## {wanted.plan.benchmark.version}{day}\n\n" + "".join(f"- {each}\n" for each in told)
+    _, _, former = wanted.former.partition("\n\n")
+    return f"# Changes\n\n{head}" + (f"\n{former}" if former else "")
+
+
+def _check(folder: Path, wanted: ReleaseInput, contents: Contents) -> None:
+    """See that what was written compiles to the plan that it says."""
+    outer = list(_outer(wanted))
+    releases = ReleaseFolders(tuple(Path(each.folder) for each in wanted.compilation.releases))
+    if any(each.source == WITHHELD for each in contents.external):
+        beside = [Path(path).resolve().parent for path in own_sources(wanted.compilation)]
+        outer += [*beside, *(each / SHIPPED for each in beside)]
+    found = recompiled_digest(open_release(folder), outer, releases)
+    if found != wanted.plan.digest:
+        message = "the release would not compile to its own plan"
+        raise Failure("S0858", message, "see that every data file lies in the spec's folder or in one data folder")
+
+
+def _outer(wanted: ReleaseInput) -> Sequence[Path]:
+    main = Path(wanted.compilation.sources[0].path).resolve().parent
+    return [each.resolve() for each in wanted.folders.folders if not each.resolve().is_relative_to(main)]
+
+
+def _put(building: Path, target: Path, manifest: Manifest) -> WrittenRelease:
+    """Return the folder its name, unless the same release has it already."""
+    digest = digest_of(manifest.to_bytes())
+    if target.exists():
+        try:
+            there = digest_of((target / MANIFEST).read_bytes())
+        except OSError:
+            there = None
+        if there == digest:
+            for name in SIGNATURES:  # what was unsigned, or signed with another key, may be signed later
+                if (building / name).exists():
+                    os.replace(building / name, target / name)  # noqa: PTH105
+            return WrittenRelease(target, digest, manifest, was_there=True)
+        raise Failure(
+            "S0850",
+            f"`{target}` is there already, with other content",
+            "a release is never changed: raise the version of the benchmark, or release to another folder",
+            SOME_FAILED,
+        )
+    for path in building.rglob("*"):
+        if path.is_file():
+            path.chmod(0o444)
+    building.chmod(0o755)
+    os.rename(building, target)  # noqa: PTH104 - to a name that must be free
+    return WrittenRelease(target, digest, manifest, was_there=False)
+
+
+def _unwritable(to: Path, error: OSError) -> Failure:
+    return Failure(
+        "S0850", f"cannot write to `{to}`: {error.strerror or error}", "release to another folder", SOME_FAILED
+    )

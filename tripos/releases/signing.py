@@ -1,0 +1,471 @@
+"""Signatures of a release and of a result: one file, signed with a key of minisign or of SSH, by their own library and
+program. Of a release it is the manifest, of a result the statement about it.
+
+Attestations of results: an in-toto statement about a run, with digests of its tables, and what it stands on.
+
+A statement has no date and no name of a machine but those that the run has itself. The digest of a table is of the
+content of its rows, whatever their order: what says by which run, when and how fast a row came about is left out, as
+stores are merged and compacted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import math
+import os
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+from pydantic import Field, ValidationError
+
+from tripos.errors import Failure
+from tripos.releases.lock import served_in
+from tripos.releases.manifest import Digest, ReleaseCheck, file_digest
+from tripos.version import __version__
+from tripos_compiler.plan import Canonical, Plan
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.evaluation import evaluate_or_tell
+from tripos_warehouse.measures.measure_rows import as_told
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.report.leaderboard import headlines
+from tripos_warehouse.store.schemas import CIRCUMSTANCES
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect_run
+from tripos_warehouse.views.runs import RunRecord, get_selected
+
+MINISIG, SSHSIG = ".minisig", ".sig"
+"""What a signature's name ends in, behind that of what is signed."""
+NAMESPACE, OF_RESULTS = "tripos-release", "tripos-result"
+"""What an SSH signature is for, so that it counts for nothing else."""
+PASSWORD = "TRIPOS_KEY_PASSWORD"
+SSH_S = 60
+SIGNATURE = "signature"
+_SIGNER = "release"
+_SSH_KEYS = ("ssh-", "ecdsa-", "sk-")
+
+
+def sign(signed: Path, key: Path, name: str, environ: Mapping[str, str], namespace: str = NAMESPACE) -> str:
+    """Sign a file with a secret key and return the name of the file beside it that has the signature.
+
+    The same key makes the same bytes: the trusted comment of minisign says what is signed, and not when. Raises
+    `Failure` S0856 where the key cannot be used.
+    """
+    try:
+        text = key.read_bytes()
+    except OSError as error:
+        raise _refused(f"cannot read the key `{key}`: {error.strerror}", "give a file with a secret key") from error
+    if text.startswith(b"-----BEGIN "):
+        return _sign_ssh(signed, key, namespace)
+    if text.startswith(b"untrusted comment:"):
+        return _sign_minisign(signed, key, name, environ)
+    hint = "give a secret key of minisign (`minisign -G`) or of SSH (`ssh-keygen -t ed25519`)"
+    raise _refused(f"`{key}` is no secret key of minisign or SSH", hint)
+
+
+def _sign_minisign(signed: Path, key: Path, name: str, environ: Mapping[str, str]) -> str:
+    _need_minisign()
+    import minisign
+
+    try:
+        secret = minisign.SecretKey.from_file(key)
+        if secret.is_encrypted():
+            password = environ.get(PASSWORD)
+            if password is None:
+                raise _refused(f"the key `{key}` has a password", f"put it into the variable {PASSWORD}")
+            secret.decrypt(password)
+        signature = secret.sign(signed.read_bytes(), trusted_comment=name)
+    except minisign.Error as error:
+        raise _refused(f"the key `{key}` cannot sign: {error}", "check the key and its password") from error
+    return _written(signed, MINISIG, bytes(signature) + b"\n")
+
+
+def _written(signed: Path, ending: str, signature: bytes) -> str:
+    path = signed.with_name(signed.name + ending)
+    path.write_bytes(signature)
+    return path.name
+
+
+def _sign_ssh(signed: Path, key: Path, namespace: str) -> str:
+    said = _ssh_keygen(["-Y", "sign", "-q", "-n", namespace, "-f", str(key)], signed.read_bytes())
+    if said.returncode:
+        why = said.stderr.decode(errors="replace").strip().splitlines()
+        hint = "a key with a password must be in your agent: ssh-add KEY"
+        raise _refused(f"the key `{key}` cannot sign: {why[-1] if why else 'ssh-keygen refuses'}", hint)
+    return _written(signed, SSHSIG, said.stdout)
+
+
+def signature_checks(signed: Path, key: str | None, namespace: str = NAMESPACE) -> list[ReleaseCheck]:
+    """Return what there is to say of the signatures beside a file, held against a public key where one is given: a
+    file, or what stands in it. Raises `Failure` S0856 where the key is none."""
+    raw = _bytes(signed)
+    places = {ending: signed.with_name(signed.name + ending) for ending in (MINISIG, SSHSIG)}
+    there = [ending for ending, path in places.items() if path.exists()]
+    if not there:
+        return [ReleaseCheck(SIGNATURE, "unchecked" if key is None else "wrong", "there is none: it is unsigned")]
+    public = None if key is None else _public(key)
+    kind = None if public is None else (SSHSIG if public.startswith(_SSH_KEYS) else MINISIG)
+    if kind is not None and kind not in there:
+        return [
+            ReleaseCheck(SIGNATURE, "wrong", f"there is none by a key of that kind, only `{places[there[0]].name}`")
+        ]
+    checks = []
+    for ending in there:
+        held = public if kind in (None, ending) else None
+        if ending == MINISIG:
+            checks.append(_check_minisign(places[ending], raw, held))
+        else:
+            checks.append(_check_ssh(places[ending], raw, held, namespace))
+    return checks
+
+
+def _check_minisign(path: Path, raw: bytes, public: str | None) -> ReleaseCheck:
+    if importlib.util.find_spec("minisign") is None:
+        return ReleaseCheck(path.name, "unchecked", "py-minisign is not installed: pip install 'tripos[release]'")
+    import minisign
+
+    try:
+        written = _bytes(path)
+        signature = minisign.Signature.from_bytes(written)
+        if written not in (bytes(signature), bytes(signature) + b"\n"):
+            return ReleaseCheck(path.name, "wrong", "is not as minisign writes a signature: it was changed")
+    except (minisign.Error, ValueError) as error:
+        return ReleaseCheck(path.name, "wrong", f"is no signature of minisign: {error}")
+    if public is None:
+        return ReleaseCheck(path.name, "unchecked", "give the public key of whoever signed it: --key FILE")
+    try:
+        minisign.PublicKey.from_base64(public).verify(raw, signature)
+    except (minisign.Error, ValueError) as error:
+        return ReleaseCheck(path.name, "wrong", f"does not hold: {error}")
+    return ReleaseCheck(path.name, "good", signature.trusted_comment)
+
+
+def _check_ssh(path: Path, raw: bytes, public: str | None, namespace: str) -> ReleaseCheck:
+    if public is None:
+        said = _ssh_keygen(["-Y", "check-novalidate", "-n", namespace, "-s", str(path)], raw)
+        told = "give the public key of whoever signed it: --key FILE"
+    else:
+        with tempfile.TemporaryDirectory(prefix="tripos-") as there:
+            allowed = Path(there) / "signers"
+            allowed.write_text(f"{_SIGNER} {public}\n", "utf-8")
+            arguments = ["-Y", "verify", "-f", str(allowed), "-I", _SIGNER, "-n", namespace, "-s", str(path)]
+            said = _ssh_keygen(arguments, raw)
+        told = ""
+    if said.returncode:
+        return ReleaseCheck(path.name, "wrong", "is no signature of this file" + (" by that key" if public else ""))
+    return ReleaseCheck(path.name, "good" if public is not None else "unchecked", told)
+
+
+def _public(key: str) -> str:
+    """Return a public key in one line: that of a file, or the text itself."""
+    try:
+        text = Path(key).read_text("utf-8") if Path(key).is_file() else key
+    except (OSError, UnicodeDecodeError) as error:
+        raise _refused(f"cannot read the key `{key}`", "give a public key, or the file that has it") from error
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("untrusted comment:")]
+    if len(lines) != 1 or not (lines[0].startswith(_SSH_KEYS) or _is_minisign(lines[0])):
+        raise _refused(
+            f"`{key}` is no public key", "give that of minisign (`minisign.pub`) or of SSH (`id_ed25519.pub`)"
+        )
+    return lines[0]
+
+
+def _is_minisign(line: str) -> bool:
+    """Return true if a line is a public key of minisign: a wrong path and a secret key say nothing against a
+    release."""
+    if importlib.util.find_spec("minisign") is None:
+        return len(line.split()) == 1
+    import minisign
+
+    try:
+        minisign.PublicKey.from_base64(line)
+    except (minisign.Error, ValueError):
+        return False
+    return True
+
+
+def _ssh_keygen(arguments: list[str], raw: bytes) -> subprocess.CompletedProcess[bytes]:
+    """Return what ssh-keygen says. Raises `Failure` S0856 where there is none."""
+    environ = {**os.environ, "LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"}
+    try:
+        return subprocess.run(
+            ["ssh-keygen", *arguments], input=raw, capture_output=True, timeout=SSH_S, env=environ, check=False
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise _refused("ssh-keygen cannot be run", "install OpenSSH, or sign with minisign") from error
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def _need_minisign() -> None:
+    if importlib.util.find_spec("minisign") is None:
+        raise Failure("S0857", "signing with minisign needs `minisign`", "pip install 'tripos[release]'")
+
+
+def _refused(message: str, hint: str) -> Failure:
+    return Failure("S0856", message, hint)
+
+
+STATEMENT: Literal["https://in-toto.io/Statement/v1"] = "https://in-toto.io/Statement/v1"
+PREDICATE: Literal["urn:tripos:result:1"] = "urn:tripos:result:1"
+ATTESTED = ("items", "samples", "judgements", "scores", "comparisons")
+"""The tables whose rows are attested."""
+ROUNDING = 1e-9
+BATCH = 10_000
+
+
+class DigestSet(Canonical):
+    """A digest, by its algorithm."""
+
+    sha256: Digest
+
+
+class ResultSubject(Canonical):
+    """A table of the run: the SHA-256 of the sorted SHA-256 of its rows, each as JSON in canonical form."""
+
+    name: Literal["items", "samples", "judgements", "scores", "comparisons"]
+    digest: DigestSet
+
+
+class ResultRun(Canonical):
+    """The run: when it was, in UTC, and on which items of the benchmark."""
+
+    run_id: str
+    started_at: str
+    finished_at: str
+    items: int
+    withheld: int = 0
+    only: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+
+class ResultFigure(Canonical):
+    """A value of a headline measure of a model, with its 95 % interval."""
+
+    measure: str
+    model: str
+    value: float | None
+    low: float | None
+    high: float | None
+    items: int
+    n: int
+    total: int
+
+
+class ResultPredicate(Canonical):
+    """The grounds of a result: `plan` is the BLAKE2b-256 of the plan, `release` the SHA-256 of a release's manifest,
+    `lock` that of a lock file, and `rows` how many rows each table has. `parts` are the files of the store with the
+    SHA-256 of their content, as they were."""
+
+    benchmark: str
+    version: str
+    plan: Digest
+    release: Digest | None = None
+    lock: Digest | None = None
+    run: ResultRun
+    roles: dict[str, tuple[str, ...]]
+    identities: dict[str, str] = Field(default_factory=dict)
+    served: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    """By model, the names under which endpoints served it."""
+    versions: dict[str, str]
+    """Of Tripos, as the run had it and as the statement was made."""
+    rows: dict[str, int]
+    parts: dict[str, Digest]
+    figures: tuple[ResultFigure, ...]
+
+
+class ResultStatement(Canonical):
+    """An in-toto Statement v1 about the result of a run."""
+
+    type_: Literal["https://in-toto.io/Statement/v1"] = Field(alias="_type")
+    subject: tuple[ResultSubject, ...]
+    predicate_type: Literal["urn:tripos:result:1"] = Field(alias="predicateType")
+    predicate: ResultPredicate
+
+    def to_bytes(self) -> bytes:
+        """Return the statement as indented JSON with sorted keys, ending in a line feed."""
+        options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+        return orjson.dumps(self.model_dump(mode="json", by_alias=True), option=options)
+
+
+def attest(store: Store, run_id: str | None, lock: Path | None = None) -> ResultStatement:
+    """Return the statement about a run; without a name about the last.
+
+    Raises `StoreError` as reading a store does, and `Failure` S0602 for a run that did not come to its end.
+    """
+    connection, run = connect_run(store, run_id)
+    with connection:
+        if run.finished_at is None or not run.ended:
+            message = f"run `{run.run_id}` is {run.status}: there is no result yet"
+            raise Failure("S0602", message, "the same command goes on with it; attest it once it is finished")
+        plan = get_selected(connection, run)
+        tables = {name: table_digest(connection, run, name) for name in ATTESTED}
+        [(tool,)] = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()
+        figures = figures_of(connection, plan, run)
+    files = store.files()
+    parts = {path.name: file_digest(path) for paths in files.values() for path in paths}
+    predicate = ResultPredicate(
+        benchmark=run.benchmark,
+        version=run.version,
+        plan=run.plan_digest,
+        release=run.release,
+        lock=None if lock is None else file_digest(lock),
+        run=ResultRun(
+            run_id=run.run_id,
+            started_at=run.started_at.isoformat() + "Z",
+            finished_at=run.finished_at.isoformat() + "Z",
+            items=run.items,
+            withheld=run.withheld,
+            only=run.only,
+        ),
+        roles=run.roles,
+        identities=run.identities,
+        served={model: tuple(names) for model, names in served_in(store.root, run.run_id).items()},
+        versions={"run": tool, "statement": __version__},
+        rows={name: rows for name, (_, rows) in tables.items()},
+        parts=parts,
+        figures=figures,
+    )
+    subject = tuple(ResultSubject(name=name, digest=DigestSet(sha256=found)) for name, (found, _) in tables.items())
+    return ResultStatement(_type=STATEMENT, subject=subject, predicateType=PREDICATE, predicate=predicate)
+
+
+def table_digest(connection: Connection, run: RunRecord, table: str) -> tuple[str, int]:
+    """Return the digest of what a table of a run says, and how many rows it has."""
+    reader = connection.sql(f"from {sql.name(run.benchmark)}.{table}").to_arrow_reader(BATCH)
+    names = sorted(name for name in reader.schema.names if name not in CIRCUMSTANCES and name != "shown_run")
+    rows: list[bytes] = []
+    for batch in reader:
+        for row in batch.select(names).to_pylist():
+            rows.append(hashlib.sha256(orjson.dumps(row, default=str, option=orjson.OPT_SORT_KEYS)).digest())
+    rows.sort()
+    return hashlib.sha256(b"".join(rows)).hexdigest(), len(rows)
+
+
+def figures_of(connection: Connection, plan: Plan, run: RunRecord) -> tuple[ResultFigure, ...]:
+    """Return the figures of the headline of a run."""
+    tables = (as_told(run, evaluate_or_tell(connection, plan, measure)) for measure in headlines(plan))
+    return tuple(
+        ResultFigure(
+            measure=table.measure.name,
+            model=row.model,
+            value=row.value,
+            low=row.interval_low,
+            high=row.interval_high,
+            items=row.items,
+            n=row.n,
+            total=row.total,
+        )
+        for table in tables
+        for row in table.rows
+    )
+
+
+def read_statement(path: Path) -> ResultStatement:
+    """Return the statement in a file. Raises `Failure` S0856 where it is none."""
+    try:
+        return ResultStatement.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise Failure("S0856", f"cannot read `{path}`: {error.strerror}", "give a file of `tripos attest`") from error
+    except ValidationError as error:
+        told = error.errors(include_url=False)[0]
+        where = ".".join(map(str, told["loc"])) or "the file"
+        message = f"`{path}` is no statement about a result: {where}: {told['msg']}"
+        raise Failure("S0856", message, "give a file of `tripos attest`") from error
+
+
+def check_result(path: Path, store: Store | None, key: str | None) -> tuple[ResultStatement, list[ReleaseCheck]]:
+    """Return a statement, and what there is to say of it: of its signature, and of every table and figure as a store
+    has them. Raises `Failure` S0856, and `StoreError` where the store cannot be read."""
+    statement = read_statement(path)
+    checks = signature_checks(path, key, OF_RESULTS)
+    if store is None:
+        checks += [
+            ReleaseCheck(each.name, "unchecked", "name the store that has it: --store DIR")
+            for each in statement.subject
+        ]
+        return statement, checks
+    predicate = statement.predicate
+    try:
+        connection, run = connect_run(store, predicate.run.run_id)
+    except StoreError as error:
+        if error.code != "S0301":
+            raise
+        return statement, [*checks, ReleaseCheck("run", "wrong", f"the store has no run `{predicate.run.run_id}`")]
+    with connection:
+        checks += [*_of_run(predicate, run), *_of_parts(predicate, store)]
+        for each in statement.subject:
+            found, rows = table_digest(connection, run, each.name)
+            if found == each.digest.sha256:
+                checks.append(ReleaseCheck(each.name, "good"))
+            else:
+                was = predicate.rows.get(each.name, 0)
+                counted = (
+                    f"has {rows:,} rows, and {was:,} were attested" if rows != was else f"has other rows ({rows:,})"
+                )
+                checks.append(ReleaseCheck(each.name, "wrong", counted))
+        figures = figures_of(connection, get_selected(connection, run), run)
+    return statement, [*checks, *_of_figures(predicate.figures, figures)]
+
+
+def _of_run(told: ResultPredicate, run: RunRecord) -> Iterable[ReleaseCheck]:
+    pairs: Mapping[str, tuple[Any, Any]] = {
+        "benchmark": (told.benchmark, run.benchmark),
+        "version": (told.version, run.version),
+        "plan": (told.plan, run.plan_digest),
+        "release": (told.release, run.release),
+        "roles": (told.roles, run.roles),
+        "identities": (told.identities, run.identities),
+        "items of the run": (told.run.items, run.items),
+    }
+    for name, (was, now) in pairs.items():
+        if was == now:
+            yield ReleaseCheck(name, "good")
+        else:
+            yield ReleaseCheck(name, "wrong", f"is {now}, and {was} was attested")
+
+
+def _of_parts(told: ResultPredicate, store: Store) -> Iterable[ReleaseCheck]:
+    """Yield a check of the files of the store that are there still: one that was changed is wrong."""
+    there = {path.name: path for paths in store.files().values() for path in paths}
+    for name, was in told.parts.items():
+        if name in there and file_digest(there[name]) != was:
+            yield ReleaseCheck(name, "wrong", "has other content")
+    if gone := [name for name in told.parts if name not in there]:
+        what = f"{len(gone):,} of {len(told.parts):,} files"
+        yield ReleaseCheck(what, "unchecked", "they are there no more, as after a compaction")
+
+
+def _of_figures(told: Iterable[ResultFigure], found: Iterable[ResultFigure]) -> Iterable[ReleaseCheck]:
+    now = {(each.measure, each.model): each for each in found}
+    for was in told:
+        name = f"{was.measure} of {was.model}"
+        figure = now.pop((was.measure, was.model), None)
+        if figure is None:
+            yield ReleaseCheck(name, "wrong", "is not there any more")
+            continue
+        numbers = ("value", "low", "high", "items", "n", "total")
+        other = [each for each in numbers if not _alike(getattr(was, each), getattr(figure, each))]
+        if other:
+            words = ", ".join(f"{each} {getattr(figure, each)}, not {getattr(was, each)}" for each in other)
+            yield ReleaseCheck(name, "wrong", f"is another: {words}")
+        else:
+            yield ReleaseCheck(name, "good")
+    for measure, model in now:
+        yield ReleaseCheck(f"{measure} of {model}", "wrong", "was not attested")
+
+
+def _alike(one: float | None, other: float | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return math.isclose(one, other, rel_tol=ROUNDING, abs_tol=ROUNDING)

@@ -1,0 +1,319 @@
+"""An indexed Job of Kubernetes: a pod for each shard, which is started again where it ends early.
+
+An array script of Slurm: a task for each shard, which is put back into the queue when its time is over.
+
+The shards of a run as tasks of Ray, each of which runs the command of its shard and is tried again where its worker
+or its node dies.
+
+A run as shards: the command of each, which is that of the run, and the shell lines around it.
+
+A shard is started again by running it again: what was answered is in the store. So what is around a command only says
+when that is: a job that is told to end passes it on, and Tripos finishes the calls under way.
+
+The programs that a script or a manifest is handed to: `sbatch` and `kubectl`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tripos.errors import NOT_HELD, SOME_FAILED, USAGE, Failure, first_line
+from tripos.settings.config import ClusterConfig
+from tripos.settings.environment import set_variables
+from tripos.settings.secrets import without_keys
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.store.paths import address_of
+
+WITH_VALUE = ("--on", "--shards", "--time-limit", "--image", "--write")
+ALONE = ("--submit", "--dry-run", "--divide")
+"""Options that are about the cluster, and none of a shard's."""
+NUMBER = "$shard"
+LINES = """\
+trap 'kill -TERM "$run" 2>/dev/null' TERM
+{command} &
+run=$!
+while :; do
+  wait "$run"; code=$?
+  kill -0 "$run" 2>/dev/null || break
+done
+# 100: an expectation does not hold on the items of this shard, which says nothing of the whole.
+[ "$code" -eq 100 ] && code=0
+"""
+"""The command of a shard, which is told to end when the job is."""
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """A run of the benchmark `name` as shards of a command, which is kept as typed."""
+
+    name: str
+    command: tuple[str, ...]
+    """The words of the command of the whole run, after the name of the program."""
+    cluster: ClusterConfig
+
+    @property
+    def whole(self) -> str:
+        """The command that makes one run of all shards."""
+        return shlex.join(["tripos", *self.command])
+
+    def lines(self, program: Sequence[str]) -> str:
+        """Return the lines of a shell that do a shard, whose number is in the variable `shard`."""
+        typed = shlex.join([*program, *self.command])
+        return LINES.format(command=f'{typed} --divide --shard "{NUMBER}/{self.cluster.shards}"')
+
+
+def shard_command(arguments: Sequence[str], secrets: Iterable[str]) -> tuple[str, ...]:
+    """Return the words of a command without those about the cluster. Raises `Failure` R0207 where one holds a key.
+
+    >>> shard_command(["run", "quiz", "--on", "slurm", "--shards=9", "--submit", "--model", "mock/a"], ())
+    ('run', 'quiz', '--model', 'mock/a')
+    """
+    kept: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        if word in WITH_VALUE:
+            next(words, None)
+        elif word not in ALONE and word.partition("=")[0] not in WITH_VALUE:
+            kept.append(word)
+    for number, word in enumerate(kept):
+        if without_keys(word, secrets) != word:
+            message = f"word {number + 1} of the command holds what looks like a key, and it would be written down"
+            raise Failure("R0207", message, "put the key into an environment variable, and leave it out of the command")
+    return tuple(kept)
+
+
+AGAIN = 20
+"""A shard is started again so often at most; a pod that was taken from its node does not count."""
+GRACE_S = 120
+"""How long a pod that is told to end may finish its calls."""
+
+
+def job_manifest(sharding: Sharding, store: str, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the Job of a run whose results lie in `store`. Settings in the environment go with it, and no key: the
+    Secret has these. Raises `Failure` R0202 where there is no image, or no place that all pods see."""
+    cluster = sharding.cluster
+    if cluster.image is None:
+        message = "`--on k8s` needs an image with Tripos and the benchmark"
+        raise Failure("R0202", message, "give --image IMAGE, or write image under [cluster] into tripos.toml")
+    if cluster.claim is None and not address_of(store):
+        hint = "give --store s3://BUCKET/PREFIX, or write claim = NAME of a volume under [cluster] into tripos.toml"
+        raise Failure("R0202", f"the pods have no folder in common for the store `{store}`", hint)
+    name = _label(sharding.name)
+    asked = {"cpu": str(cluster.cpus), "memory": f"{cluster.memory_mb}Mi"}
+    container: dict[str, Any] = {
+        "name": "tripos",
+        "image": cluster.image,
+        "workingDir": cluster.folder,
+        "command": ["/bin/sh", "-c", _script(sharding)],
+        "env": [
+            {"name": variable, "value": text}
+            for variable, _, text in set_variables(environ)
+            if without_keys(text) == text
+        ],
+        "envFrom": [{"secretRef": {"name": cluster.secret, "optional": True}}],
+        "resources": {"requests": asked, "limits": {"memory": asked["memory"]}},
+    }
+    pod: dict[str, Any] = {
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": GRACE_S,
+        "containers": [container],
+    }
+    if cluster.claim is not None:
+        container["volumeMounts"] = [{"name": "work", "mountPath": cluster.folder}]
+        pod["volumes"] = [{"name": "work", "persistentVolumeClaim": {"claimName": cluster.claim}}]
+    job: dict[str, Any] = {
+        "completionMode": "Indexed",
+        "completions": cluster.shards,
+        "parallelism": cluster.shards,
+        "backoffLimitPerIndex": AGAIN,
+        "podFailurePolicy": {
+            "rules": [
+                {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
+                {
+                    "action": "FailIndex",  # a mistake in the command or the spec: another try makes it again
+                    "onExitCodes": {"containerName": "tripos", "operator": "In", "values": [USAGE]},
+                },
+            ]
+        },
+        "template": {"metadata": {"labels": {"app": "tripos"}}, "spec": pod},
+    }
+    if cluster.time_limit_s is not None:
+        job["activeDeadlineSeconds"] = int(cluster.time_limit_s)
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"generateName": f"tripos-{name}-"}, "spec": job}
+
+
+def manifest_text(manifest: Mapping[str, Any]) -> str:
+    """Return a manifest as YAML, in which a script stands line by line."""
+    import yaml
+
+    class Dumper(yaml.SafeDumper):
+        pass
+
+    def text(dumper: yaml.SafeDumper, value: str) -> yaml.ScalarNode:
+        return dumper.represent_scalar("tag:yaml.org,2002:str", value, style="|" if "\n" in value else None)
+
+    Dumper.add_representer(str, text)
+    return yaml.dump(manifest, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1_000)
+
+
+def _script(sharding: Sharding) -> str:
+    return f'shard=$((JOB_COMPLETION_INDEX + 1))\n{sharding.lines(["tripos"])}exit "$code"\n'
+
+
+def _label(name: str) -> str:
+    """Return a name as Kubernetes takes it.
+
+    >>> _label("My_Quiz 2"), _label("数学")
+    ('my-quiz-2', 'run')
+    """
+    return re.sub(r"[^a-z0-9]+", "-", name.casefold()).strip("-")[:40].strip("-") or "run"
+
+
+TIME_LIMIT_S = 4 * 3600.0
+BEFORE_S = 120
+"""Slurm tells a task so long before the end of its time, or a quarter of the time before."""
+SLURM_AGAIN = 50
+"""A task goes back into the queue so often at most."""
+SCRIPT = """\
+#!/bin/bash
+#SBATCH --job-name=tripos-{name}
+#SBATCH --array=1-{shards}
+#SBATCH --time={minutes}
+#SBATCH --cpus-per-task={cpus}
+#SBATCH --mem={memory}M
+#SBATCH --output=tripos-{name}-%A_%a.log
+#SBATCH --open-mode=append
+#SBATCH --requeue
+#SBATCH --signal=B:USR1@{before}
+{options}
+# Keys are not here: they come from the environment in which this script is submitted, or from `.env`.
+cd {folder} || exit 2
+shard=$SLURM_ARRAY_TASK_ID
+again=0
+trap 'again=1; kill -TERM "$run" 2>/dev/null' USR1
+{lines}\
+if [ "$again" -eq 1 ] && [ "$code" -ge 128 ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {most} ]; then
+  scontrol requeue "${{SLURM_ARRAY_JOB_ID}}_$SLURM_ARRAY_TASK_ID"
+fi
+exit "$code"
+"""
+
+
+def array_script(sharding: Sharding, folder: Path) -> str:
+    """Return the script of a run in a folder, which all machines see. Two minutes before the end of its time a task
+    finishes the calls under way and goes back into the queue."""
+    cluster = sharding.cluster
+    limit_s = cluster.time_limit_s or TIME_LIMIT_S
+    return SCRIPT.format(
+        name=sharding.name,
+        shards=cluster.shards,
+        minutes=max(1, int(limit_s // 60)),
+        cpus=cluster.cpus,
+        memory=cluster.memory_mb,
+        before=int(min(BEFORE_S, limit_s / 4)),
+        options="".join(f"#SBATCH {option}\n" for option in cluster.sbatch),
+        folder=shlex.quote(str(folder)),
+        lines=sharding.lines([sys.executable, "-m", "tripos"]),
+        most=SLURM_AGAIN,
+    )
+
+
+NO_WAY = "R0412"
+
+
+def submit(program: Sequence[str], text: str) -> str:
+    """Hand a text to a program on its standard input, and return what the program says. Raises `Failure` R0412 where it
+    is not there or refuses."""
+    try:
+        done = subprocess.run(program, input=text, capture_output=True, text=True, check=False, encoding="utf-8")
+    except OSError as error:
+        hint = "submit on a machine that has it; `--write FILE` writes what is submitted"
+        raise Failure(NO_WAY, f"`{program[0]}` cannot be started: {error.strerror}", hint, SOME_FAILED) from error
+    if done.returncode:
+        told = first_line(RuntimeError(done.stderr or done.stdout or f"exit code {done.returncode}"))
+        hint = "`--write FILE` writes what is submitted, so that you can submit it with other options"
+        raise Failure(NO_WAY, f"`{program[0]}` refused the run: {told}", hint, SOME_FAILED)
+    return done.stdout.strip()
+
+
+NICENESS = "RAY_worker_niceness"
+"""Ray starts its workers with the niceness 15, so on a machine that others use shards would get half the rate of a run
+by hand. A cluster that we start has that of the command, unless the user says something else."""
+
+
+@dataclass(frozen=True)
+class ShardEnd:
+    """The end of a shard: its exit code, the calls that it made, and the first line of what was wrong."""
+
+    number: int
+    code: int
+    asked: int
+    told: str
+
+    @property
+    def is_good(self) -> bool:
+        """True if its results are in the store; an expectation on a part of the items says nothing."""
+        return self.code in (0, NOT_HELD)
+
+
+def run_shards(sharding: Sharding, folder: Path) -> Iterator[ShardEnd]:
+    """Run every shard on the cluster of `RAY_ADDRESS`, or on one that is started here, and yield each as it ends.
+    Raises `Failure` R0412 where Ray is not installed or no cluster is there."""
+    with _cluster() as ray:
+        task = ray.remote(num_cpus=sharding.cluster.cpus, max_retries=AGAIN)(_do_shard)
+        count = sharding.cluster.shards
+        left = [task.remote(sharding.command, number, count, str(folder)) for number in range(1, count + 1)]
+        try:
+            while left:
+                done, left = ray.wait(left, num_returns=1)
+                yield ray.get(done[0])
+        except ray.exceptions.RayError as error:
+            message = f"a shard could not be run: {first_line(error)}"
+            raise Failure(NO_WAY, message, "the same command goes on with what is left", SOME_FAILED) from error
+        finally:
+            for each in left:
+                ray.cancel(each)
+
+
+@contextmanager
+def _cluster() -> Iterator[ModuleType]:
+    """Give Ray, connected to a cluster."""
+    try:
+        import ray
+    except ImportError as error:
+        hint = 'install it on every machine of the cluster: pip install "tripos[ray]"'
+        raise Failure(NO_WAY, "`--on ray` needs Ray, which is not installed", hint) from error
+    os.environ.setdefault(NICENESS, "0")
+    try:
+        ray.init(log_to_driver=False, logging_level="ERROR", configure_logging=True)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        message = f"Ray has no cluster for us: {first_line(error)}"
+        raise Failure(NO_WAY, message, "set RAY_ADDRESS to one that runs, or unset it", SOME_FAILED) from error
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _do_shard(command: tuple[str, ...], number: int, count: int, folder: str) -> ShardEnd:
+    """Run the command of a shard, on a worker of Ray. What an earlier try had answered is in the store."""
+    words = [sys.executable, "-m", "tripos", *command, "--divide", "--shard", f"{number}/{count}"]
+    words += [] if "--json" in command else ["--json"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    try:
+        asked = int(json.loads(done.stdout)["calls"]["asked"])
+    except (ValueError, KeyError, TypeError):
+        asked = 0
+    wrong = [line for line in done.stderr.splitlines() if line.startswith("error")]
+    return ShardEnd(number, done.returncode, asked, wrong[0] if wrong else "")

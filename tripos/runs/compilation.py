@@ -1,0 +1,251 @@
+"""A spec on disk: finds its main file, compiles it against its data, and says what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from tripos.errors import Failure, disk_failure
+from tripos.files import read_untrusted
+from tripos.releases.download import TYPED, Reach
+from tripos.releases.locations import find_release
+from tripos.releases.manifest import RELEASES
+from tripos.releases.opening import ReleaseFolders
+from tripos.settings.trust import check_given
+from tripos_compiler.compile import Compilation, compile_spec
+from tripos_compiler.diagnostics.diagnostic import deny
+from tripos_compiler.diagnostics.text_format import not_utf8
+from tripos_compiler.plan import Plan
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.datasets.data_files import DataFolders, access_of
+from tripos_runtime.datasets.trust import TRUSTED, Trust
+
+if TYPE_CHECKING:
+    from tripos.releases.opening import Release
+
+
+@dataclass(frozen=True)
+class CompiledSpec:
+    """A spec that compiled: the path that was given, the compilation with its plan, and the folders of its data."""
+
+    path: str
+    compilation: Compilation
+    plan: Plan
+    folders: DataFolders
+
+    @property
+    def main(self) -> Path:
+        """The main file."""
+        return Path(self.compilation.sources[0].path)
+
+
+BENCHMARK = re.compile(r"^\s*benchmark\s", re.MULTILINE)
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class SpecSource:
+    """A spec's main file, and the folders that its data, and the releases that it extends, are looked for in."""
+
+    path: Path
+    folders: DataFolders
+    releases: ReleaseFolders = field(default_factory=ReleaseFolders)
+    release: Release | None = None
+    """The release that it was frozen in: then its plan is taken as it is, once it was held against its sources."""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    """Texts in place of those of files, by path: what an edit would make of them."""
+
+    def compile(
+        self, denied: Mapping[str, str] = NOTHING, against: Plan | None = None, secrecy: bool = True
+    ) -> Compilation:
+        """Compile the spec. Warnings whose code is in `denied`, with what denies it, are errors, so there is no plan.
+        `against` is the plan of an earlier version, of which the version number must say enough. Without `secrecy` it
+        may tell the compared role what is secret.
+
+        Raises `Failure` where its main file cannot be read.
+        """
+        if self.release is not None and against is None:
+            from tripos.releases.verification import check_sources
+
+            compilation = self.release.compilation(self.releases)
+            check_sources(self.release, compilation, self.folders.folders[1:], self.releases)
+            return compilation
+        try:
+            compilation = compile_spec(
+                self.path.as_posix(),
+                self._read,
+                self.folders,
+                against=against,
+                releases=self.releases,
+                secrecy=secrecy,
+            )
+        except (OSError, UnicodeDecodeError) as error:
+            raise self._unreadable(error) from error
+        diagnostics = deny(compilation.diagnostics, denied)
+        failed = any(each.severity == "error" for each in diagnostics)
+        return replace(compilation, diagnostics=diagnostics, plan=None if failed else compilation.plan)
+
+    def _unreadable(self, error: OSError | UnicodeDecodeError) -> Exception:
+        """Return the failure of a compilation that could not read a file: that of the spec where it cannot be read, and
+        else that of the file which the error names."""
+        hint = "check the path and its permissions"
+        try:
+            self._read(self.path.as_posix())
+        except (OSError, UnicodeDecodeError) as own:
+            reason = getattr(own, "strerror", None)
+            if isinstance(own, UnicodeDecodeError):
+                reason, hint = not_utf8(own.object, str(self.path))
+            return Failure("E0108", f"cannot read {self.path}: {reason}", hint)
+        if (full := disk_failure(error)) is not None:
+            return full
+        if isinstance(error, OSError) and error.filename is not None:
+            return Failure("E0307", f"cannot read {error.filename}: {error.strerror}", hint)
+        return error
+
+    def _read(self, path: str) -> str:
+        if path in self.texts:
+            return self.texts[path]
+        access = self.folders.access
+        return Path(path).read_text("utf-8") if access is None else access.read_text(path)
+
+
+def find_spec(
+    path: str,
+    data: Sequence[str] = (),
+    standing: Sequence[str] = (),
+    releases: Sequence[str] = (),
+    fetch: Reach | None = None,
+    *,
+    allow_outside: bool = False,
+    trust: Trust = TRUSTED,
+    reach: Reach = TYPED,
+) -> SpecSource:
+    """Return the spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A
+    path that does not exist here is looked for among the benchmarks that come with Tripos. Data files are looked for in
+    `data`, which must exist, and in `standing`, those of `tripos.toml`, where they do; releases that it extends beside
+    it and in `releases`; with `fetch` also where it says that they lie. It reads files of its own folder, its project
+    and `data`; with `allow_outside` any. `trust` says what it may do, and
+    `reach` how far a release that is given as a URL is fetched from. Raises `Failure`."""
+    check_given(trust, path, *releases, outside=allow_outside, fetch=fetch is not None)
+    for folder in data:
+        if not Path(folder).is_dir():
+            raise Failure("E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR")
+    folders = DataFolders(tuple(Path(folder) for folder in (*data, *standing)))
+    extended = ReleaseFolders(tuple(Path(folder) for folder in releases))
+    released = find_release(path, reach)
+    if released is not None:
+        from tripos.releases.opening import open_release
+
+        release = open_release(released, trust)
+        return SpecSource(release.main, release.data_folders(folders.folders), extended, release)
+    given = Path(path)
+    if not given.exists():
+        shipped = shipped_spec(path)
+        if shipped is None:
+            hint = "give a .tripos file or a folder that holds one"
+            raise Failure("E0108", f"there is no spec at `{path}`", hint)
+        given = shipped
+    main = given if given.is_file() else _main_file(given)
+    named = tuple(Path(folder) for folder in data)
+    access = access_of(main, folders.folders, named=named, anything=allow_outside, trust=trust)
+    folders = replace(folders, access=access)
+    return SpecSource(main, folders, replace(extended, fetch=fetch, into=main.parent / RELEASES))
+
+
+def shipped_spec(name: str) -> Path | None:
+    """Return the file or folder of a spec that comes with Tripos, by its path below `specs`; `None` where none has it.
+
+    >>> shipped_spec("gallery/simpleqa").name, shipped_spec("gallery/nothing")
+    ('simpleqa', None)
+    """
+    places = [root / name.removeprefix("specs/") for root in _shipped_roots()]
+    return next((place for place in places if place.exists() and is_shipped(place)), None)
+
+
+def is_shipped(path: Path) -> bool:
+    """Return true if a file or folder comes with Tripos."""
+    return any(path.resolve().is_relative_to(root) for root in _shipped_roots())
+
+
+def _shipped_roots() -> tuple[Path, Path]:
+    """Return where the specs are that come with Tripos: in its package, or beside it in its repository."""
+    package = Path(__file__).resolve().parents[1]
+    return package / "specs", package.parent / "specs"
+
+
+def _main_file(folder: Path) -> Path:
+    named = folder / f"{folder.resolve().name}.tripos"
+    if named.is_file():
+        return named
+    mains = [each for each in sorted(folder.glob("*.tripos")) if BENCHMARK.search(_text(each))]
+    if len(mains) == 1:
+        return mains[0]
+    found = f"it holds {len(mains)} benchmarks: {', '.join(m.name for m in mains)}" if mains else "it holds none"
+    raise Failure("E0108", f"which benchmark of `{folder}`? {found}", "name the .tripos file")
+
+
+def holds_benchmark(path: Path) -> bool:
+    """Return true if a path is a release, or a file there declares a benchmark; so that others are passed over where a
+    pattern of the shell names everything."""
+    if find_release(str(path)) is not None:
+        return True
+    files = [path] if path.is_file() else [path / f"{path.resolve().name}.tripos", *path.glob("*.tripos")]
+    return any(each.suffix == ".tripos" and BENCHMARK.search(_text(each)) for each in files)
+
+
+def holds_parts(path: Path) -> bool:
+    """Return true if a path is a folder without a benchmark of its own that has its use: spec files with declarations
+    that benchmarks `use`, or folders with a benchmark each."""
+    if not path.is_dir() or holds_benchmark(path):
+        return False
+    return any(path.glob("*.tripos")) or any(holds_benchmark(each) for each in path.iterdir() if each.is_dir())
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file, legible as far as it is ASCII: one in another encoding is found, and then refused."""
+    try:
+        return path.read_bytes().decode("utf-8", "replace").replace("\0", "")
+    except OSError:
+        return ""
+
+
+def earlier_spec(
+    path: str,
+    data: Sequence[str] = (),
+    standing: Sequence[str] = (),
+    releases: Sequence[str] = (),
+    *,
+    trust: Trust = TRUSTED,
+    reach: Reach = TYPED,
+) -> CompiledSpec:
+    """Compile one version of several: a spec or a release. Raises `Failure`."""
+    source = find_spec(path, data, standing, releases, trust=trust, reach=reach)
+    compilation = source.compile()
+    if compilation.plan is None:
+        raise Failure("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
+    return CompiledSpec(path, compilation, compilation.plan, source.folders)
+
+
+def earlier_plan(
+    path: str,
+    data: Sequence[str] = (),
+    standing: Sequence[str] = (),
+    releases: Sequence[str] = (),
+    *,
+    trust: Trust = TRUSTED,
+    reach: Reach = TYPED,
+) -> Plan:
+    """Return the plan of an earlier version: a spec, a release, or what `tripos plan --json` printed. Raises
+    `Failure`."""
+    if not path.endswith(".json"):
+        return earlier_spec(path, data, standing, releases, trust=trust, reach=reach).plan
+    try:
+        return Plan.model_validate_json(read_untrusted(Path(path)))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no plan of this version of Tripos"
+        hint = "give a spec, or what `tripos plan --json` printed"
+        raise Failure("E0108", f"cannot read `{path}`: {reason}", hint) from error

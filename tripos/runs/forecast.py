@@ -1,0 +1,426 @@
+"""The forecast of a run, from the plan, the prices of models, and what a store tells about earlier runs."""
+
+from __future__ import annotations
+
+import math
+import operator
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate, groupby
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+
+from tripos.errors import USAGE, Failure
+from tripos.runs.records import find_store, open_others
+from tripos.settings.config import Config
+from tripos.settings.runtime import LOCAL_PREFIXES, endpoints_of, prices_of
+from tripos_compiler.plan import Plan
+from tripos_compiler.source.inputs import DataError
+from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection
+from tripos_runtime.drivers.prepared import PreparedRun
+from tripos_runtime.forecast.driver import NothingKept
+from tripos_runtime.forecast.estimates import Estimate
+from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History, Place, Usage
+from tripos_runtime.forecast.run_forecast import BatchForecast, Forecast, batch_forecast, forecast
+from tripos_runtime.models.base import FREE, ModelError, Price
+from tripos_runtime.models.baselines import CONSTANT
+from tripos_runtime.models.families import check_name
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.scheduling.budget import Budget
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.ledger.ledger import RunLedger
+from tripos_warehouse.ledger.opening import open_ledger
+from tripos_warehouse.ledger.replies import Committed
+from tripos_warehouse.query.connection import duckdb
+from tripos_warehouse.store.store import Store, Tell
+
+
+def forecast_json(
+    found: Forecast,
+    budget: Budget | None = None,
+    withheld: Mapping[str, int] = MappingProxyType({}),
+    batches: BatchForecast | None = None,
+    detects: Mapping[str, Any] | None = None,
+) -> str:
+    """Return the forecast as indented JSON, with what the run detects. A cost that is not known is null, and `unpriced`
+    names the models; so is a bound, and `unbounded` says why. `withheld` are the items of a scenario that the release
+    withholds."""
+    data = {**forecast_values(found, budget, batches), "items_withheld": dict(withheld)}
+    data["detects"] = detects
+    return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
+
+
+def budget_rows(found: Forecast, budget: Budget | None) -> dict[str, dict[str, Any]]:
+    """For each bound of a budget: how much it is, and whether it is enough: `all`, for whatever may come; `expected`,
+    for what is expected and no more; `little`, for less than that; `unknown`."""
+    if budget is None:
+        return {}
+    total = found.total
+    tokens = total.tokens_in.plus(total.tokens_out)
+    told: dict[str, dict[str, Any]] = {}
+    for unit, most, needed in (
+        ("usd", budget.usd, total.cost_usd),
+        ("tokens", budget.tokens, tokens),
+        ("calls", budget.calls, total.calls),
+    ):
+        if most is None:
+            continue
+        if needed is None:
+            enough = "unknown"
+        else:
+            enough = "all" if needed.high <= most else "expected" if needed.expected <= most else "little"
+        told[unit] = {"most": most, "enough_for": enough}
+    return told
+
+
+def forecast_values(
+    found: Forecast, budget: Budget | None = None, batches: BatchForecast | None = None
+) -> dict[str, Any]:
+    """Return the forecast as JSON values: `calls` by place, `why`, `total`, and whether a `budget` is enough; and the
+    `batches`, if the run is by these."""
+    total = found.total
+    return {
+        **({} if batches is None else {"batches": batches.to_json()}),
+        "calls": [
+            {
+                **where._asdict(),
+                "reused": line.reused,
+                "at_least": line.certain,
+                "at_most": line.most,
+                "ruled_out": line.ruled_out,
+                "failed_before": dict(sorted(line.failed.items())),
+                **(_estimate(found.estimates[where]) if where in found.estimates else _estimate(Estimate())),
+            }
+            for where, line in found.lines.items()
+        ],
+        "why": [
+            {
+                "kind": reason.kind,
+                "text": reason.text,
+                "calls": reason.calls,
+                "steps": [{"scenario": scenario, "step": step} for scenario, step in reason.places],
+                "items": reason.items,
+                "of_items": reason.of_items,
+            }
+            for reason in found.reasons
+        ],
+        "items": dict(found.items),
+        "items_to_be_made": dict(found.unmade),
+        "scores_from_kept_replies": found.scores,
+        "unpriced": list(found.unpriced),
+        "budget": budget_rows(found, budget),
+        "total": {
+            "reused": found.reused,
+            "reused_from": found.taken.to_json(),
+            "at_least": found.certain,
+            "at_most": found.certain + found.perhaps,
+            **_estimate(total),
+            "known_usd": total.known_usd.to_json(6),
+        },
+    }
+
+
+def _estimate(part: Estimate) -> dict[str, Any]:
+    return {
+        "calls": part.calls.to_json(),
+        "tokens_in": part.tokens_in.to_json(),
+        "tokens_out": part.tokens_out.to_json(),
+        "cost_usd": None if part.cost_usd is None else part.cost_usd.to_json(6),
+        "unbounded": list(part.unbounded),
+        "basis": part.rests_on,
+    }
+
+
+MOST_PLANS = 16
+"""So many plans are read, the newest: a plan may have megabytes."""
+CHARACTERS_OF = 5000
+"""Of about so many rows of a table the characters are counted."""
+
+
+def read_history(store: Store, benchmark: str) -> History:
+    """The earlier runs of a benchmark, whatever the format of their plans. Raises `StoreError` S0103 or S0104."""
+    files = {table: [str(path) for path in paths] for table, paths in store.files().items()}
+    if not files["runs"]:
+        return NO_HISTORY
+    with _reading() as connection:
+        reader = _PartReader(connection, files, benchmark)
+        return History(reader.earlier(), reader.items(), reader.usage(), reader.density())
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """A run, and what it was restricted to: `options` are as `runs` has them."""
+
+    run_id: str
+    plan_digest: str
+    roles: Mapping[str, Sequence[str]]
+    compared_role: str
+    scenarios: Sequence[str]
+    options: Mapping[str, Any]
+
+
+def read_runs(store: Store, benchmark: str) -> list[RunRow]:
+    """Return the runs of a benchmark that asked models, newest first. Raises `StoreError` S0103 or S0104."""
+    files = {table: [str(path) for path in paths] for table, paths in store.files().items()}
+    if not files["runs"]:
+        return []
+    with _reading() as connection:
+        return list(_PartReader(connection, files, benchmark).runs())
+
+
+@contextmanager
+def _reading() -> Iterator[duckdb.DuckDBPyConnection]:
+    connection = duckdb.connect(":memory:")
+    try:
+        yield connection
+    except duckdb.Error as error:
+        raise StoreError("S0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
+    finally:
+        connection.close()
+
+
+class _PartReader:
+    """Asks the committed parts themselves: the views refuse a store with a plan that this version cannot read."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, files: dict[str, list[str]], benchmark: str) -> None:
+        self.connection, self.files, self.benchmark = connection, files, benchmark
+
+    def earlier(self) -> tuple[Earlier, ...]:
+        """Return every run, newest first."""
+        ended = {}
+        if self.files["run_ends"]:
+            ended = dict(self._rows("select run_id, status from read_parquet($files)", "run_ends"))
+        rows = self._rows(
+            """select run_id, plan_digest, fingerprints, roles, identities, scenarios, options from read_parquet($files)
+            where benchmark = $benchmark order by started_at desc, run_id desc""",
+            "runs",
+        )
+        plans = self._plans(list(dict.fromkeys(row[1] for row in rows))[:MOST_PLANS])
+        return tuple(
+            Earlier(
+                run_id,
+                plans.get(digest, ""),
+                frozenset(fingerprints),
+                {role: tuple(models) for role, models in orjson.loads(roles).items()},
+                frozenset(scenarios),
+                whole=ended.get(run_id) == "finished" and not any(_chosen(options).values()),
+                identities=orjson.loads(identities or "{}"),
+            )
+            for run_id, digest, fingerprints, roles, identities, scenarios, options in rows
+        )
+
+    def runs(self) -> Iterator[RunRow]:
+        """Yield the runs that asked models, newest first: those of imported logs asked none."""
+        rows = self._rows(
+            """select run_id, plan_digest, roles, compared_role, scenarios, options from read_parquet($files)
+            where benchmark = $benchmark order by started_at desc, run_id desc""",
+            "runs",
+        )
+        for run_id, digest, roles, compared_role, scenarios, options in rows:
+            chosen = orjson.loads(options)
+            if isinstance(chosen, dict) and "imported" not in chosen:
+                yield RunRow(run_id, digest, orjson.loads(roles), compared_role, scenarios, chosen)
+
+    def _plans(self, digests: list[str]) -> dict[str, str]:
+        """Return the text of each of these plans."""
+        query = """select plan_digest, any_value(plan) from read_parquet($files)
+        where benchmark = $benchmark and plan_digest in (select unnest($digests)) group by plan_digest"""
+        return dict(self._rows(query, "runs", {"digests": digests}))
+
+    def items(self) -> dict[str, frozenset[str]]:
+        """Return the items that any run had, by scenario."""
+        if not self.files["run_items"]:
+            return {}
+        self.connection.execute(
+            "create temp table mine as select run_id from read_parquet($files) where benchmark = $benchmark",
+            {"files": self.files["runs"], "benchmark": self.benchmark},
+        )
+        query = """select scenario, list(distinct item_id) from read_parquet($files)
+        where run_id in (select run_id from mine) group by scenario"""
+        return {scenario: frozenset(ids) for scenario, ids in self._rows(query, "run_items")}
+
+    def usage(self) -> dict[Place, dict[str, Usage]]:
+        """Return what replies took, by place and model."""
+        found: dict[Place, dict[str, Usage]] = {}
+        for table, step, model in (
+            ("samples", "step", "model"),
+            ("turns", "step", "model"),
+            ("judgements", "scorer", "evaluator"),
+        ):
+            if not self.files[table]:
+                continue
+            query = f"""select scenario, {step}, {model}, tokens_out, count(*), sum(tokens_in), count(tokens_in)
+            from read_parquet($files)
+            where benchmark = $benchmark and tokens_out is not null group by all order by all"""
+            for (scenario, name, by), rows in groupby(self._rows(query, table), operator.itemgetter(0, 1, 2)):
+                found.setdefault((table, scenario, name), {})[by] = _usage([row[3:] for row in rows])
+        return found
+
+    def density(self) -> dict[str, float]:
+        """Return how many tokens a character of a prompt is, by model, where a reply took one call."""
+        sums: dict[str, list[float]] = {}
+        for table, key, model in (("samples", "sample_id", "model"), ("judgements", "judgement_id", "evaluator")):
+            if not self.files[table]:
+                continue
+            [(rows,)] = self._rows("select count(*) from read_parquet($files)", table)
+            once = f"and {key} not in (select unit_id from read_parquet($drafts))" if self.files["drafts"] else ""
+            if table == "samples" and self.files["turns"]:  # a conversation's row has not the messages of its turns
+                once += " and sample_id not in (select conversation_id from read_parquet($turns))"
+            query = f"""select model, sum(tokens_in), sum(characters) from (
+              select {model} as model, tokens_in,
+                length(array_to_string(json_extract_string(messages, '$[*].content'), '')) as characters
+              from read_parquet($files)
+              where benchmark = $benchmark and tokens_in > 0 and not contains(messages, 'bytes sha256:') {once}
+                and hash({key}) % {max(1, rows // CHARACTERS_OF)} = 0)
+            group by model"""
+            more = {name: self.files[name] for name in ("drafts", "turns") if f"${name}" in once}
+            for by, tokens, characters in self._rows(query, table, more):
+                total = sums.setdefault(by, [0, 0])
+                total[0] += float(tokens)
+                total[1] += float(characters)
+        return {model: tokens / characters for model, (tokens, characters) in sums.items() if characters}
+
+    def _rows(self, query: str, table: str, more: dict[str, Any] | None = None) -> list[Any]:
+        named = {"files": self.files[table], **(more or {})}
+        if "$benchmark" in query:
+            named["benchmark"] = self.benchmark
+        return self.connection.execute(query, named).fetchall()
+
+
+def _usage(rows: Sequence[tuple[int, int, int | None, int]]) -> Usage:
+    """Return what replies took, from how many had each number of tokens, smallest first, with the tokens of the prompts
+    of those that tell them. To take the quantiles of the replies themselves would hold a number for each.
+
+    >>> _usage([(10, 1, 7, 1), (20, 3, 21, 3), (40, 1, None, 0)])
+    Usage(replies=5, tokens_in=7.0, out_low=14.0, out_mean=22.0, out_high=36.0)
+    """
+    tokens, counts = [row[0] for row in rows], [row[1] for row in rows]
+    places = list(accumulate(counts))
+    told = sum(row[3] for row in rows)
+    mean_in = sum(row[2] or 0 for row in rows) / told if told else None
+
+    def quantile(p: float) -> float:
+        place = p * (places[-1] - 1)
+        low, high = (tokens[bisect_right(places, each)] for each in (math.floor(place), math.ceil(place)))
+        return low + (place - math.floor(place)) * (high - low)
+
+    mean = sum(map(operator.mul, tokens, counts)) / places[-1]
+    return Usage(places[-1], mean_in, quantile(0.1), mean, quantile(0.95))
+
+
+def _chosen(options: str) -> dict[str, Any]:
+    """Return the options of a run that leave items out."""
+    told = orjson.loads(options)
+    return {name: told.get(name) for name in ("limit", "only")} if isinstance(told, dict) else {}
+
+
+AT_NO_COST = (*LOCAL_PREFIXES, "replay/")
+MOCKED = Price(0.0, 0.0, most_out=4_096)
+"""No reply of a mock model, or of a constant, is longer."""
+
+
+def foresee_run(prepared: PreparedRun, config: Config, tell: Tell) -> Forecast:
+    """Forecast a prepared run. Recorded models cost nothing. `tell` is called with what is damaged in stores whose
+    replies are reused. Raises `Failure`."""
+    prices = {
+        **known_prices(prepared.binding, config, batch=prepared.wiring.batch),
+        **dict.fromkeys(prepared.wiring.recorded, FREE),
+    }
+    try:
+        others = open_others(config.reuse, config.store, tell)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    return foresee(prepared.plan, prepared.source, prepared.selection, prepared.binding, config.store, prices, others)
+
+
+def foresee_batches(found: Forecast, prepared: PreparedRun, config: Config) -> BatchForecast | None:
+    """Return the batches of a forecast; `None` where the run is live."""
+    if not prepared.wiring.batch:
+        return None
+    from tripos_runtime.models.batches import batch_limits
+
+    live, batch = (known_prices(prepared.binding, config, batch=each) for each in (False, True))
+
+    def factor(model: str, tokens_in: float, tokens_out: float) -> float | None:
+        first, second = live[model], batch[model]
+        if first is None or second is None or not (cost := second.cost_usd(round(tokens_in), round(tokens_out))):
+            return None
+        return first.cost_usd(round(tokens_in), round(tokens_out)) / cost
+
+    return batch_forecast(found, prepared.plan, batch_limits, factor)
+
+
+def check_model_names(names: Sequence[str], config: Config) -> None:
+    """Raise `Failure` R0103 for a model that a run could not open because of its name."""
+    endpoints = endpoints_of(config)
+    try:
+        for name in names:
+            check_name(name, endpoints)
+    except ModelError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def foresee(
+    plan: Plan,
+    source: CaseSource,
+    selection: Selection,
+    binding: RoleBinding,
+    store_path: str | Path,
+    prices: Mapping[str, Price | None],
+    others: OtherReplies = NO_OTHERS,
+) -> Forecast:
+    """Return the forecast of a run. Raises `Failure`."""
+    try:
+        store = find_store(store_path)
+        if store is None:
+            return forecast(plan, source, selection, binding, NothingKept(), prices, NO_HISTORY, others)
+        history = read_history(store, plan.benchmark.name)
+        ledger = _open(store, plan.fingerprints)
+        try:
+            return forecast(plan, source, selection, binding, ledger, prices, history, others)
+        finally:
+            if isinstance(ledger, RunLedger):
+                ledger.close()
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    except DataError as error:
+        raise Failure("E0307", error.message, error.help, USAGE) from error
+
+
+def known_prices(binding: RoleBinding, config: Config, *, batch: bool = False) -> dict[str, Price | None]:
+    """Return the price of every model that takes part: what `tripos.toml` says, or else litellm's map of models.
+    `batch`: of models that are asked in batches the price of those."""
+    from tripos_runtime.models.prices import batch_price, price_of
+
+    own = prices_of(config)
+    found: dict[str, Price | None] = {}
+    for name in binding.every:
+        provider, _, model = name.partition("/")
+        if name in own:
+            found[name] = own[name]
+        else:
+            at_home = MOCKED if name.startswith(("mock/", CONSTANT)) else FREE
+            found[name] = at_home if name.startswith(AT_NO_COST) else price_of(provider, model)
+    if batch:
+        from tripos_runtime.models.batches import takes_batches
+
+        for name in filter(takes_batches, binding.every):
+            provider, _, model = name.partition("/")
+            found[name] = batch_price(provider, model, found[name], own=name in own)
+    return found
+
+
+def _open(store: Store, fingerprints: Collection[str]) -> RunLedger | Committed:
+    try:
+        return open_ledger(store, fingerprints)
+    except StoreError as error:
+        if error.code != "S0102":
+            raise
+        return Committed(store, fingerprints)

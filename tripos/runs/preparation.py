@@ -1,0 +1,257 @@
+"""The preparation of a run: settings, models, recordings and releases, wired into one `PreparedRun`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from tripos.errors import Failure
+from tripos.releases.artefacts import open_artefact
+from tripos.runs.compilation import CompiledSpec
+from tripos.runs.records import Recording
+from tripos.runs.selection import Choices, artefacts_here, check_people, chosen_binding, select_cases
+from tripos.settings.config import Config, programs_of
+from tripos.settings.runtime import check_divisible, divided, divided_budget, endpoints_of, limits_of, prices_of
+from tripos_compiler.diagnostics.diagnostic import EVERY
+from tripos_compiler.plan import Plan
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.progress import CallCounters
+from tripos_runtime.datasets.selection import NotApproved, Shard
+from tripos_runtime.drivers.prepared import PreparedRun, RunInputs, prepare_run
+from tripos_runtime.models.base import Model
+from tripos_runtime.models.catalog import PROVIDERS, variables_of
+from tripos_runtime.models.embeddings import open_embedding
+from tripos_runtime.models.families import Refuses, nothing, open_model, refusing, takes_medium
+from tripos_runtime.program.binding import BindingError, NoEmbedding, RoleBinding
+from tripos_runtime.scheduling.budget import Budget, BudgetError
+from tripos_runtime.scheduling.limits import Limits
+from tripos_warehouse.errors import StoreError
+
+if TYPE_CHECKING:
+    from tripos.releases.lock import Lock
+    from tripos_warehouse.store.store import Tell
+
+
+@dataclass(frozen=True)
+class LockFile:
+    """A lock file that a run is held to."""
+
+    path: Path
+    config: Config
+
+    def check(self, plan: Plan, binding: RoleBinding) -> None:
+        """Raise `Failure` R0260 where the run differs from what is pinned."""
+        from tripos.releases.lock import check_lock
+
+        check_lock(self._lock, lock_now(plan, binding, self.config))
+
+    def check_served(self, run_id: str) -> None:
+        """Raise `Failure` R0261 where the replies of a run came from other models than those that are pinned."""
+        from tripos.releases.lock import check_served, served_in
+
+        try:
+            check_served(self._lock, served_in(Path(self.config.store), run_id))
+        except StoreError as error:
+            raise Failure(error.code, error.message, error.hint) from error
+
+    @cached_property
+    def _lock(self) -> Lock:
+        from tripos.releases.lock import read_lock
+
+        return read_lock(self.path)
+
+
+def lock_now(plan: Plan, binding: RoleBinding, config: Config, *, served: bool = False) -> Lock:
+    """Pin a run as it is now; with `served`, the snapshots of models that the store knows too. Raises `Failure`."""
+    from tripos.releases.lock import lock_of, served_in
+    from tripos.runs.forecast import known_prices
+
+    addresses = known_addresses(binding.every, config)
+    try:
+        known = served_in(Path(config.store)) if served else {}
+        return lock_of(plan, binding, known_prices(binding, config), addresses, known)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def known_addresses(models: Iterable[str], config: Config, environ: Mapping[str, str] | None = None) -> dict[str, str]:
+    """By model, the address that `tripos.toml` or the environment says, without a user and a password in it.
+
+    >>> known_addresses(["openai/gpt-4o"], Config(), {"OPENAI_BASE_URL": "https://me:secret@proxy.example/v1/"})
+    {'openai/gpt-4o': 'https://proxy.example/v1'}
+    """
+    found = {}
+    for name in models:
+        provider = name.partition("/")[0]
+        set_here = config.endpoints.get(name) or config.endpoints.get(provider)
+        told = variables_of(PROVIDERS[provider], environ) if provider in PROVIDERS else {}
+        names = PROVIDERS[provider].base_urls if told else ()
+        said = set_here.base_url if set_here is not None else next(filter(None, map(told.get, names)), None)
+        if said is not None:
+            found[name] = _bare(said)
+    return found
+
+
+def _bare(address: str) -> str:
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl().rstrip("/")
+
+
+@dataclass(frozen=True)
+class RunWarning:
+    """A warning about a prepared run: its code, its message, each place where it applies, and a hint that mends it."""
+
+    code: str
+    message: str
+    places: tuple[str, ...]
+    hint: str
+
+
+def family_warning(prepared: PreparedRun) -> RunWarning | None:
+    """Warn of judges that would grade their own model family."""
+    return _warning(
+        "W1205",
+        "a judge would grade its own family, which judges favour",
+        [each.shown for each in prepared.judges_of_their_own_family()],
+        "give the role another model: --role NAME=PROVIDER/MODEL",
+    )
+
+
+def settings_warning(prepared: PreparedRun) -> RunWarning | None:
+    """Warn of settings that a model does not take."""
+    return _warning(
+        "W1209",
+        "a model does not take a setting, and is asked without it",
+        [each.shown for each in prepared.settings_not_taken()],
+        "take the setting out of the step, or give the role another model: --role NAME=PROVIDER/MODEL",
+    )
+
+
+def sight_warning(prepared: PreparedRun) -> RunWarning | None:
+    """Warn of models that are shown images or files, of which nobody knows whether they take them."""
+    return _warning(
+        "W1210",
+        "nobody knows whether a model takes what it is shown",
+        [each.shown for each in prepared.models_of_unknown_sight()],
+        'declare it: `media = ["image"]` of the endpoint in tripos.toml',
+    )
+
+
+def damage_warning(error: StoreError) -> RunWarning:
+    """Warn of a part of a store that is damaged."""
+    return RunWarning(error.code, error.message, ("what it held is left out",), error.hint)
+
+
+def damage_note(tally: CallCounters) -> Tell:
+    """Return a function that tells whoever watches a run of a damaged part of a store."""
+    return lambda error: tally.notes.append(f"{error.code} {error.message}: what it held is left out")
+
+
+def check_denied(warning: RunWarning, denied: Mapping[str, str]) -> None:
+    """Raise `Failure` where the warning counts as an error."""
+    if {warning.code, EVERY} & set(denied):
+        raise Failure(warning.code, warning.message, f"{warning.places[0]}; {warning.hint}")
+
+
+def _warning(code: str, message: str, places: list[str], hint: str) -> RunWarning | None:
+    return RunWarning(code, message, tuple(places), hint) if places else None
+
+
+def prepare(
+    spec: CompiledSpec,
+    choices: Choices,
+    config: Config,
+    *,
+    people: Mapping[str, Model] = {},
+    budget: Budget | None = None,
+    locked: str | Path | None = None,
+    approved: bool = True,
+) -> PreparedRun:
+    """Prepare a run. `people` are models that answer for a person, by name; a `budget` is one that earlier runs have
+    spent of; `locked` is a lock file. Without `approved` a plan with an unreviewed draft is prepared too.
+
+    Raises `Failure`.
+    """
+    plan, releases = spec.plan, spec.compilation.releases
+    binding, cassette = chosen_binding(choices, spec.path, config, plan, releases)
+    artefacts = artefacts_here(choices, spec.path, config, plan, releases)
+    check_people(people.keys(), binding, choices)
+    source, selection = select_cases(spec, choices)
+    shard = selection.shard if choices.divide else None
+    if choices.divide and shard is None:
+        raise Failure("R0202", "`--divide` needs the number of shards", "give --shard I/N too")
+    try:
+        if shard is not None and budget is not None:
+            message = "`--divide` does not divide one budget of several benchmarks"
+            raise Failure("R0202", message, "run one benchmark after another, each with a budget")
+        if shard is not None:
+            budget = divided_budget(config.budget, shard.number - 1, shard.count)
+        return prepare_run(
+            plan,
+            source,
+            selection,
+            binding,
+            _wiring(spec, config, cassette, people, artefacts, shard, batch=choices.batch),
+            budget=config.budget if budget is None else budget,
+            lock=None if locked is None else LockFile(Path(locked), config),
+            approved=approved,
+        )
+    except (NotApproved, NoEmbedding, BudgetError, BindingError) as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def _wiring(
+    spec: CompiledSpec,
+    config: Config,
+    cassette: Recording | None,
+    people: Mapping[str, Model],
+    artefacts: Mapping[str, Path],
+    shard: Shard | None,
+    *,
+    batch: bool,
+) -> RunInputs:
+    endpoints, prices, timeout_s = endpoints_of(config), prices_of(config), config.limits.timeout_s
+    recorded = frozenset({*artefacts, *(() if cassette is None else cassette.models)})
+
+    def opened(name: str, embeds: bool) -> Model:
+        if name in people:
+            return people[name]
+        if cassette is not None and name in cassette.models:
+            return cassette.open(name)
+        if name in artefacts:
+            return open_artefact(name, artefacts[name])
+        if embeds:
+            return open_embedding(name, endpoints, prices=prices, timeout_s=timeout_s)
+        model = open_model(name, endpoints, prices=prices, timeout_s=timeout_s)
+        if not batch:
+            return model
+        from tripos_runtime.models.batches import asked_live, open_batches
+
+        return model if asked_live(name) else open_batches(model, timeout_s)
+
+    @cache
+    def refuses(name: str) -> Refuses:
+        return nothing if name in recorded else refusing(name, endpoints)
+
+    def limits(models: Mapping[str, Model]) -> Limits:
+        whole = limits_of(config, models)
+        if shard is None:
+            return whole
+        check_divisible(whole, shard.count, "shards")
+        return divided(whole, shard.number - 1, shard.count)
+
+    return RunInputs(
+        open_model=opened,
+        refused=lambda name, settings: refuses(name)(settings),
+        takes=lambda name, kind: True if name in recorded else takes_medium(name, kind, endpoints),
+        limits=limits,
+        plugin_folder=spec.main.parent,
+        release_folders=spec.compilation.release_folders,
+        programs=programs_of(config),
+        recorded=recorded,
+        batch=batch,
+        close=(lambda: None) if cassette is None else cassette.close,
+    )

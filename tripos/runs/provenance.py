@@ -1,0 +1,399 @@
+"""Follows a result back through the store: what it was made from, and what was made from it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from tripos.runs.records import settings_asked
+from tripos.terminal import harmless
+from tripos_compiler.language.rendering import print_rubric
+from tripos_compiler.plan import Ask, Converse, Each, Grade, Metric, Plan, Score, Verdict
+from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_id, score_id
+from tripos_runtime.program.binding import made_by
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.views.benchmark_views import read_plan
+from tripos_warehouse.views.run_rows import element_rows
+
+TABLES = {
+    "samples": "sample_id",
+    "judgements": "judgement_id",
+    "scores": "score_id",
+    "comparisons": "comparison_id",
+}
+SHORTEST = 6
+"""So many characters of a name say enough to look for it."""
+MOST_NAMED = 4
+MOST_COMBINATIONS = 20_000
+"""So many ways in which earlier replies may have come together are tried."""
+
+Row = Mapping[str, Any]
+Step = Ask | Converse | Grade | Score | Verdict
+
+
+@dataclass(frozen=True)
+class TracedReply:
+    """A reply to an ask or of a judge: its row, where it comes from and what was made from it.
+
+    `builds_on` are the replies that went into its prompt, in the order of the steps; `settings` what was sent with the
+    prompt, `None` where the plan of its run cannot be read.
+    """
+
+    table: str
+    row: Row
+    messages: tuple[Row, ...]
+    settings: Row | None
+    draft: Row | None
+    builds_on: tuple[TracedReply, ...]
+    judgements: tuple[Row, ...] = ()
+    scores: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Everything about one result. `table` is the table that it is in and `key` its whole name; of a score `reply` is
+    the judgement, or the sample that it was computed from, or `None` where nothing was asked; `rubric` is what the
+    judge was told of its metric."""
+
+    table: str
+    key: str
+    item: Row | None
+    reply: TracedReply | None
+    score: Row | None = None
+    metric: Metric | None = None
+    rubric: str | None = None
+    sample: TracedReply | None = None
+    """The reply that was judged, where the result is a judgement or its score."""
+    others: tuple[TracedReply, ...] = ()
+    """Further replies that a score was computed from; of a comparison the one shown second."""
+    comparison: Row | None = None
+
+
+def find(connection: Connection, text: str) -> Trace:
+    """Return what the store has of the result whose name is `text` or alone begins with it.
+
+    Raises `StoreError`: S0302 where there is none, S0303 where there are several.
+    """
+    name, _, place = text.strip().partition(".")
+    table, key = _key_of(connection, name)
+    return Finder(connection).told(table, key, place or None)
+
+
+def _key_of(connection: Connection, text: str) -> tuple[str, str]:
+    wanted = text.strip().casefold()
+    hint = "ids stand in the columns sample_id, judgement_id, score_id and comparison_id of the tables: `tripos sql`"
+    if len(wanted) < SHORTEST:
+        raise StoreError(
+            "S0302", f"`{harmless(text)}` is too short to look for", f"write {SHORTEST} characters of the id or more"
+        )
+    found: list[tuple[str, str]] = []
+    for table, column in TABLES.items():
+        query = f"select {column} from main.{table} where starts_with({column}, ?) order by 1 limit {MOST_NAMED + 1}"
+        found += [(table, key) for (key,) in connection.execute(query, [wanted]).fetchall()]
+    exact = [each for each in found if each[1] == wanted]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if not found:
+        raise StoreError("S0302", f"no sample, judgement, score or comparison `{harmless(text)}` in the store", hint)
+    some = ", ".join(f"`{key}` of {table}" for table, key in found[:MOST_NAMED])
+    more = ", …" if len(found) > MOST_NAMED else ""
+    raise StoreError("S0303", f"`{harmless(text)}` could be several: {some}{more}", "write more of the id")
+
+
+def _is_about(row: Row, score: Row, plan: Plan | None, scored: Step | None) -> bool:
+    """Return true if a reply may be told of with the score of an element: it is no verdict on another element, or by
+    another judge than the one whose score it is."""
+    place = score["element_place"]
+    if score["evaluator"] not in (None, row.get("evaluator")) and row.get("evaluator") is not None:
+        return False
+    own = scored.value.loop.of if isinstance(scored, Score) and isinstance(scored.value, Each) else None
+    if plan is None or own is None or row.get("element_place") is None:
+        return True
+    steps = (step for scenario in plan.scenarios for step in scenario.steps)
+    judged = (step for step in steps if isinstance(step, Verdict) and step.judgement == row["fingerprint"])
+    loops = next((step.loops for step in judged if step.loops), ())
+    if not loops or loops[0].of != own:
+        return True
+    return str(row["element_place"]) == place or str(row["element_place"]).startswith(f"{place}.")
+
+
+class Finder:
+    """Looks rows up, and what they came from."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.plans: dict[str, Plan | None] = {}
+
+    def told(self, table: str, key: str, place: str | None = None) -> Trace:
+        """Return where a result comes from; of a score of elements, that of the element at a `place` alone."""
+        [row] = self.rows(table, TABLES[table], [key])
+        if place is not None:
+            named = element_rows(row) if table == "scores" else []
+            found = [each for each in named if each["score_id"] == f"{key}.{place}"]
+            if not found:
+                raise StoreError("S0302", f"`{key}` of {table} has no element `{place}`", "leave the place out")
+            row = {**found[0], "elements": None}
+        if table == "samples":
+            return Trace(table, key, self.item(row), self.sample(row, upon=True))
+        if table == "comparisons":
+            return self.compared(row)
+        if table == "judgements":
+            sample = self.sample_of(row["sample_id"])
+            item = self.item(row) if sample is None else self.item_of(sample)  # a verdict may be about the row alone
+            return Trace(table, key, item, self.judgement(row, upon=True), sample=sample)
+        sample = self.sample_of(row["sample_id"])
+        judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
+        plan = self.plan(row["run_id"])
+        metric = next((each for each in plan.metrics if each.name == row["metric"]), None) if plan is not None else None
+        item = self.item(row)
+        language = str(item["language"]) if item is not None else ""
+        text = print_rubric([metric], language) if metric is not None and language in metric.asks else None
+        if judgements:
+            return Trace(table, key, item, self.judgement(judgements[0]), row, metric, text, sample)
+        scored = self.step(row["run_id"], row["fingerprint"])
+        stamp, of = row["fingerprint"], scored.of if isinstance(scored, Score) else ""
+        others = self.before(key, row, row, scored, lambda ids: score_id(stamp, ids, row["metric"], None), of)
+        others = others or self.verdicts(row, scored)
+        if place is not None:
+            others = tuple(each for each in others if _is_about(each.row, row, self.plan(row["run_id"]), scored))
+        return Trace(table, row["score_id"], item, sample, row, metric, None, others=others)
+
+    def compared(self, row: Row) -> Trace:
+        """Return what two replies were seen side by side, and what the judge said, where one was asked."""
+        sides = [self.sample_of(row[f"{side}_sample_id"]) for side in ("first", "second")]
+        judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
+        reply = self.judgement(judgements[0]) if judgements else None
+        others = tuple(each for each in sides[1:] if each is not None)
+        item = self.item(row)
+        return Trace("comparisons", row["comparison_id"], item, reply, sample=sides[0], others=others, comparison=row)
+
+    def sample_of(self, key: str) -> TracedReply | None:
+        rows = self.rows("samples", "sample_id", [key])
+        return self.sample(rows[0]) if rows else None
+
+    def sample(self, row: Row, upon: bool = False) -> TracedReply:
+        step = self.step(row["run_id"], row["fingerprint"])
+        stamp, by, number = row["fingerprint"], row["identity"] or row["model"], row["sample_number"]
+        ask = step if isinstance(step, Ask) else None
+        settings = settings_asked(self.plan(row["run_id"]), row, ask, None if ask is None else ask.settings, number)
+        key = row["sample_id"]
+        if isinstance(step, Converse):
+            return self.conversation(row, step, upon)
+        before = self.before(key, row, row, step, lambda ids: sample_id(stamp, row["item_id"], by, number, ids))
+        judgements = self.rows("judgements", "sample_id", [key]) if upon else []
+        scores = self.rows("scores", "sample_id", [key]) if upon else []
+        return TracedReply(
+            "samples",
+            row,
+            _messages(row),
+            settings,
+            self.draft(key if row["reused_from"] else row["adopted_from"] or key),
+            before,
+            tuple(judgements),
+            tuple(scores),
+        )
+
+    def conversation(self, row: Row, step: Converse, upon: bool) -> TracedReply:
+        """Return a conversation: what either side was told, and what was said."""
+        stamp, number, key = row["fingerprint"], row["sample_number"], row["sample_id"]
+        by = self.identities(row["run_id"])
+        models = {role: by.get(name, name) for role, name in orjson.loads(row["parsed"])["models"].items()}
+        before = self.before(
+            key, row, row, step, lambda ids: conversation_id(stamp, row["item_id"], models, number, ids)
+        )
+        given = [(each.role, each.settings.given) for each in step.speakers]
+        settings = {f"{name} of {role}": value for role, some in given for name, value in some.items()}
+        judgements = self.rows("judgements", "sample_id", [key]) if upon else []
+        scores = self.rows("scores", "sample_id", [key]) if upon else []
+        told = tuple({**each, "role": f"{each['role']} ({each['name']})"} for each in _messages(row))
+        return TracedReply("samples", row, told, settings, None, before, tuple(judgements), tuple(scores))
+
+    def judgement(self, row: Row, upon: bool = False) -> TracedReply:
+        plan = self.plan(row["run_id"])
+        scorer = None if plan is None else next((each for each in plan.scorers if each.name == row["scorer"]), None)
+        step = self.step(row["run_id"], row["fingerprint"])
+        judged = step if isinstance(step, Grade | Verdict) else None
+        declared = None if scorer is None else scorer.settings
+        settings = settings_asked(plan, row, judged, declared, row["repeat"] or 0)
+        samples = self.rows("samples", "sample_id", [row["sample_id"]])
+        stamp, of = row["fingerprint"], step.of if isinstance(step, Grade) else ""
+        by = row["identity"] or row["evaluator"]
+        key = row["judgement_id"]
+        before: tuple[TracedReply, ...] = ()
+        if samples:
+            number, element = row["repeat"] or 0, row["element_place"]
+            before = self.before(
+                key, row, samples[0], step, lambda ids: judgement_id(stamp, ids, by, number, element), of
+            )
+        scores = self.rows("scores", "judgement_id", [key]) if upon else []
+        return TracedReply(
+            "judgements",
+            row,
+            _messages(row),
+            settings,
+            self.draft(key if row["reused_from"] else row["adopted_from"] or key),
+            before,
+            (),
+            tuple(scores),
+        )
+
+    def before(
+        self, key: str, row: Row, item: Row, step: Step | None, name: Callable[[list[str]], str], of: str = ""
+    ) -> tuple[TracedReply, ...]:
+        """Return the replies that a step built on, but for the one called `of`. The store does not list them: they are
+        those to the same item whose names, put together, give the name of the result. Empty where that is not found
+        out."""
+        plan = self.plan(row["run_id"])
+        if plan is None or step is None or not step.needs:
+            return ()
+        asks = _asks_beside(plan, step)
+        others = self.made_by(row["run_id"], step)
+        # What was built on one compared model's reply is found among its results: of many steps, each by several
+        # models, all together would be more than can be tried.
+        compared = next(role.name for role in plan.roles if role.kind == "compared")
+        own = item["model"] if item.get("role", compared) == compared else None
+        for model in dict.fromkeys([own, None]):
+            only = [
+                model if isinstance(a := asks.get(need), Ask) and a.role == compared else None for need in step.needs
+            ]
+            candidates = [
+                self.candidates(item, asks[need], by) if need in asks else []
+                for need, by in zip(step.needs, only, strict=True)
+            ]
+            for combination in itertools.islice(itertools.product(*candidates), MOST_COMBINATIONS):
+                if name([*combination, *others]) == key:
+                    chosen = dict(zip(step.needs, combination, strict=True))
+                    inner = {need for other in step.needs for need in asks[other].needs}
+                    direct = [need for need in step.needs if need not in inner and need != of]
+                    return tuple(
+                        found for need in direct if (found := self.result(asks[need], chosen[need])) is not None
+                    )
+        return ()
+
+    def verdicts(self, row: Row, step: Step | None) -> tuple[TracedReply, ...]:
+        """Return what judges said inside the expression of a score, and the replies to its own that they were told,
+        where names do not show it: of the elements of a list, of a panel, or several times."""
+        plan = self.plan(row["run_id"])
+        if plan is None or step is None or not row["judged_by"]:
+            return ()
+        asks = _asks_beside(plan, step)
+        stamps = [each.judgement for need in step.needs if isinstance(each := asks.get(need), Verdict)]
+        own = [asks[need] for need in step.needs if isinstance(asks.get(need), Ask)]
+        every = [self.result(ask, name) for ask in own for name in self.candidates(row, ask)]
+        later = [each for each in every if each and row["sample_id"] in [on.row["sample_id"] for on in each.builds_on]]
+        found = self.query(
+            "select * from main.judgements where sample_id in (select unnest(?)) and fingerprint in (select unnest(?))"
+            " and evaluator in (select unnest(?)) order by fingerprint, element_place, repeat, evaluator",
+            [[row["sample_id"], *(each.row["sample_id"] for each in later)], stamps, list(row["judged_by"])],
+        )
+        return (*later, *map(self.judgement, found))
+
+    def made_by(self, run_id: str, step: Step) -> tuple[str, ...]:
+        """Return who made the data sets that a step looks into, which is part of the name of what it yields."""
+        plan = self.plan(run_id)
+        found = self.query("select roles from main.runs where run_id = ?", [run_id])
+        if plan is None or not found:
+            return ()
+        by = self.identities(run_id)
+        roles = {
+            role: [by.get(name, name) for name in names] for role, names in orjson.loads(found[0]["roles"]).items()
+        }
+        return made_by(plan, step, roles)
+
+    def identities(self, run_id: str) -> dict[str, str]:
+        """Return who answered under the name of a model in a run, where that does not say it."""
+        found = self.query("select identities from main.runs where run_id = ?", [run_id])
+        return dict(orjson.loads(found[0]["identities"] or "{}")) if found else {}
+
+    def candidates(self, item: Row, step: Ask | Converse | Verdict, model: str | None = None) -> list[str]:
+        """Return the names of all results of a step for an item, or those by one `model`."""
+        table, name, stamp = "samples", "sample_id", step.fingerprint
+        if isinstance(step, Verdict):
+            table, name, stamp = "judgements", "judgement_id", step.judgement
+        by = "" if model is None else f" and model = {sql.text(model)}"
+        found = self.query(
+            f"select {name} as name from main.{table}"
+            f" where scenario = ? and item_id = ? and fingerprint = ?{by} order by 1",
+            [item["scenario"], item["item_id"], stamp],
+        )
+        return [each["name"] for each in found]
+
+    def result(self, step: Ask | Converse | Verdict, key: str) -> TracedReply | None:
+        """Return the result of a step by its name."""
+        if isinstance(step, Verdict):
+            rows = self.rows("judgements", "judgement_id", [key])
+            return self.judgement(rows[0]) if rows else None
+        rows = self.rows("samples", "sample_id", [key])
+        return self.sample(rows[0]) if rows else None
+
+    def draft(self, key: str) -> Row | None:
+        rows = self.rows("drafts", "unit_id", [key])
+        return rows[0] if rows else None
+
+    def item_of(self, sample: TracedReply | None) -> Row | None:
+        return None if sample is None else self.item(sample.row)
+
+    def item(self, row: Row) -> Row | None:
+        rows = self.query(
+            "select * from main.items where benchmark = ? and scenario = ? and item_id = ?",
+            [row["benchmark"], row["scenario"], row["item_id"]],
+        )
+        return rows[0] if rows else None
+
+    def plan(self, run_id: str) -> Plan | None:
+        """Return the plan of a run; `None` where this version cannot read it."""
+        if run_id not in self.plans:
+            found = self.query("select plan, benchmark from main.runs where run_id = ?", [run_id])
+            try:
+                self.plans[run_id] = read_plan(found[0]["plan"], run_id, found[0]["benchmark"]) if found else None
+            except StoreError:
+                self.plans[run_id] = None
+        return self.plans[run_id]
+
+    def step(self, run_id: str, fingerprint: str) -> Step | None:
+        """Return the step of that fingerprint; of a grade both fingerprints count."""
+        plan = self.plan(run_id)
+        steps = [] if plan is None else [step for scenario in plan.scenarios for step in scenario.steps]
+        for step in steps:
+            if isinstance(step, Ask | Converse | Score | Grade) and step.fingerprint == fingerprint:
+                return step
+            if isinstance(step, Grade | Verdict) and step.judgement == fingerprint:
+                return step
+        asks = (ask for made in (plan.made if plan is not None else ()) for ask in made.asks)
+        return next((ask for ask in asks if ask.fingerprint == fingerprint), None)
+
+    def rows(self, table: str, column: str, keys: Sequence[str]) -> list[Row]:
+        query = f"select * from main.{table} where {sql.name(column)} in (select unnest(?)) order by all"
+        return self.query(query, [list(keys)])
+
+    def query(self, query: str, values: list[Any]) -> list[Row]:
+        cursor = self.connection.execute(query, values)
+        names = [each[0] for each in cursor.description]
+        return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+
+    def one(self, query: str, value: str) -> Any:
+        found = self.connection.execute(query, [value]).fetchone()
+        return None if found is None else found[0]
+
+
+def _asks_beside(plan: Plan, step: Step) -> dict[str, Ask | Converse | Verdict]:
+    """The asks, conversations and verdicts of the first treatment that has a step, by name."""
+    for scenario in plan.scenarios:
+        for treatment in scenario.treatments:
+            if any(each.fingerprint == step.fingerprint for each in treatment.steps):
+                return {each.name: each for each in treatment.steps if isinstance(each, Ask | Converse | Verdict)}
+    return {}
+
+
+def _messages(row: Row) -> tuple[Row, ...]:
+    try:
+        sent = orjson.loads(row["messages"])
+    except orjson.JSONDecodeError:
+        return ({"role": "?", "content": row["messages"]},)
+    return tuple(sent)

@@ -1,0 +1,422 @@
+"""The rows that describe a run, and the stores that it reads.
+
+Which recording `--model replay/…` means, and its replies as models: any run of a store can be replayed.
+
+The settings that kept replies were asked with: the store has the digest of a request, and none of its settings.
+
+The images and other files that runs have shown: in the store, each once, under its SHA-256.
+
+The aggregates in Python of a benchmark that its user runs or names: measures may execute them from then on.
+
+The records of batches that a run keeps in its store.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tripos.errors import Failure
+from tripos.version import __version__
+from tripos_compiler.plan import Ask, Compare, Converse, DeclaredSettings, Grade, Plan, Scenario, Settings, Verdict
+from tripos_compiler.source.data_classes import dataclass
+from tripos_runtime.asking.ledger import NO_OTHERS, OtherReplies
+from tripos_runtime.asking.plan_questions import Questions, settings_sent
+from tripos_runtime.asking.questions import PreparedQuestion
+from tripos_runtime.asking.replies import shown_again
+from tripos_runtime.datasets.media import MediaStore
+from tripos_runtime.drivers.lookup import result_bindings
+from tripos_runtime.models.base import Message, Model, ModelError, Reply
+from tripos_runtime.models.replay import ASSISTANT, ReplayModel, request_key
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.scheduling.batch_records import DROPPED, EXPIRY, BatchBook, BatchRecord, OpenBatch
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.exports.recordings import (
+    VECTORS,
+    Recorded,
+    RecordedCall,
+    RecordedReply,
+    RecordingFile,
+    recorded_calls,
+    settings_key,
+)
+from tripos_warehouse.ledger.ledger import StoredBatches
+from tripos_warehouse.ledger.replies import OtherStores
+from tripos_warehouse.maintenance.media import MediaKeeper
+from tripos_warehouse.statistics.user_functions import admit_python
+from tripos_warehouse.store.parts import Row
+from tripos_warehouse.store.paths import address_of
+from tripos_warehouse.store.schemas import REQUEST
+from tripos_warehouse.store.store import MARKER, Store, Tell
+from tripos_warehouse.views.connect import connect
+from tripos_warehouse.views.runs import RunRecord, find_run, get_plan
+
+
+def run_row(
+    plan: Plan,
+    binding: RoleBinding,
+    run_id: str,
+    items_of: str,
+    scenarios: Sequence[str],
+    options: Mapping[str, Any],
+    started_at: datetime,
+) -> dict[str, Any]:
+    """The row of `runs` for a run of a plan."""
+    return {
+        "run_id": run_id,
+        "items_of": items_of,
+        "benchmark": plan.benchmark.name,
+        "version": plan.benchmark.version,
+        "plan_digest": plan.digest,
+        "plan": plan.to_json(),
+        "fingerprints": sorted(plan.fingerprints),
+        "roles": json.dumps({role: list(models) for role, models in binding.models.items()}, sort_keys=True),
+        "identities": json.dumps(dict(binding.identities), sort_keys=True) if binding.identities else None,
+        "compared_role": binding.compared,
+        "models": list(binding.of(binding.compared)),
+        "scenarios": list(scenarios),
+        "options": json.dumps(options, sort_keys=True),
+        "tool_version": __version__,
+        "started_at": started_at,
+    }
+
+
+def step_rows(plan: Plan, binding: RoleBinding, run_id: str, scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:
+    """Return the rows of `run_steps` for a run of some scenarios of a plan."""
+    return [{"run_id": run_id, **each._asdict()} for each in result_bindings(plan, binding, scenarios)]
+
+
+def find_store(path: str | Path) -> Store | None:
+    """Return the store at a path; `None` where there is none. Raises `StoreError` where there is one that cannot be
+    read."""
+    try:
+        return Store.open(path, create=False)
+    except StoreError as error:
+        if error.code == "S0101":
+            return None
+        raise
+
+
+def open_others(places: Sequence[str], own: str | Path, tell: Tell) -> OtherReplies:
+    """Return the replies of the stores at some places, which a run reuses that keeps its `own` elsewhere. `tell` is
+    called with what is damaged. Raises `StoreError` where one cannot be opened."""
+    return OtherStores(places, own, tell) if places else NO_OTHERS
+
+
+@dataclass(frozen=True)
+class AskedWith:
+    """The settings that requests of a step may have had, and its question."""
+
+    settings: DeclaredSettings
+    question: PreparedQuestion | None = None
+
+    def of(self, messages: str, identity: str, number: int, request: str | None) -> Settings | None:
+        """Return the settings of one request, by what was sent as JSON, who answered, which sample it is and its
+        digest; None where it was sent otherwise at first, with more turns of a dialogue, or nobody was asked."""
+        if not self.settings.cases or self.question is None:
+            return self.settings.otherwise
+        try:
+            sent = [Message(each["role"], each["content"]) for each in orjson.loads(messages)]
+        except (orjson.JSONDecodeError, KeyError, TypeError):
+            return None
+        return settings_sent(self.settings, self.question, identity, sent, number, request or "")
+
+    def any_of(self, messages: str, identity: str, number: int, request: str | None) -> Iterable[Settings]:
+        """Return the same; where the store does not tell which, all that there may be."""
+        found = self.of(messages, identity, number, request)
+        return self.settings.possible if found is None else (found,)
+
+
+def settings_asked(
+    plan: Plan | None, row: Row, step: Ask | Grade | Verdict | None, declared: DeclaredSettings | None, number: int
+) -> Mapping[str, Any] | None:
+    """Return the settings that the reply of a row was asked with, as JSON values; all lines of the spec where the store
+    does not tell which, and None where nobody knows what the spec had."""
+    if declared is None:
+        return None
+    found: Settings | None = None
+    if declared.cases and plan is not None and step is not None:
+        question = Questions(plan, plan.axes).at_most(step, plan.benchmark.languages[0])
+        by = row["identity"] or row["model" if isinstance(step, Ask) else "evaluator"]
+        found = AskedWith(declared, question).of(row["messages"], by, number, row[REQUEST])
+    return declared.given if found is None else found.given
+
+
+PREFIX = "replay/"
+
+
+@dataclass
+class Recording:
+    """A recorded run of a store. Nothing is read of its replies before the first is asked for."""
+
+    store: Store
+    run: RunRecord
+
+    @property
+    def binding_models(self) -> Mapping[str, tuple[str, ...]]:
+        """The models of every role of the recorded run."""
+        return self.run.roles
+
+    @property
+    def models(self) -> frozenset[str]:
+        """Every model that the recording has replies of."""
+        return frozenset(name for names in self.run.roles.values() for name in names)
+
+    def open(self, model_name: str) -> Model:
+        """Return the model of that name, answering from the recording; one that has no part in it lacks every
+        request."""
+        return ReplayModel(model_name, self, self.run.run_id)
+
+    def find(self, key: bytes) -> Reply | ModelError | None:
+        """Return what was recorded for a request. Raises `StoreError` where the store cannot be read."""
+        body = self._file.find(key)
+        return None if body is None else _answer(body)
+
+    def close(self) -> None:
+        """Let go of the replies."""
+        if "_file" in self.__dict__:
+            self._file.close()
+            del self._file
+
+    @cached_property
+    def _file(self) -> RecordingFile:
+        connection = connect(self.store)
+        try:
+            asked = _asked(get_plan(connection, self.run))
+            calls = recorded_calls(connection, self.run)
+            return RecordingFile(
+                each
+                for call in calls
+                for settings in asked[call.fingerprint].any_of(
+                    call.messages, call.identity or call.model, call.number, call.request
+                )
+                for each in _recorded(call, settings)
+            )
+        finally:
+            connection.close()
+
+
+def open_recording(model_name: str, store_root: str | Path) -> Recording | None:
+    """Return the recording that a model's name stands for, or `None` where it is the name of any other model.
+
+    `replay/RUN` is a run of the store at `store_root`, or the beginning of its name; `replay/DIR` the last run of the
+    store in that folder, and `replay/DIR:RUN` another run of it. Raises `Failure` where there is no such store or run.
+
+    >>> open_recording("openai/gpt-4o", "results") is None
+    True
+    >>> open_recording("replay/", "results")
+    Traceback (most recent call last):
+    tripos.errors.Failure: `replay/` names no run
+    """
+    if not model_name.startswith(PREFIX):
+        return None
+    which = model_name.removeprefix(PREFIX)
+    if not which.strip():
+        raise Failure("R0202", f"`{model_name}` names no run", "write replay/RUN; `tripos list` shows the runs")
+    root, run = _place(which, Path(store_root))
+    if run == which and not address_of(root) and not (root / MARKER).is_file():
+        message = f"`{model_name}` is no folder with a store, and there is no store at `{root}` with a run of that name"
+        raise Failure("S0101", message, "name the folder of the recording, or with --store the store of the run")
+    try:
+        store = Store.open(root, create=False)
+        connection = connect(store)
+        try:
+            return Recording(store, find_run(connection, run))
+        finally:
+            connection.close()
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def find_recording(
+    compared: Sequence[str], others: Mapping[str, Sequence[str]], store_root: str | Path
+) -> Recording | None:
+    """Return the recording that the models given for the compared role stand for; `None` where they are other models.
+    `others` are the models given to other roles. Raises `Failure` where a recording stands beside a model or in another
+    role.
+
+    >>> find_recording(["openai/gpt-4o"], {}, "results") is None
+    True
+    >>> find_recording(["openai/gpt-4o", "replay/2026"], {}, "results")
+    Traceback (most recent call last):
+    tripos.errors.Failure: `replay/2026` is a whole run and cannot stand beside `openai/gpt-4o`
+    """
+    for role, names in others.items():
+        for name in names:
+            if name.startswith(PREFIX):
+                hint = f"give it with --model {name}: the recorded models then fill every role"
+                raise Failure("R0202", f"`{name}` is a whole run and cannot fill the role `{role}`", hint)
+    recordings = [name for name in compared if name.startswith(PREFIX)]
+    if recordings and len(compared) > 1:
+        beside = next(name for name in compared if name != recordings[0])
+        hint = f"replay it alone, with --model {recordings[0]}, and run the other into the same store"
+        raise Failure("R0202", f"`{recordings[0]}` is a whole run and cannot stand beside `{beside}`", hint)
+    return open_recording(recordings[0], store_root) if recordings else None
+
+
+def _place(which: str, store_root: Path) -> tuple[Path, str | None]:
+    """Return the store and the run that a name means; a folder is told from a run by the file that marks a store."""
+    if (Path(which).expanduser() / MARKER).is_file():
+        return Path(which), None
+    folder, colon, run = which.rpartition(":")
+    if colon and folder and run and not run.startswith(("/", "\\")):
+        return Path(folder), run
+    if "/" in which or "\\" in which:
+        return Path(which), None
+    return store_root, which
+
+
+def _asked(plan: Plan) -> dict[str, AskedWith]:
+    """Return what was sent with the requests of every step, by the fingerprint of its replies."""
+    found = {VECTORS: AskedWith(DeclaredSettings(max_tokens=0))}
+    questions, language = Questions(plan, plan.axes), plan.benchmark.languages[0]
+    for scenario in plan.scenarios:
+        for step in (step for treatment in scenario.treatments for step in treatment.steps):
+            match step:
+                case Ask():
+                    found[step.fingerprint] = AskedWith(step.settings, questions.at_most(step, language))
+                case Converse():
+                    for speaker in step.speakers:
+                        question = questions.longest_turn(step, speaker.role)
+                        key = settings_key(step.fingerprint, speaker.role)
+                        found[key] = AskedWith(speaker.settings, question)
+                case Grade() | Compare() | Verdict():
+                    settings = plan.scorer(step.scorer).settings
+                    found[step.judgement] = AskedWith(settings, questions.at_most(step, language))
+    return found
+
+
+def _recorded(call: RecordedCall, settings: Settings) -> Iterator[Recorded]:
+    """Yield the requests of a call with their answers: two where the first reply could not be read."""
+    said = [(each["role"], each["content"]) for each in orjson.loads(call.messages)]
+
+    def key(said: Sequence[tuple[str, str]]) -> bytes:
+        return request_key(call.model, said, call.number, settings.of_sample(call.number))
+
+    first, second = (call.reply, None) if call.draft is None else (call.draft, call.reply)
+    if first is None:
+        if call.error is not None:
+            yield Recorded(key(said), call.made_at, orjson.dumps({"error": call.error}))
+        return
+    yield Recorded(key(said), call.made_at, _body(first))
+    if second is not None:
+        # Where the first reply stayed the better one the second is not kept: the first says the same once more.
+        own = replace(second, usage=second.usage.without(first.usage))
+        yield Recorded(key([*said, (ASSISTANT, shown_again(first.text))]), call.made_at, _body(own))
+
+
+def _body(reply: RecordedReply) -> bytes:
+    usage = reply.usage
+    counts = [usage.tokens_in, usage.tokens_out, usage.tokens_reasoning]
+    return orjson.dumps([reply.text, reply.model_served, reply.finish_reason, *counts, reply.logprobs, reply.thinking])
+
+
+def _answer(body: bytes) -> Reply | ModelError:
+    found = orjson.loads(body)
+    if isinstance(found, dict):
+        code, _, message = found["error"].partition(" ")
+        return ModelError(code, message, "the provider refused this when it was recorded", status="refused")
+    text, served, finish_reason, tokens_in, tokens_out, tokens_reasoning, logprobs, thinking = found
+    return Reply(text, served or "", finish_reason, tokens_in, tokens_out, 0.0, tokens_reasoning, logprobs, thinking)
+
+
+def stored_media(store: Store) -> MediaStore:
+    """Return where the content of media lies in a store. Close it when what was kept is in rows."""
+    keeper = MediaKeeper(store)
+    return MediaStore(keeper.keep, keeper.read, keeper.close)
+
+
+def admit_aggregates(plan: Plan, folder: Path, releases: Mapping[str, str]) -> None:
+    """Let measures execute the aggregates of a plan. `folder` holds the main file of its spec, and `releases` are the
+    folders of releases that it extends, by `NAME-VERSION`. A file that is not there, or is another than was compiled,
+    is passed over: its figures then say that it is lacking."""
+    for plugin in plan.plugins:
+        if plugin.aggregate and plugin.path is not None:
+            beside = folder if plugin.release is None else Path(releases.get(plugin.release, folder))
+            try:
+                text = (beside / plugin.path).read_text("utf-8")
+            except (OSError, UnicodeDecodeError):
+                continue
+            if sha256(text.encode()).hexdigest() == plugin.version:
+                admit_python(text, plugin.function)
+
+
+class RecordedBatches:
+    """The log of batches of one run, in a store that others may write to."""
+
+    def __init__(self, store: Store, run_id: str) -> None:
+        self._stored = StoredBatches(store)
+        self._run_id = run_id
+        self._records: list[BatchRecord] = []
+        self._ticks = -1
+
+    def peek(self) -> Sequence[BatchRecord]:
+        """Return what `load` does, and look for it only if there is something new in the store. Raises `StoreError`."""
+        ticks = self._stored.ticks()
+        if ticks != self._ticks:
+            self._ticks = ticks
+            self.load()
+        return self._records
+
+    def load(self) -> Sequence[BatchRecord]:
+        """Return every record so far: those that were returned before, and then what is new. Raises `StoreError`."""
+        for row in self._stored.new_rows():
+            told = {name: value for name, value in row.items() if name != "run_id"}
+            self._records.append(BatchRecord(**{**told, "requests": tuple(told["requests"])}))
+        return self._records
+
+    def note(self, record: BatchRecord) -> None:
+        """Commit a record. Raises `StoreError`."""
+        self._stored.add({**vars(record), "requests": list(record.requests), "run_id": self._run_id})
+
+
+@dataclass(frozen=True)
+class BatchUnderWay:
+    """A batch of a store that is not collected: its name at the provider, or its marker where it has none yet."""
+
+    batch: str
+    model: str
+    endpoint: str
+    requests: int
+    """The requests that it holds: no other batch and no live call asks them."""
+    made_at: datetime
+    expires_at: datetime
+    """From then on it has ended, whatever became of it."""
+
+
+class BatchesUnderWay:
+    """The batches of a store that are not collected."""
+
+    def __init__(self, store: Store) -> None:
+        log = RecordedBatches(store, "")
+        places = dict.fromkeys((each.model, each.endpoint) for each in log.load())
+        self._books = {place: BatchBook(log, *place) for place in places}
+        for book in self._books.values():
+            book.refresh(datetime.now(UTC))
+
+    def __iter__(self) -> Iterator[BatchUnderWay]:
+        """Yield them, the oldest first."""
+        found = [
+            BatchUnderWay(_name(each), model, endpoint, book.held(each), each.created_at, each.created_at + EXPIRY)
+            for (model, endpoint), book in self._books.items()
+            for each in book.open
+        ]
+        return iter(sorted(found, key=lambda batch: (batch.made_at, batch.batch)))
+
+    def give_up(self, batch: BatchUnderWay) -> None:
+        """Note that a batch is lost: from then on it holds nothing. Raises `StoreError`."""
+        book = self._books[batch.model, batch.endpoint]
+        found = next(each for each in book.open if _name(each) == batch.batch)
+        book.close(found, DROPPED, datetime.now(UTC), "it was given up")
+
+
+def _name(batch: OpenBatch) -> str:
+    return batch.batch_id or batch.marker

@@ -1,0 +1,278 @@
+"""The choices of a run: the models of its roles, and its cases."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence, Set as AbstractSet
+from dataclasses import field, replace
+from pathlib import Path
+
+from tripos.errors import Failure
+from tripos.releases.artefacts import artefact_folders, with_artefacts
+from tripos.releases.frozen import restore_given
+from tripos.runs.compilation import CompiledSpec
+from tripos.runs.records import Recording, find_recording
+from tripos.settings.config import Config
+from tripos.settings.runtime import with_identities
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.language.sequential_stopping import says_until
+from tripos_compiler.plan import Plan, Subset
+from tripos_compiler.source.data_classes import dataclass
+from tripos_compiler.source.inputs import FoundRelease
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.selection import Selection, Shard, StopRule
+from tripos_runtime.models.trained_rewards import pinned_name
+from tripos_runtime.program.binding import BindingError, RoleBinding, bind
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The models that are named for a run, and the cases that it is restricted to."""
+
+    models: tuple[str, ...] = ()
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    scenario: Sequence[str] = ()
+    only: Sequence[str] = ()
+    """Texts such as `tone=warm,plain`."""
+    subset: str | None = None
+    limit: int | None = None
+    seed: int | None = None
+    shard: str | None = None
+    """A text such as `1/3`."""
+    until: str | None = None
+    """`settled` where the run stops when it is settled, `end` where it goes on to its last item; `None` where it does
+    as the benchmark says."""
+    margin: float | None = None
+    """How far every measure may be from what all items would show, where the run stops for that."""
+    divide: bool = False
+    """Whether the limits and the budget are those of all shards together."""
+    batch: bool = False
+    """True if models are asked in batches of their providers."""
+
+    @property
+    def cases(self) -> Namespace:
+        """The choice of cases, as the options of a command have it."""
+        return Namespace(
+            scenario=self.scenario,
+            only=self.only,
+            subset=self.subset,
+            limit=self.limit,
+            seed=self.seed,
+            shard=self.shard,
+            until=self.until,
+        )
+
+
+def choices_of(options: Namespace) -> Choices:
+    """Read the choices from the options of a command. Raises `Failure` for a `--role` that names no model."""
+    return Choices(
+        models=_names(options.model),
+        roles=_role_flags(options),
+        scenario=getattr(options, "scenario", ()),
+        only=getattr(options, "only", ()),
+        subset=getattr(options, "subset", None),
+        limit=getattr(options, "limit", None),
+        seed=getattr(options, "seed", None),
+        shard=getattr(options, "shard", None),
+        until=getattr(options, "until", None),
+        margin=getattr(options, "margin", None),
+        divide=getattr(options, "divide", False),
+        batch=getattr(options, "batch", False),
+    )
+
+
+def chosen_binding(
+    choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease] = ()
+) -> tuple[RoleBinding, Recording | None]:
+    """Return the models of every role, and the recording that they answer from, if any. Flags win over the recording,
+    and that over `tripos.toml`; the reward models of a release, and of those that are `extended`, fill theirs. Raises
+    `Failure` where a role stays empty."""
+    flags = choices.roles
+    compared = next(role.name for role in plan.roles if role.kind == "compared")
+    if choices.models and compared in flags:
+        message = f"`--model` and `--role {compared}=…` fill the same role"
+        raise Failure("R0202", message, "give one of them")
+    models = choices.models or flags.get(compared) or config.models or config.roles.get(compared, ())
+    # A project's file may serve several benchmarks: a role that this one has not is passed over there, not in a flag.
+    known = {role.name for role in plan.roles}
+    for name in config.roles.keys() - known:
+        close = nearest(name, known - config.roles.keys())
+        if close is not None:
+            raise Failure(
+                "R0203",
+                f"tripos.toml has a model for a role `{name}`, which this benchmark does not have",
+                f"did you mean `{close}`?",
+            )
+    shared = {name: each for name, each in config.roles.items() if name in known}
+    others = {name: each for name, each in flags.items() if name != compared}
+    cassette = find_recording(models, others, config.store)
+    if cassette is not None:
+        shared = dict(cassette.binding_models)
+        models = shared.get(compared, ())
+    others = {name: tuple(map(pinned_name, each)) for name, each in {**shared, **others}.items() if name != compared}
+    by_hand = flags if cassette is None else others
+    others = with_artefacts(path, plan, extended, others, by_hand)
+    try:
+        binding = bind(plan, models, others)
+    except BindingError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    binding = with_identities(binding, config)
+    if cassette is not None:
+        own = {name: by for name, by in binding.identities.items() if name not in cassette.models}
+        binding = replace(binding, identities={**own, **cassette.run.identities})
+    return binding, cassette
+
+
+def artefacts_here(
+    choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease]
+) -> dict[str, Path]:
+    """Return where the models lie that a release names, or one that is extended, by what they are called in its
+    runs."""
+    given = [*choices.roles.values(), *config.roles.values()]
+    names = [name for names in given for name in names]
+    return artefact_folders(path, plan, extended, names)
+
+
+def check_people(people: AbstractSet[str], binding: RoleBinding, choices: Choices) -> None:
+    """Raise `Failure` R0201 where a person in the compared role would fill other roles too, as a model would that is
+    given alone: whoever tags, writes or grades has seen what is kept from the compared role."""
+    named = set(choices.roles)
+    empty = [
+        name
+        for name, models in binding.models.items()
+        if name not in {binding.compared, *named} and not people.isdisjoint(models)
+    ]
+    if empty:
+        told = f"no model fills the role{'s' if len(empty) > 1 else ''} {', '.join(f'`{name}`' for name in empty)}"
+        flags = " ".join(f"--role {name}=PROVIDER/MODEL" for name in empty)
+        raise Failure("R0201", told, f"you would see hidden texts; give {flags}")
+
+
+def has_models(choices: Choices, config: Config) -> bool:
+    """Return true if anything says which models take part."""
+    return bool(choices.models or choices.roles or config.models or config.roles)
+
+
+def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
+    flags: dict[str, tuple[str, ...]] = {}
+    for text in options.role:
+        name, equals, models = text.partition("=")
+        if not equals or not _names([models]):
+            raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
+        flags[name] = (*flags.get(name, ()), *_names([models]))
+    return flags
+
+
+def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Selection]:
+    """Open the data of a spec, and select the cases of a run. Raises `Failure`."""
+    source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
+    restore_given(source, spec.path, spec.compilation.releases)
+    selection = with_subset(choices.cases, source, chosen_cases(choices.cases, spec.plan))
+    selection = replace(selection, until=_stop_rule(choices, spec.plan))
+    if choices.shard is not None:
+        selection = replace(selection, shard=_shard(choices.shard))
+        if source.has_unmade(selection):
+            message = f"`--shard {choices.shard}` would write the data sets of this benchmark once for every shard"
+            raise Failure("R0202", message, "leave it out, use --workers N, or release the benchmark with its rows")
+    return source, selection
+
+
+def _stop_rule(choices: Choices, plan: Plan) -> StopRule | None:
+    """Return when the run stops before its last item, if it may. Raises `Failure` R0202."""
+    if choices.margin is not None and choices.until != "settled":
+        raise Failure("R0202", "`--margin` says when a run is settled, and it does not stop", "add --until settled")
+    declared = choices.until is None and says_until(plan)
+    if choices.until != "settled" and not declared:
+        return None
+    if choices.shard is not None:
+        name = "--on" if choices.divide else "--shard"
+        hint = f"leave out {name}, and share the run with --workers"
+        if declared:
+            hint = f"leave out {name}, and share the run with --workers, or give --until end"
+        said = "the `until settled` of the spec" if declared else "`--until settled`"
+        raise Failure("R0202", f"`{name}` asks for items at once that {said} asks in turn", hint)
+    return StopRule(choices.margin, choices.seed or 0, declared)
+
+
+def _shard(text: str) -> Shard:
+    """Return the shard of `--shard`. Raises `Failure` R0202."""
+    number, slash, count = text.partition("/")
+    if slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
+        return Shard(int(number), int(count))
+    raise Failure("R0202", f"`--shard {text}` is no shard", "write --shard 1/3 for the first of three")
+
+
+def chosen_cases(options: Namespace, plan: Plan) -> Selection:
+    """Return which cases are run. Raises `Failure` for a scenario that the plan has not."""
+    scenarios = chosen_scenarios(options, plan)
+    until = getattr(options, "until", None)
+    draws = until == "settled" or (hasattr(options, "until") and until is None and says_until(plan))
+    if options.seed is not None and options.limit is None and not draws:
+        raise Failure("R0202", "`--seed` draws items, but their number is missing", "give --limit N too")
+    return Selection(scenarios, options.limit, options.seed, chosen_only(options, plan))
+
+
+def chosen_subset(name: str, plan: Plan) -> Subset:
+    """Return the subset of `--subset`. Raises `Failure` R0202 for one that the plan has not."""
+    found = next((subset for subset in plan.subsets if subset.name == name), None)
+    if found is not None:
+        return found
+    known = [subset.name for subset in plan.subsets]
+    close = nearest(name, known)
+    there = (
+        f"its subsets are {', '.join(known)}" if known else "declare one with `subset NAME { take 10 per scenario }`"
+    )
+    raise Failure("R0202", f"the benchmark has no subset `{name}`", f"did you mean `{close}`?" if close else there)
+
+
+def with_subset(options: Namespace, source: CaseSource, selection: Selection) -> Selection:
+    """Return the selection, restricted to the items of `--subset` where that is given."""
+    return source.with_subset(selection, chosen_subset(options.subset, source.plan)) if options.subset else selection
+
+
+def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
+    """Return the scenarios of `--scenario`. Raises `Failure` for one that the plan has not."""
+    known = [scenario.name for scenario in plan.scenarios]
+    for name in options.scenario:
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"did you mean `{close}`?" if close else f"its scenarios are {', '.join(known)}"
+            raise Failure("R0202", f"the benchmark has no scenario `{name}`", hint)
+    return tuple(options.scenario)
+
+
+def chosen_only(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Return the values of axes and arms of `--only`. Raises `Failure` for one that the plan has not."""
+    return selected_values(options.only, plan)
+
+
+def selected_values(wanted: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Return the values of axes and arms in texts such as `tone=warm,plain`. Raises `Failure` for one that the plan has
+    not."""
+    only: dict[str, tuple[str, ...]] = {}
+    axes = {axis.name: [value.name for value in axis.values] for axis in plan.axes}
+    axes |= {arm.name: [value.name for value in arm.values] for arm in plan.arms}
+    arms = [arm.name for arm in plan.arms]
+    for text in wanted:
+        axis, _, values = text.partition("=")
+        if axis not in axes:
+            close = nearest(axis, axes)
+            known = ", ".join(axis.name for axis in plan.axes)
+            its = f"its axes are {known}, and its arms {', '.join(arms)}" if arms else f"its axes are {known}"
+            hint = f"did you mean `{close}`?" if close else its
+            raise Failure("R0202", f"the benchmark has no axis{' or arm' if arms else ''} `{axis}`", hint)
+        named = _names([values])
+        for value in named:
+            if value not in axes[axis]:
+                close = nearest(value, axes[axis])
+                hint = f"did you mean `{close}`?" if close else f"its values are {', '.join(axes[axis][:12])}"
+                kind = "arm" if axis in arms else "axis"
+                raise Failure("R0202", f"{kind} `{axis}` has no value `{value}`", hint)
+        if not named:
+            raise Failure("R0202", f"`--only {text}` names no value", "write --only AXIS=VALUE[,VALUE]")
+        only[axis] = (*only.get(axis, ()), *named)
+    return only
+
+
+def _names(values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))

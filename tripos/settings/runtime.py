@@ -1,0 +1,153 @@
+"""The settings in the form of the runtime: endpoints, prices and limits as it takes them.
+
+The limits and the budget of a run, divided among processes, so that all together keep to what one process would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from tripos.errors import Failure
+from tripos.settings.config import Config
+from tripos_runtime.models.base import Endpoint, Model, ModelError, Price
+from tripos_runtime.models.families import identity_of
+from tripos_runtime.models.rewards import BatchedReward
+from tripos_runtime.program.binding import RoleBinding
+from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling.limits import Limits
+
+TOKENS = 1_000_000
+"""Prices are written in USD for so many tokens."""
+LOCAL_PREFIXES = ("mock/", "local/", "reward/", "baseline/")
+"""Models that begin so have no provider whose rates could be kept to."""
+
+
+def endpoints_of(config: Config) -> dict[str, Endpoint]:
+    """Return where models are reached, by name of a model or a provider."""
+    return {
+        name: Endpoint(each.base_url, each.api_key_env, each.name, each.replicas, each.warm_up_s, each.media)
+        for name, each in config.endpoints.items()
+    }
+
+
+def with_identities(binding: RoleBinding, config: Config) -> RoleBinding:
+    """Return the binding with who answers under the name of each model, where the name does not say it. Raises
+    `Failure` R0101 for a model whose address cannot be."""
+    endpoints = endpoints_of(config)
+    try:
+        found = {name: identity_of(name, endpoints) for name in binding.every}
+    except ModelError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    return replace(binding, identities={name: by for name, by in found.items() if by != name})
+
+
+def prices_of(config: Config) -> dict[str, Price]:
+    """Return the prices that were set, by name of a model, in USD a token.
+
+    >>> config = Config.model_validate({"prices": {"openai/x": {"input": 2, "output": 8}}})
+    >>> prices_of(config)["openai/x"].cost_usd(500, 0)
+    0.001
+    """
+    return {
+        name: Price(
+            each.input / TOKENS,
+            each.output / TOKENS,
+            None if each.cached_input is None else each.cached_input / TOKENS,
+            each.max_output,
+        )
+        for name, each in config.prices.items()
+    }
+
+
+def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
+    """Return how calls to these models are let out. A rate under `[limits]` holds for each endpoint by itself, unless
+    the model or its provider has one under `[endpoints]`.
+
+    >>> from tripos_runtime.models import open_model
+    >>> limits = limits_of(Config(max_connections=3), {"mock/careful": open_model("mock/careful")})
+    >>> limits.max_connections, dict(limits.requests_per_minute)
+    (3, {})
+    """
+    own = config.endpoints.items()
+    limits = Limits(
+        max_connections=config.limits.max_connections,
+        max_retries=config.limits.max_retries,
+        timeout_s=config.limits.timeout_s,
+        patience_s=config.limits.patience_s,
+        reply_memory_mb=config.limits.reply_memory_mb,
+        requests_per_minute={n: e.requests_per_minute for n, e in own if e.requests_per_minute is not None},
+        tokens_per_minute={n: e.tokens_per_minute for n, e in own if e.tokens_per_minute is not None},
+        connections=_connections(config, models),
+    )
+    far = {model.endpoint for name, model in models.items() if not name.startswith(LOCAL_PREFIXES)}
+    if (rate := config.limits.requests_per_minute) is not None:
+        limits = replace(limits, requests_per_minute={**dict.fromkeys(far, rate), **limits.requests_per_minute})
+    if (rate := config.limits.tokens_per_minute) is not None:
+        limits = replace(limits, tokens_per_minute={**dict.fromkeys(far, rate), **limits.tokens_per_minute})
+    return limits
+
+
+def _connections(config: Config, models: Mapping[str, Model]) -> dict[str, int]:
+    """Return how many calls at a time were set for an endpoint, and what reward models bear where nothing was."""
+    found = {name: each.max_connections for name, each in config.endpoints.items() if each.max_connections is not None}
+    for name, model in models.items():
+        if isinstance(model, BatchedReward) and not {name, name.partition("/")[0]} & found.keys():
+            found[name] = model.at_once
+    return found
+
+
+def check_divisible(limits: Limits, parts: int, by: str = "workers") -> None:
+    """Raise `Failure` R0202 where a limit of concurrent calls leaves nothing for some worker, or some shard."""
+    least, where = min(
+        [(limits.max_connections, "`--max-connections`"), *((n, f"`{name}`") for name, n in limits.connections.items())]
+    )
+    if least < parts:
+        message = f"{parts} {by} cannot divide {least} connection{'' if least == 1 else 's'} of {where}"
+        raise Failure("R0202", message, f"give --{by} {least}, or more connections")
+
+
+def divided(limits: Limits, number: int, parts: int) -> Limits:
+    """Return the limits of one part, counted from 0: its share of the connections, of the rates and of the memory.
+
+    >>> [divided(Limits(max_connections=16), number, 3).max_connections for number in range(3)]
+    [6, 5, 5]
+    """
+
+    def rates(whole: Mapping[str, float]) -> dict[str, float]:
+        return {name: rate / parts for name, rate in whole.items()}
+
+    return replace(
+        limits,
+        max_connections=_part(limits.max_connections, number, parts),
+        connections={name: _part(most, number, parts) for name, most in limits.connections.items()},
+        requests_per_minute=rates(limits.requests_per_minute),
+        tokens_per_minute=rates(limits.tokens_per_minute),
+        reply_memory_mb=max(1, limits.reply_memory_mb // parts),
+    )
+
+
+def divided_budget(texts: Sequence[str], number: int, parts: int) -> Budget | None:
+    """Return the budget of one part, counted from 0; none where there is none. Raises `BudgetError` R0401 for what is
+    no amount, and `Failure` R0202 where some part would have nothing.
+
+    >>> [divided_budget(["1usd", "10calls"], number, 4).calls for number in range(4)]
+    [3, 3, 2, 2]
+    """
+    if not texts:
+        return None
+    whole = Budget.parse(texts)
+    for amount, unit in ((whole.tokens, "tokens"), (whole.calls, "calls")):
+        if amount is not None and amount < parts:
+            raise Failure(
+                "R0202", f"{parts} shards cannot divide a budget of {amount} {unit}", "give a larger --budget"
+            )
+    return Budget(
+        usd=None if whole.usd is None else whole.usd / parts,
+        tokens=None if whole.tokens is None else _part(whole.tokens, number, parts),
+        calls=None if whole.calls is None else _part(whole.calls, number, parts),
+    )
+
+
+def _part(whole: int, number: int, parts: int) -> int:
+    return whole // parts + (number < whole % parts)

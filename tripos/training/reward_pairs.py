@@ -1,0 +1,408 @@
+"""Pairs to learn from: every reply once, and the pairs as places among them.
+
+Makes the pairs of `export NAME { pairs from DATASET … }`, with the file that says where each comes from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from tripos.errors import Failure
+from tripos.files import MOST_DATA_BYTES, read_untrusted, read_untrusted_json
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.language.evaluation import Unavailable, evaluate
+from tripos_compiler.language.near_duplicates import HeldOutTexts, learned_texts
+from tripos_compiler.language.rendering import render
+from tripos_compiler.plan import PairedReply, Pairing, Plan
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_warehouse.files import beside, write_lines
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The pairs that are tested, without those that share a topic with what is learned: so many of these `pairs` and
+    `topics` there were."""
+
+    preferences: Preferences
+    pairs: int
+    topics: int
+
+
+def apart(learned: Preferences, tested: Preferences) -> Tested:
+    """Take from what is tested every pair that shares a value it is grouped by with any pair that is learned.
+
+    Raises `Failure` S0822 where nothing is left to test on.
+    """
+    seen = frozenset().union(*learned.keys)
+    kept = [place for place, keys in enumerate(tested.keys) if not keys & seen]
+    shared = {key for keys in tested.keys for key in keys & seen}
+    if not kept:
+        hint = "test on other topics, or take `group` out of one of the exports"
+        raise Failure("S0822", "every pair of the test shares a topic with what is learned", hint)
+    return Tested(tested.only(kept).trimmed(), len(tested) - len(kept), len(shared))
+
+
+def without(pairs: Preferences, sources: Sequence[str]) -> Preferences:
+    """Return the pairs of which none of these sources wrote a reply. Raises `Failure` S0831 for a source that wrote
+    none, and S0815 where no pair is left."""
+    if not sources:
+        return pairs
+    wrote = sorted({name for by in pairs.by for name in by if name})
+    for name in sources:
+        if name not in wrote:
+            close = nearest(name, wrote)
+            some = ", ".join(f"`{each}`" for each in wrote[:8]) or "nobody, for `by` says no name"
+            raise Failure(
+                "S0831", f"no reply is by `{name}`", f"did you mean `{close}`?" if close else f"there is {some}"
+            )
+    kept = [place for place, by in enumerate(pairs.by) if not set(by) & set(sources)]
+    if not kept:
+        raise Failure("S0815", "every pair has a reply by one of these", "leave out fewer")
+    left = pairs.only(kept).trimmed()
+    return replace(left, told={**left.told, "pairs": len(kept), "replies": len(left.texts), "without": list(sources)})
+
+
+Numbers = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """`texts` has every reply once, after what it replies to; `better`, `worse` and `margins` have an entry a pair, the
+    former two places among the texts; `groups` the group of every pair and `by` who wrote the two."""
+
+    texts: tuple[tuple[str, str], ...]
+    better: Numbers
+    worse: Numbers
+    margins: Numbers
+    groups: tuple[str, ...]
+    by: tuple[tuple[str, str], ...]
+    keys: tuple[frozenset[str], ...]
+    """What each pair shares with others of its group: the values that the export groups by, without case and signs."""
+    told: Mapping[str, Any]
+    """What is said of the file: name, SHA-256, pairs, and of a spec's export benchmark, plan and licence."""
+    criteria: tuple[tuple[bool, ...] | None, ...] = ()
+    """Which criteria each of the texts meets, where that is said; empty where it is said of none."""
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def only(self, kept: Sequence[int] | Numbers) -> Preferences:
+        """Return the pairs at these places, with all texts."""
+        places = [int(place) for place in kept]
+        index = np.array(places, dtype=np.int64)
+        return replace(
+            self,
+            better=self.better[index],
+            worse=self.worse[index],
+            margins=self.margins[index],
+            groups=tuple(self.groups[place] for place in places),
+            by=tuple(self.by[place] for place in places),
+            keys=tuple(self.keys[place] for place in places),
+        )
+
+    def trimmed(self) -> Preferences:
+        """Return the same pairs, with only those texts that are in one."""
+        used, places = np.unique(np.concatenate([self.better, self.worse]), return_inverse=True)
+        better, worse = np.split(places, 2)
+        criteria = tuple(self.criteria[place] for place in used) if self.criteria else ()
+        texts = tuple(self.texts[place] for place in used)
+        return replace(self, texts=texts, better=better, worse=worse, criteria=criteria)
+
+
+def read_pairs(path: Path) -> Preferences:
+    """Read JSON Lines with `prompt`, `chosen` and `rejected`, each a text or messages, and perhaps `margin`.
+
+    What belongs together says the provenance beside the file; without it pairs of one prompt do. Raises `Failure` S0821
+    for a file that cannot be read or is changed, and for a line that is no pair.
+    """
+    try:
+        content = read_untrusted(path, MOST_DATA_BYTES)
+    except OSError as error:
+        hint = "`tripos export NAME --spec SPEC -o FILE` writes one"
+        raise Failure("S0821", f"cannot read `{path}`: {error.strerror or error}", hint) from error
+    sha256 = hashlib.sha256(content).hexdigest()
+    lines = [(number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()]
+    said = _provenance(path, sha256, len(lines))
+    entries = said["lines"] if said is not None else [{} for _ in lines]
+    places: dict[tuple[str, str], int] = {}
+    criteria: dict[int, tuple[bool, ...]] = {}
+    better, worse, margins, keys, by = [], [], [], [], []
+    for (number, line), entry in zip(lines, entries, strict=True):
+        prompt, chosen, rejected, margin = _pair(path, number, line)
+        better.append(places.setdefault((prompt, chosen), len(places)))
+        worse.append(places.setdefault((prompt, rejected), len(places)))
+        margins.append(margin)
+        shared = entry.get("groups") or [entry.get("item") or prompt]
+        keys.append(frozenset(filter(None, map(plain, shared))) or frozenset({prompt}))
+        wrote = entry.get("by") or entry.get("models") or ["", ""]
+        by.append((str(wrote[0]), str(wrote[-1])))
+        for place, met in zip((better[-1], worse[-1]), entry.get("criteria") or (), strict=False):
+            if met is not None:
+                criteria.setdefault(place, tuple(map(bool, met)))
+    if not lines:
+        raise Failure("S0821", f"`{path}` has no pairs", "`tripos export NAME --spec SPEC -o FILE` writes some")
+    told = {name: (said or {}).get(name) for name in ("benchmark", "version", "plan_digest", "exports", "licence")}
+    told = {"file": path.name, "sha256": sha256, "pairs": len(lines), "replies": len(places), **told}
+    told["grouped_by"] = "prompt" if said is None else "group"
+    groups = joined_groups(keys)
+    return Preferences(
+        texts=tuple(places),
+        better=np.array(better, dtype=np.int64),
+        worse=np.array(worse, dtype=np.int64),
+        margins=np.array(margins, dtype=np.float64),
+        groups=groups,
+        by=tuple(by),
+        keys=tuple(keys),
+        told=told,
+        criteria=tuple(criteria.get(place) for place in range(len(places))) if criteria else (),
+    )
+
+
+def plain(text: str) -> str:
+    """Return a text by which things are told to be the same: without case, signs and spaces that say nothing.
+
+    >>> plain("4.2G. Convert  fractions!")
+    '4 2g convert fractions'
+    """
+    return re.sub(r"\W+", " ", text.casefold()).strip()
+
+
+def joined_groups(keys: Sequence[frozenset[str]]) -> tuple[str, ...]:
+    """Return the group of everything that shares a key with something else, over any number of steps: its smallest key.
+
+    >>> joined_groups([frozenset("ab"), frozenset("c"), frozenset("bd")])
+    ('a', 'c', 'a')
+    """
+    of: dict[str, str] = {}
+
+    def root(key: str) -> str:
+        while of.setdefault(key, key) != key:
+            of[key] = of[of[key]]
+            key = of[key]
+        return key
+
+    for each in keys:
+        first, *rest = sorted(map(root, each))
+        for other in rest:
+            of[root(other)] = min(first, root(first))
+    return tuple(root(min(each)) for each in keys)
+
+
+def _provenance(path: Path, sha256: str, count: int) -> Mapping[str, Any] | None:
+    try:
+        said = read_untrusted_json(beside(path), MOST_DATA_BYTES)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        hint = "export again, or take it away: then pairs are kept together by their prompts"
+        raise Failure("S0821", f"`{beside(path)}` is not the provenance of training data", hint) from error
+    if not isinstance(said, dict) or said.get("kind") != "preferences":
+        hint = "export `preferences`, or an `export` of the spec with `pairs`"
+        raise Failure("S0821", f"`{path}` has no pairs of replies", hint)
+    if said.get("sha256") != sha256 or len(said.get("lines", ())) != count:
+        hint = "export again; or, if the change was intended, delete the provenance"
+        raise Failure("S0821", f"`{path}` was changed after `{beside(path).name}` was written", hint)
+    return said
+
+
+def _pair(path: Path, number: int, line: bytes) -> tuple[str, str, str, float]:
+    hint = "a line has `prompt`, `chosen` and `rejected`, each a text or messages, and perhaps `margin`"
+    try:
+        read = orjson.loads(line)
+        prompt, chosen, rejected = (_text(read[name]) for name in ("prompt", "chosen", "rejected"))
+        margin = float(read.get("margin") or 0)
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise Failure("S0821", f"{path}:{number}: no pair of replies", hint) from error
+    if not chosen or not rejected:
+        raise Failure("S0821", f"{path}:{number}: a reply is empty", hint)
+    return prompt, chosen, rejected, margin
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    return "\n\n".join(str(message["content"]) for message in value).strip()
+
+
+FORMAT = "tripos.training/2"
+KEPT_OUT = "rows with a text that is kept out"
+"""Why a row is left out."""
+
+
+@dataclass(frozen=True)
+class RatedReply:
+    """A reply of a row: its text, how good it is, who wrote it, and which criteria it meets, where that is said."""
+
+    text: str
+    worth: float
+    by: str
+    criteria: tuple[bool, ...] | None = None
+
+
+@dataclass(frozen=True)
+class ReplyPair:
+    """Two replies to one prompt, the better first, with what their row shares with others."""
+
+    prompt: str
+    chosen: RatedReply
+    rejected: RatedReply
+    item: str
+    groups: tuple[str, ...]
+
+    @property
+    def margin(self) -> float:
+        """By how much the better one is better."""
+        return round(self.chosen.worth - self.rejected.worth, 6)
+
+
+def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[ReplyPair], Counter[str]]:
+    """Return the pairs of every row, in the order of the data, and how many there are not, by reason.
+
+    Raises `Failure` E0301 where a row has no value for what the export says.
+    """
+    dataset = plan.dataset(pairing.dataset)
+    made: list[ReplyPair] = []
+    left_out: Counter[str] = Counter()
+    kept_out = kept_out_of(plan, pairing, source)
+    for number, row in enumerate(source.sources.stream(dataset), 1):
+        names = {pairing.alias: row.values, **source.sources.names}
+        try:
+            if pairing.where is not None and not evaluate(pairing.where, names):
+                left_out["filtered"] += 1
+                continue
+            if kept_out is not None and kept_out.find(learned_texts(pairing, names)) is not None:
+                left_out[KEPT_OUT] += 1
+                continue
+            prompt = "" if pairing.prompt is None else prompt_of(plan, pairing, source, names)
+            replies = [told for reply in pairing.replies for told in replies_of(reply, names)]
+            groups = tuple(str(found) for each in pairing.groups if (found := evaluate(each, names)))
+        except Unavailable as error:
+            hint = "mend the row, or guard the value"
+            message = f"row {number} of `{pairing.dataset}` gives export `{pairing.name}` no value: {error}"
+            raise Failure("E0301", message, hint) from error
+        for one, two in combinations(replies, 2):
+            apart = one.worth - two.worth
+            if one.text == two.text:
+                left_out["the same text"] += 1
+            elif apart == 0:
+                left_out["ties"] += 1
+            elif abs(apart) < pairing.margin:
+                left_out["below the margin"] += 1
+            else:
+                better, worse = (one, two) if apart > 0 else (two, one)
+                made.append(ReplyPair(prompt, better, worse, row.item_id, groups))
+    return made, left_out
+
+
+def kept_out_of(plan: Plan, pairing: Pairing, source: CaseSource) -> HeldOutTexts[str] | None:
+    """Return the texts of the data sets that an export holds out; None where it names none."""
+    if not pairing.holds_out:
+        return None
+    found: HeldOutTexts[str] = HeldOutTexts()
+    for name in pairing.holds_out:
+        for row in source.sources.stream(plan.dataset(name)):
+            found.add(row.item_id, row.values)
+    return found
+
+
+def prompt_of(plan: Plan, pairing: Pairing, source: CaseSource, names: Mapping[str, Any]) -> str:
+    """Return what a row asks; `names` has the row."""
+    assert pairing.prompt is not None
+    return render(pairing.prompt, names, plan.benchmark.languages[0], source.axes)
+
+
+def replies_of(reply: PairedReply, names: Mapping[str, Any]) -> Iterator[RatedReply]:
+    """Yield the texts of a reply, without those that are missing or empty."""
+    each = [names] if reply.each is None else [{**names, str(reply.alias): one} for one in evaluate(reply.each, names)]
+    for seen in each:
+        if reply.when is not None and not evaluate(reply.when, seen):
+            continue
+        text = evaluate(reply.text, seen)
+        if text is not None and str(text).strip():
+            by = "" if reply.by is None else str(evaluate(reply.by, seen) or "")
+            worth = evaluate(reply.worth, seen)
+            met = tuple(bool(each) for each in worth) if isinstance(worth, list | tuple) else None
+            yield RatedReply(str(text).strip(), float(worth or 0) if met is None else sum(met), by, met)
+
+
+def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, path: Path) -> dict[str, Any]:
+    """Write the pairs of all `pairings` as JSON Lines and their provenance beside, which is returned.
+
+    A line has `prompt`, `chosen`, `rejected` and `margin`; the provenance has an entry for every line, with the export,
+    the item, what it shares with others (`groups`), who wrote the two (`by`), how much they are worth, and, where the
+    export lists criteria, which of them they meet. Raises `Failure` S0821 where there is no pair, and `StoreError`
+    S0604 where the disk refuses.
+    """
+    found: list[tuple[str, ReplyPair]] = []
+    left_out: Counter[str] = Counter()
+    for pairing in pairings:
+        pairs, fewer = pairs_of(plan, pairing, source)
+        found += [(pairing.name, pair) for pair in pairs]
+        left_out += fewer
+    if not found:
+        hint = "give the replies different `worth`, or check `where` and `when`"
+        raise Failure("S0821", f"no two replies of {_names(pairings)} make a pair", hint)
+    written = write_lines(path, (_line(pair) for _, pair in found))
+    said = {
+        "format": FORMAT,
+        "file": path.name,
+        "sha256": written.sha256,
+        "examples": written.rows,
+        "kind": "preferences",
+        "exports": [each.name for each in pairings],
+        "benchmark": plan.benchmark.name,
+        "version": plan.benchmark.version,
+        "plan_digest": plan.digest,
+        "licence": plan.benchmark.license,
+        "data": [
+            {"dataset": each.dataset, "path": file.path, "sha256": file.sha256, "rows": file.rows}
+            for each in pairings
+            for file in plan.dataset(each.dataset).files
+        ],
+        "left_out": dict(sorted(left_out.items())),
+        "lines": [
+            {
+                "export": name,
+                "item": pair.item,
+                "groups": list(pair.groups),
+                "by": [pair.chosen.by, pair.rejected.by],
+                "worth": [pair.chosen.worth, pair.rejected.worth],
+                **_criteria(pair),
+            }
+            for name, pair in found
+        ],
+    }
+    write_lines(beside(path), [json.dumps(said, ensure_ascii=False, indent=1).encode()])
+    return said
+
+
+def _criteria(pair: ReplyPair) -> dict[str, Any]:
+    """Return which criteria the two meet, as 1 and 0; nothing where the export lists none."""
+    both = (pair.chosen.criteria, pair.rejected.criteria)
+    return {"criteria": [None if each is None else [int(met) for met in each] for each in both]} if any(both) else {}
+
+
+def _line(pair: ReplyPair) -> bytes:
+    return orjson.dumps(
+        {
+            "prompt": pair.prompt,
+            "chosen": pair.chosen.text,
+            "rejected": pair.rejected.text,
+            "margin": pair.margin,
+        }
+    )
+
+
+def _names(pairings: Sequence[Pairing]) -> str:
+    return " and ".join(f"`{each.name}`" for each in pairings)

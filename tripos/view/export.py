@@ -1,0 +1,287 @@
+"""A view as a folder: for a static host, or to be opened from disk.
+
+A report as one file of HTML: the page, its script and its data, without a server.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import itertools
+import shutil
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tripos.errors import Failure
+from tripos.view.files import OF_RUN, ViewFiles
+from tripos.view.server import PAGE, page_part
+from tripos.view.tables import TABLES
+from tripos_warehouse.measures.confusion import tables_json
+from tripos_warehouse.measures.items import items_json
+
+MOST_FOR_DISK = 64 * 2**20
+"""Bytes of files of which twins are written that a page opened from disk can load; more needs a host."""
+MOST_COMPARED = 6
+"""Models of one run of which every pair is compared."""
+MARK = "tripos-view.json"
+"""The file that says that a folder is a view, so that it may be replaced."""
+
+
+def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> list[str]:
+    """Write the page and all files of a view to `target`, and return remarks on what it cannot do. `runs` are the ids
+    of the runs to include, or none for all.
+
+    Raises `Failure` S0703 for a folder that holds something else, S0102 where the disk refuses, and what `ViewFiles`
+    raises.
+    """
+    wanted = set(runs)
+    with _emptied(target):
+        for name in PAGE:
+            (target / name).write_bytes(page_part(name))
+        for path, content in _files(view, wanted):
+            place = target / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if isinstance(content, Path):
+                shutil.copyfile(content, place)
+            else:
+                place.write_bytes(content)
+        return _write_twins(target)
+
+
+def write_page(page: str, target: Path) -> None:
+    """Write a page that has all its data to `target`, for a static host. Raises `Failure` as `write_folder` does."""
+    with _emptied(target):
+        (target / "index.html").write_text(page, "utf-8")
+
+
+@contextmanager
+def _emptied(target: Path) -> Iterator[None]:
+    """Make an empty folder of a view, in the place of an earlier one."""
+    if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / MARK).is_file())):
+        raise Failure("S0703", f"`{target}` is not empty and not a view", "name a new folder")
+    try:
+        if target.exists():
+            shutil.rmtree(target)
+        target.mkdir(parents=True)
+        (target / MARK).write_text('{"format": "tripos.view/1"}\n', "utf-8")
+        yield
+    except OSError as error:
+        raise Failure("S0102", f"cannot write `{target}`: {error.strerror}", "write it somewhere else") from error
+
+
+def _files(view: ViewFiles, wanted: set[str]) -> Iterator[tuple[str, bytes | Path]]:
+    """Yield the path of every file, and its content or where it lies."""
+    index = orjson.loads(view.json("index.json") or b"{}")
+    index["runs"] = [run for run in index["runs"] if not wanted or run["run_id"] in wanted]
+    index["benchmarks"] = sorted({run["benchmark"] for run in index["runs"]})
+    yield "index.json", orjson.dumps(index)
+    paths = [f"benchmarks/{name}.json" for name in index["benchmarks"]]
+    for run in index["runs"]:
+        paths += [f"runs/{run['run_id']}/{what}.json" for what in OF_RUN]
+    paths += [f"compare/{a}~{b}.json" for a, b in _pairs(index["runs"])]
+    for path in paths:
+        if (data := view.json(path)) is not None:
+            yield path, data
+    for run in index["runs"]:
+        tables = view.tables(run["run_id"])
+        yield f"runs/{run['run_id']}/tables.json", orjson.dumps(tables)
+        for table in tables["tables"].values():
+            if (found := view.table(table["path"])) is not None:
+                yield table["path"], found
+        for sha256 in sorted(view.shown(run["run_id"])):
+            if (content := view.medium(sha256)) is not None:
+                yield f"media/{sha256}", content
+
+
+def _pairs(runs: list[dict[str, object]]) -> Iterator[tuple[str, str]]:
+    """Yield the pairs that are compared: of the models of one run, and of each run with the one before."""
+    before: dict[object, dict[str, object]] = {}
+    for run in reversed(runs):
+        models = list(map(str, run["models"]))  # type: ignore[call-overload]
+        for m, n in itertools.combinations(range(min(len(models), MOST_COMPARED)), 2):
+            yield f"{run['run_id']}.{m}", f"{run['run_id']}.{n}"
+        former = before.get(run["benchmark"])
+        if former is not None:
+            earlier = list(map(str, former["models"]))  # type: ignore[call-overload]
+            for m, model in enumerate(models[:MOST_COMPARED]):
+                if model in earlier:
+                    yield f"{run['run_id']}.{m}", f"{former['run_id']}.{earlier.index(model)}"
+        before[run["benchmark"]] = run
+
+
+def _write_twins(target: Path) -> list[str]:
+    """Write a script beside every file of data: browsers let a page that was opened from disk load scripts only."""
+    files = sorted(path for path in target.rglob("*") if path.suffix in (".json", ".parquet") and path.name != MARK)
+    size = sum(path.stat().st_size for path in files)
+    if size > MOST_FOR_DISK:
+        return [f"{size / 2**20:.0f} MiB are too much to open from disk: serve the folder by any web server"]
+    for path in files:
+        name = path.relative_to(target).as_posix()
+        text = base64.b64encode(path.read_bytes()).decode()
+        path.with_name(f"{path.name}.js").write_text(f'tripos_file("{name}","{text}");\n', "ascii")
+    return []
+
+
+MOST_BYTES = 8 * 2**20
+"""The size of the replies and their judgements in a report; others are left out, and the page says so."""
+
+OF_BOARD = ("about", "report", "boards", "judges")
+"""The files of a run that a board shows."""
+UNTOLD = "the board does not show the reason"
+
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src '{script_hash}'; \
+style-src '{style_hash}'; img-src data:; base-uri 'none'; form-action 'none'">
+<meta name="referrer" content="no-referrer">
+<title>{title}</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body>
+<div id="app"></div>
+<noscript>This page needs JavaScript.</noscript>
+<script type="application/json" id="tripos-data">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+
+
+def write_report(view: ViewFiles, run: str, most: int = MOST_BYTES) -> str:
+    """Return one page with the report of `run` and as many of its replies as fit, those with the lowest scores first.
+    Raises what `ViewFiles` does."""
+    index = orjson.loads(view.json("index.json") or b"{}")
+    index["runs"] = [each for each in index["runs"] if each["run_id"] == run]
+    index["benchmarks"] = sorted({each["benchmark"] for each in index["runs"]})
+    data: dict[str, Any] = {}
+    # The whole of the list is here, so nothing is shown before it, and replies that are left out are in no file.
+    paths = [f"runs/{run}/{what}.json" for what in OF_RUN if what != "first"]
+    paths.append(f"benchmarks/{index['runs'][0]['benchmark']}.json")
+    for path in paths:
+        data[path] = orjson.loads(view.json(path) or b"{}")
+    tables = view.tables(run)
+    rows, left_out = _bounded(view, tables, most)
+    for name in TABLES:
+        tables["tables"][name].update(path=name, rows=len(rows[name]), bytes=0)
+        data[name] = rows[name]
+    index["left_out"] = left_out
+    data[f"runs/{run}/tables.json"] = tables
+    data["index.json"] = index
+    return _page(index, run, data)
+
+
+def write_board(view: ViewFiles, run: str) -> str:
+    """Return one page with the figures of `run` alone: it has no text of an item, a reply, a judgement or the spec, and
+    nothing of other runs of the store. Raises what `ViewFiles` does.
+
+    What is shown is named here, file by file, so that a file that is new is left out.
+    """
+    read = {what: orjson.loads(view.json(f"runs/{run}/{what}.json") or b"{}") for what in OF_BOARD}
+    index = orjson.loads(view.json("index.json") or b"{}")
+    index["runs"] = [each for each in index["runs"] if each["run_id"] == run]
+    index["benchmarks"] = [index["runs"][0]["benchmark"]]
+    index["left_out"] = ["items, replies, judgements, the spec and its queries"]
+    state = read["about"]["state"]
+    report = read["report"]
+    # Reasons quote what a reply or a row says, and queries what the spec does.
+    report["gaps"] = [{**each, "reason": UNTOLD} for each in report["gaps"]]
+    report["measures"] = [{**each, "sql": ""} for each in report["measures"]]
+    tables = {name: {"path": name, "rows": 0, "bytes": 0} for name in TABLES}
+    data: dict[str, Any] = {f"runs/{run}/{what}.json": found for what, found in read.items()}
+    data |= {name: [] for name in TABLES}
+    data |= {
+        "index.json": index,
+        f"benchmarks/{index['benchmarks'][0]}.json": {"boards": read["boards"]["boards"], "history": []},
+        f"runs/{run}/tables.json": {"state": state, "dimensions": [], "tables": tables},
+        f"runs/{run}/items.json": {"state": state, **items_json((), 0)},
+        f"runs/{run}/confusion.json": {"state": state, **tables_json(())},
+        f"runs/{run}/spec.json": {"state": state, "files": [], "missing": [], "places": [], "measures": []},
+    }
+    return _page(index, run, data)
+
+
+def _page(index: dict[str, Any], run: str, data: dict[str, Any]) -> str:
+    # A script ends at `</script`, whatever it holds; JSON may write `<` otherwise.
+    text = orjson.dumps(data, default=str).decode().replace("<", "\\u003c")
+    script, style = page_part("view.js").decode(), page_part("view.css").decode()
+    title = f"{index['runs'][0]['benchmark']} · {run}"
+    return _PAGE.format(
+        title=title,
+        data=text,
+        script=script.replace("</script", "<\\/script"),
+        style=style,
+        script_hash=_hash(script.replace("</script", "<\\/script")),
+        style_hash=_hash(style),
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _bounded(view: ViewFiles, tables: dict[str, Any], most: int) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
+    """Return the rows of every table that belong to the replies that fit, numbered anew, and what is left out."""
+    paths = {name: view.table(tables["tables"][name]["path"]) for name in TABLES}
+    read: dict[str, Any] = {name: pq.read_table(path) for name, path in paths.items() if path is not None}
+    samples = read["samples"].to_pylist()
+    texts = read["texts"]
+    order = sorted(range(len(samples)), key=lambda n: (not samples[n]["compared"], _score(samples[n]), n))
+    kept, used = set(), 0
+    sizes = _sizes(read, len(samples))
+    for n in order:
+        if used + sizes[n] > most:
+            break
+        used += sizes[n]
+        kept.add(n)
+    places = {n: place for place, n in enumerate(sorted(kept))}
+    rows: dict[str, list[dict[str, Any]]] = {
+        "samples": [samples[n] for n in places],
+        "texts": texts.take(pa.array(list(places), pa.int64())).to_pylist(),
+        "comparisons": [],
+    }
+    for name in ("marks", "scores", "judgements", "turns"):
+        table = read[name]
+        mine = [at for at, n in enumerate(table.column("n").to_pylist()) if n in kept]
+        rows[name] = [{**row, "n": places[row["n"]]} for row in table.take(pa.array(mine, pa.int64())).to_pylist()]
+        if name == "marks":
+            continue
+        starts: dict[int, int] = {}
+        for at, row in enumerate(rows[name]):
+            starts.setdefault(row["n"], at)
+        for place, sample in enumerate(rows["samples"]):
+            sample[f"{name}_at"] = starts.get(place)
+    shown = sorted({sample["item_at"] for sample in rows["samples"]} - {None})
+    rows["items"] = read["items"].take(pa.array(shown, pa.int64())).to_pylist()
+    items = {at: place for place, at in enumerate(shown)}
+    for sample in rows["samples"]:
+        sample["item_at"] = items.get(sample["item_at"])
+    lost = len(samples) - len(kept)
+    return rows, [f"{lost:,} of {len(samples):,} replies, those with the highest scores"] if lost else []
+
+
+def _score(sample: dict[str, Any]) -> float:
+    return 2.0 if sample["score"] is None else float(sample["score"])
+
+
+def _sizes(read: dict[str, Any], count: int) -> list[int]:
+    """Return about how many bytes each reply takes with its judgements and turns."""
+    sizes = [700] * count
+    for at, row in enumerate(read["texts"].select(["messages", "reply", "parsed"]).to_pylist()):
+        sizes[at] += sum(len(value or "") for value in row.values())
+    for name, columns in (("judgements", ["n", "messages", "reply", "parsed"]), ("turns", ["n", "text"])):
+        for row in read[name].select(columns).to_pylist():
+            sizes[row.pop("n")] += 200 + sum(len(value or "") for value in row.values())
+    for name, size in (("scores", 200), ("marks", 80)):
+        for n in read[name].column("n").to_pylist():
+            sizes[n] += size
+    return sizes

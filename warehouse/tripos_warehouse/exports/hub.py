@@ -1,0 +1,195 @@
+"""Files for the Hugging Face Hub: `eval.yaml` for the data set of a benchmark, and results for the pages of models.
+
+They follow the Hub's documentation of evaluation results (`docs/hub/eval-results.md` of hub-docs at commit 064c7548)
+and `EvalResultEntry` of huggingface_hub 1.33. A task of `eval.yaml` is a value of a measure: the Hub makes a
+leaderboard of each, and a model has one result in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tripos_compiler.plan import Plan
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.exports.units import ExportedFigure, measure_figures
+from tripos_warehouse.files import appearing
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.views.runs import RunRecord
+
+DOCUMENTED = "hub-docs 064c7548"
+"""The version of the Hub's documentation that the files follow."""
+FRAMEWORK = "tripos"
+"""The evaluation framework that `eval.yaml` and the results name."""
+PART = r"[\w](?:[\w.-]*[\w])?"
+DATASET = re.compile(rf"{PART}/{PART}")
+
+
+@dataclass(frozen=True)
+class HubSource:
+    """The data set on the Hub that has the benchmark, and where its results come from."""
+
+    dataset: str
+    url: str | None = None
+    organization: str | None = None
+
+
+@dataclass(frozen=True)
+class HubResults:
+    """The files of one model: how many results they have, and the measures without a value."""
+
+    model: str
+    path: Path
+    results: int
+    without_value: tuple[str, ...]
+
+
+def write_hub(
+    connection: Connection, plan: Plan, run: RunRecord, folder: Path, source: HubSource
+) -> tuple[Path, list[HubResults]]:
+    """Write `dataset/eval.yaml`, and for every compared model `.eval_results/BENCHMARK.yaml` and `model-index.yaml`.
+    Return the first and what each model has.
+
+    Raises `StoreError`: S0202 for what is no data set of the Hub, S0603 where no measure has a value, S0604 where the
+    disk refuses.
+    """
+    if not DATASET.fullmatch(source.dataset):
+        raise StoreError("S0202", f"`{source.dataset}` is no data set of the Hub", "write --dataset OWNER/NAME")
+    if folder.exists() and not folder.is_dir():
+        raise StoreError("S0604", f"`{folder}` is a file, and several are to be written", "name a folder")
+    figures = {model: measure_figures(connection, plan, run, model) for model in run.models}
+    if not any(each.value is not None for own in figures.values() for each in own):
+        raise StoreError("S0603", "nothing to export: no measure of this run has a value", "`tripos report` says why")
+    named = {each.name: each for own in figures.values() for each in own}
+    ids = task_ids(list(named.values()))
+    place = folder / "dataset" / "eval.yaml"
+    _write(place, _eval_yaml(plan, {ids[name]: each for name, each in named.items()}))
+    found = []
+    for model, own in figures.items():
+        shown = [each for each in own if each.value is not None]
+        if not shown:
+            continue
+        under = folder / "models" / re.sub(r"[^\w.\-]", "__", model)
+        results = under / ".eval_results" / f"{run.benchmark}.yaml"
+        _write(results, [_entry(run, each, ids[each.name], source) for each in shown])
+        _write(
+            under / "model-index.yaml",
+            {"model-index": [_index(plan, run, model, {ids[each.name]: each for each in shown}, source)]},
+        )
+        without = tuple(each.name for each in own if each.value is None)
+        found.append(HubResults(model, results, len(shown), without))
+    return place, found
+
+
+def task_ids(figures: Sequence[ExportedFigure]) -> dict[str, str]:
+    """Return the name of the task of every measure's value: letters, digits and `_`, with a dot between its parts."""
+    found: dict[str, str] = {}
+    for each in figures:
+        told = ".".join(re.sub(r"\W+", "_", part) for part in (each.source, *each.by.values()))
+        while told in found.values():
+            told += "_"
+        found[each.name] = told
+    return found
+
+
+def _eval_yaml(plan: Plan, tasks: Mapping[str, ExportedFigure]) -> dict[str, Any]:
+    title = plan.title_of("benchmark", plan.benchmark.name) or plan.benchmark.title or plan.benchmark.name
+    scenarios = ", ".join(plan.title_of("scenario", each.name) or each.title or each.name for each in plan.scenarios)
+    return {
+        "name": title,
+        "description": f"{title} {plan.benchmark.version}: {scenarios}.",
+        "evaluation_framework": FRAMEWORK,
+        "tasks": [{"id": name, "config": _config(plan, figure), "split": "test"} for name, figure in tasks.items()],
+    }
+
+
+def _config(plan: Plan, figure: ExportedFigure) -> str:
+    """Return the configuration of the data set: a scenario, as a release on the Hub has them; `default` for several."""
+    if "scenario" in figure.by:
+        return figure.by["scenario"]
+    return plan.scenarios[0].name if len(plan.scenarios) == 1 else "default"
+
+
+def _entry(run: RunRecord, figure: ExportedFigure, task: str, source: HubSource) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "dataset": {"id": source.dataset, "task_id": task},
+        "value": figure.value,
+        "date": f"{(run.finished_at or run.started_at):%Y-%m-%dT%H:%M:%SZ}",
+    }
+    if source.url is not None:
+        told["source"] = {"url": source.url, "name": f"{run.benchmark} {run.version}"}
+        if source.organization is not None:
+            told["source"]["org"] = source.organization
+    return told | {"notes": notes_of(run, figure)}
+
+
+def notes_of(run: RunRecord, figure: ExportedFigure) -> str:
+    """Return what a reader must know of a figure: its interval, on how much it stands, and of which run it is."""
+    told = []
+    if figure.low is not None and figure.high is not None:
+        told.append(f"95 % interval {figure.low:.6g} to {figure.high:.6g}")
+    told.append(f"{figure.n:,} scores of {figure.items:,} items")
+    if figure.without_value:
+        told.append(f"{figure.without_value:,} scores without a value")
+    if figure.lower_is_better:
+        told.append("lower is better")
+    if not run.ended:
+        told.append(f"the run is {run.status}")
+    if run.partial is not None:
+        told.append(run.partial)
+    judges = sorted({name for names in run.evaluators.values() for name in names})
+    told += [f"with {', '.join(judges)}"] if judges else []
+    release = f", release {run.release[:12]}" if run.release else ""
+    return "; ".join([*told, f"{run.benchmark} {run.version}, plan {run.plan_digest[:12]}{release}, Tripos"])
+
+
+def _index(
+    plan: Plan, run: RunRecord, model: str, figures: Mapping[str, ExportedFigure], source: HubSource
+) -> dict[str, Any]:
+    """Return the metadata of a model's card, one result for each configuration."""
+    by_config: dict[str, list[str]] = {}
+    for task, each in figures.items():
+        by_config.setdefault(_config(plan, each), []).append(task)
+    results = []
+    for config, own in by_config.items():
+        result: dict[str, Any] = {
+            "task": {"type": "text-generation", "name": run.benchmark},
+            "dataset": {
+                "name": f"{plan.benchmark.title or run.benchmark} {run.version}",
+                "type": source.dataset,
+                "config": config,
+                "split": "test",
+            },
+            "metrics": [{"type": task, "name": figures[task].name, "value": figures[task].value} for task in own],
+        }
+        if source.url is not None:
+            result["source"] = {"name": f"{run.benchmark} {run.version}", "url": source.url}
+        results.append(result)
+    return {"name": model, "results": results}
+
+
+def _write(path: Path, data: object) -> None:
+    with appearing(path) as new:
+        new.write_text(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100), "utf-8")
+
+
+def space_card(plan: Plan, run: RunRecord) -> str:
+    """Return the `README.md` of a static Space that shows the page of a run."""
+    title = plan.benchmark.title or run.benchmark
+    about = {
+        "title": f"{title} {run.version}"[:100],
+        "emoji": "📊",
+        "colorFrom": "blue",
+        "colorTo": "gray",
+        "sdk": "static",
+        "app_file": "index.html",
+        "pinned": False,
+        "short_description": f"Results of {run.benchmark} {run.version}"[:60],
+    }
+    head = yaml.safe_dump(about, sort_keys=False, allow_unicode=True)
+    return f"---\n{head}---\n\n# {title}\n\nThe results of run `{run.run_id}` of {run.benchmark} {run.version}.\n"

@@ -1,0 +1,580 @@
+"""Distillation: the replies of the model that is best, over all or in each cell of some dimensions.
+
+Preferences: pairs of a better and a worse reply to the same prompt.
+
+Where training data comes from: a JSON file beside it that says everything needed to judge and repeat it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import orjson
+
+from tripos_compiler.language.near_duplicates import ALIKE
+from tripos_compiler.plan import Ask, Column, Compare, Grade, Measure, Plan, Score
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.exports.held_out import NOTHING, HeldOut, read_held_out
+from tripos_warehouse.exports.replies import (
+    ExportedReply,
+    Replies,
+    ReplyQuery,
+    asked_of_elements,
+    place_columns,
+    plain,
+    read_replies,
+    steps_of,
+)
+from tripos_warehouse.files import Written
+from tripos_warehouse.measures.evaluation import evaluate
+from tripos_warehouse.measures.figures import is_called, looked_at
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.views.benchmark_views import are_counted
+from tripos_warehouse.views.dimensions import dimension_place
+from tripos_warehouse.views.runs import RunRecord
+
+SCORE_DIMS = ("metric", "dimension", "evaluator", "scorer")
+"""What a score has and a reply has not: a reply is in every cell that one of its scores is in."""
+
+LISTED = 8
+"""How many names a hint has room for."""
+
+Cell = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The model that is best in a `cell`, by its `value`; `ties` are as good, and come later in the run's order."""
+
+    cell: Cell
+    model: str
+    value: float
+    ties: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Example:
+    """A line of training data, and where it comes from: the results that it is made of, the item that they answer, the
+    models that wrote them, and why it is there: `won` are the cells in which the model is best, `margin` by how much
+    the better reply of a pair is."""
+
+    line: bytes
+    sample_ids: tuple[str, ...]
+    scenario: str
+    item_id: str
+    models: tuple[str, ...]
+    won: tuple[Best, ...] = ()
+    margin: float | None = None
+
+
+@dataclass(frozen=True)
+class Training:
+    """Training data: `examples` in a stable order, the `best` models where they were chosen, how many replies, or pairs
+    of them, were left out, by reason, and what was held out."""
+
+    examples: tuple[Example, ...]
+    left_out: Mapping[str, int]
+    best: tuple[Best, ...] = ()
+    held: HeldOut = NOTHING
+    replies_of: tuple[str, ...] = ()
+    """The runs whose replies they are, where they are not of the run whose scores chose the models."""
+
+
+@dataclass(frozen=True)
+class Replied:
+    """A run of which replies are taken: `connection` shows it alone, and `plan` is its own."""
+
+    connection: Connection
+    plan: Plan
+    run: RunRecord
+
+
+def distil(
+    connection: Connection,
+    plan: Plan,
+    run: RunRecord,
+    wanted: ReplyQuery,
+    replied: Sequence[Replied] = (),
+) -> Training:
+    """Return the replies of the best models. `connection` shows `run` alone. With `replied`, `run` says which models
+    are best, and the replies are those of these runs, graded or not; no item of `run` is among them.
+
+    A model's value in a cell of `per` is the measure's there; where the measure goes by further dimensions, the mean
+    over those of their cells in which every model has a value. A model without any value there takes no part. What is
+    held out counts for which model is best, and is no example.
+
+    Raises `StoreError` S0602 where there is no such measure, score or dimension, and where the replies of other runs
+    are in no cell of `per`, or of none of the models.
+    """
+    graded = bool(set(wanted.per) & set(SCORE_DIMS)) and not wanted.every
+    if replied and graded:
+        message = f"replies that are not graded are in no cell of `{wanted.per[0]}`"
+        raise StoreError("S0602", message, "take all of the best models: `every reply` in the export, or `--every`")
+    by, values = _values(connection, plan, run, wanted)
+    lower = any(each.name == wanted.by and each.lower_is_better for each in plan.measures)
+    best = choose_best(by, values, wanted.per, wanted.models, lower_is_better=lower)
+    places = [dimension_place(plan, name) for name in wanted.per]
+    best.sort(key=lambda each: [place(value) for place, value in zip(places, each.cell, strict=True)])
+    winners = {each.cell: each for each in best}
+    held, found = _replies(Replied(connection, plan, run), wanted) if not replied else _others(replied, run, wanted)
+    resting = _scenarios_behind(plan, wanted.by)
+    scored = _scored_cells(connection, run, wanted.per) if graded else None
+    examples, left_out = _examples(found, wanted, winners, scored, resting)
+    return Training(tuple(examples), left_out, tuple(best), held, tuple(each.run.run_id for each in replied))
+
+
+def _replies(of: Replied, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
+    held = read_held_out(of.connection, of.plan, of.run, wanted)
+    return held, held.kept(read_replies(of.connection, of.plan, of.run, wanted))
+
+
+def _others(replied: Sequence[Replied], run: RunRecord, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
+    """The replies of other runs, without those to items of `run` or of subsets of their own."""
+    held, replies = NOTHING, Replies((), {})
+    for each in replied:
+        models = tuple(name for name in wanted.models if name in each.run.models)
+        if not models:
+            some = ", ".join(f"`{name}`" for name in wanted.models)
+            message = f"run `{each.run.run_id}` has no reply of {some}"
+            raise StoreError("S0602", message, "name runs of the models that are graded")
+        subsets = tuple(subset.name for subset in each.plan.subsets)
+        apart = tuple(dict.fromkeys((*wanted.apart_from, run.run_id)))
+        own, found = _replies(each, replace(wanted, models=models, hold_out=subsets, apart_from=apart))
+        held = HeldOut(
+            tuple(dict.fromkeys((*held.subsets, *own.subsets))),
+            own.runs,
+            held.items | own.items,
+            {**held.near, **own.near},
+            {**held.known, **own.known},
+        )
+        left_out = Counter(replies.left_out) + Counter(found.left_out)
+        replies = Replies((*replies.replies, *found.replies), dict(sorted(left_out.items())))
+    return held, replies
+
+
+def choose_best(
+    by: Sequence[str],
+    values: Iterable[tuple[str, Cell, float | None]],
+    per: Sequence[str],
+    models: Sequence[str],
+    *,
+    lower_is_better: bool = False,
+) -> list[Best]:
+    """Return the best model in each cell of `per`, of `values` (model, cell of `by`, value): the highest, or the lowest
+    where that is said to be better.
+
+    >>> values = [("a", ("x", "p"), 1.0), ("b", ("x", "p"), 2.0), ("a", ("x", "q"), 9.0)]
+    >>> choose_best(("tone", "metric"), values, ("tone",), ("a", "b"))
+    [Best(cell=('x',), model='b', value=2.0, ties=())]
+    >>> choose_best(("tone", "metric"), values, ("tone",), ("a", "b"), lower_is_better=True)
+    [Best(cell=('x',), model='a', value=1.0, ties=())]
+    """
+    place = [list(by).index(name) for name in per]
+    cells: dict[Cell, dict[str, dict[Cell, float]]] = {}
+    for model, full, value in values:
+        if value is not None and model in models:
+            cell = tuple(full[index] for index in place)
+            cells.setdefault(cell, {}).setdefault(model, {})[full] = value
+    found = []
+    for cell, by_model in cells.items():
+        shared = set.intersection(*(set(own) for own in by_model.values()))
+        if not shared:
+            continue
+        means = {
+            model: sum(by_model[model][full] for full in shared) / len(shared) for model in models if model in by_model
+        }
+        top = min(means.values()) if lower_is_better else max(means.values())
+        # Sums in another order differ in their last digits, which is no reason to be better.
+        first, *ties = [model for model, mean in means.items() if abs(top - mean) <= 1e-9 * max(1.0, abs(top))]
+        found.append(Best(cell, first, means[first], tuple(ties)))
+    return found
+
+
+def _values(
+    connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery
+) -> tuple[Sequence[str], list[tuple[str, Cell, float | None]]]:
+    measure = next((each for each in plan.measures if each.name == wanted.by), None)
+    if measure is not None:
+        return _measured(connection, plan, measure, wanted.per)
+    allowed = (*place_columns(plan), *SCORE_DIMS)
+    if wrong := [name for name in wanted.per if name not in allowed]:
+        some = ", ".join(f"`{name}`" for name in allowed)
+        raise StoreError("S0602", f"there is no `{wrong[0]}` to be best per", f"there is {some}")
+    columns = "".join(f", {sql.name(name)}" for name in wanted.per)
+    weight = "1.0" if "metric" in wanted.per else weight_of_score(plan)
+    graders = "true" if "evaluator" in wanted.per else are_counted(plan)
+    rows = connection.execute(
+        f"""select model{columns}, sum({weight} * value) / sum({weight}) from {sql.name(run.benchmark)}.scores
+        where {score_condition(wanted.by)} and value is not null and {graders} group by all order by all"""
+    ).fetchall()
+    if not rows:
+        raise no_such_score(plan, wanted.by)
+    return wanted.per, [(model, tuple(cell), value) for model, *cell, value in rows]
+
+
+def _measured(
+    connection: Connection, plan: Plan, measure: Measure, per: Sequence[str]
+) -> tuple[Sequence[str], list[tuple[str, Cell, float | None]]]:
+    if wrong := [name for name in per if name not in measure.by]:
+        goes = ", ".join(f"`{name}`" for name in measure.by)
+        hint = f"it goes by {goes}; `--by` with the name of a score goes by anything" if goes else "leave out `--per`"
+        raise StoreError("S0602", f"measure `{measure.name}` does not go by `{wrong[0]}`", hint)
+    table = evaluate(connection, plan, measure)
+    return measure.by, [(row.model, row.by, row.value) for row in table.rows]
+
+
+def _scenarios_behind(plan: Plan, name: str) -> frozenset[str]:
+    """Return the scenarios that a measure rests on, or that have the scores of a name: of others it says nothing."""
+    measure = next((each for each in plan.measures if each.name == name), None)
+    if measure is not None:
+        wanted = list(looked_at(plan, measure.figure))
+    else:
+        scenario, _, bare = name.rpartition(".")
+        wanted = [(scenario or None, bare)]
+    return frozenset(
+        scenario.name
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Score | Column | Grade | Compare)
+        if any(within in (None, scenario.name) and is_called(step, each) for within, each in wanted)
+    )
+
+
+def score_condition(name: str) -> str:
+    """SQL that chooses the scores called `name`: of a metric, of a scorer, or of one scenario as `SCENARIO.NAME`."""
+    scenario, _, bare = name.rpartition(".")
+    within = f" and scenario = {sql.text(scenario)}" if scenario else ""
+    return f"(metric = {sql.text(bare)} or scorer = {sql.text(bare)}){within}"
+
+
+def weight_of_score(plan: Plan) -> str:
+    """SQL for what a score counts beside the others of its scenario: the weight of its metric, or 1."""
+    cases = [
+        f"when scenario = {sql.text(scenario)} and metric = {sql.text(metric)} then {weight!r}"
+        for scenario, weights in metric_weights(plan).items()
+        for metric, weight in weights.items()
+    ]
+    return f"(case {' '.join(cases)} else 1.0 end)" if cases else "1.0"
+
+
+def metric_weights(plan: Plan) -> dict[str, dict[str, float]]:
+    """Return what each metric counts, by scenario, where they do not count alike."""
+    return {
+        scenario.name: dict(zip(step.metrics, step.weights, strict=True))
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Grade) and step.weights
+    }
+
+
+def no_such_score(plan: Plan, name: str) -> StoreError:
+    """Return the failure where nothing is called `name`, or nothing so called has a value."""
+    scores, measures = score_names(plan), [each.name for each in plan.measures]
+    names = [*scores, *measures]
+    own = [each for each in names if each.rpartition(".")[2] == name]
+    near = own or difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if name in names:
+        hint = "`tripos report` shows the results"
+    elif near:
+        hint = f"did you mean {' or '.join(f'`{each}`' for each in near[:3])}?"
+    else:
+        hint = f"there are the scores {_some(scores)}" + (f" and the measures {_some(measures)}" if measures else "")
+    return StoreError("S0602", f"no score or measure `{name}` has a value in this run", hint)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Return names in a line: the first few, and how many there are more.
+
+    >>> _some(["a", "b"]), _some(list("abcdefghij"))
+    ('`a`, `b`', '`a`, `b`, `c`, `d`, `e`, `f`, `g`, `h` and 2 more')
+    """
+    rest = len(names) - LISTED
+    return ", ".join(f"`{each}`" for each in names[:LISTED]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def score_names(plan: Plan) -> list[str]:
+    """Return the scorers, scores and metrics of a plan, in its order."""
+    names: dict[str, None] = {}
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            if step.step in ("score", "grade"):
+                names[getattr(step, "scorer", step.name)] = None
+                names |= dict.fromkeys(getattr(step, "metrics", ()) or (step.name,))
+    return list(names)
+
+
+def _scored_cells(connection: Connection, run: RunRecord, per: Sequence[str]) -> dict[str, list[Cell]]:
+    """Return the cells of `per` that each reply has a score in."""
+    columns = ", ".join(map(sql.name, per))
+    rows = connection.execute(
+        f"""select distinct sample_id, {columns} from {sql.name(run.benchmark)}.scores
+        where value is not null order by all"""
+    ).fetchall()
+    found: dict[str, list[Cell]] = {}
+    for sample, *cell in rows:
+        found.setdefault(sample, []).append(tuple(cell))
+    return found
+
+
+def _examples(
+    found: Replies,
+    wanted: ReplyQuery,
+    winners: Mapping[Cell, Best],
+    scored: Mapping[str, list[Cell]] | None,
+    resting: frozenset[str],
+) -> tuple[list[Example], dict[str, int]]:
+    examples: list[Example] = []
+    seen: set[bytes] = set()
+    taken: set[str] = set()
+    left_out = Counter(found.left_out)
+    for reply in found.replies:
+        if reply.scenario not in resting:
+            left_out[f"`{wanted.by}` says nothing of the scenario"] += 1
+            continue
+        if wanted.every:
+            won = tuple(best for best in winners.values() if best.model == reply.model)
+        else:
+            own = tuple(reply.place.get(name) for name in wanted.per) if scored is None else ()
+            cells = [own] if scored is None else scored.get(reply.sample_id, [])
+            won = tuple(winners[cell] for cell in cells if cell in winners and winners[cell].model == reply.model)
+        if not won:
+            left_out["not the best"] += 1
+            continue
+        line = _line(reply, wanted)
+        if line in seen:
+            left_out["doubles"] += reply.sample_id not in taken  # one that several arms share is no double
+            continue
+        seen.add(line)
+        taken.add(reply.sample_id)
+        examples.append(Example(line, (reply.sample_id,), reply.scenario, reply.item_id, (reply.model,), won))
+    return examples, {reason: count for reason, count in sorted(left_out.items()) if count}
+
+
+def _line(reply: ExportedReply, wanted: ReplyQuery) -> bytes:
+    if wanted.format == "completion":
+        return orjson.dumps({"prompt": plain(reply.prompt), "completion": reply.text})
+    return orjson.dumps({"messages": [*reply.prompt, {"role": "assistant", "content": reply.text}]})
+
+
+Marks = Mapping[tuple[str, str | None], float]
+"""What a reply got, by metric and by who gave it."""
+
+ROUNDING = 1e-9
+"""Differences below this are what rounding leaves of none."""
+
+
+def pairs(connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> Training:
+    """Return every two replies to one prompt of which one is better by `margin` at least, and by more than nothing.
+
+    Two replies are compared on what both were given, metric by metric and judge by judge: the difference is the mean
+    over these, with the weights of the metrics where they have some. `connection` shows `run` alone.
+
+    Raises `StoreError` S0602 where no score is called so.
+    """
+    held = read_held_out(connection, plan, run, wanted)
+    found = held.kept(read_replies(connection, plan, run, wanted))
+    marks = _marks(connection, plan, run, wanted.by)
+    if not marks:
+        raise no_such_score(plan, wanted.by)
+    chosen, left_out = choose_pairs(found.replies, marks, metric_weights(plan), wanted.margin)
+    left_out.update(found.left_out)
+    examples = tuple(_example(*pair, wanted) for pair in chosen)
+    return Training(examples, {reason: count for reason, count in sorted(left_out.items()) if count}, held=held)
+
+
+def choose_pairs(
+    replies: Iterable[ExportedReply],
+    marks: Mapping[str, Marks],
+    weights: Mapping[str, Mapping[str, float]],
+    margin: float,
+) -> tuple[list[tuple[ExportedReply, ExportedReply, float]], Counter[str]]:
+    """Return the pairs of `replies`: the better one, the worse one, and by how much; and how many there are not, by
+    reason.
+
+    `marks` are what replies got, by `sample_id`, and `weights` those of metrics, by scenario.
+    """
+    left_out: Counter[str] = Counter()
+    groups: dict[tuple[str, str, bytes], dict[str, ExportedReply]] = {}
+    for reply in replies:
+        if reply.sample_id not in marks:
+            left_out["without a score"] += 1
+            continue
+        # A reply stands in several arms, and counts once.
+        groups.setdefault((reply.scenario, reply.item_id, orjson.dumps(reply.prompt)), {})[reply.sample_id] = reply
+    found: dict[tuple[bytes, str, str], tuple[ExportedReply, ExportedReply, float]] = {}
+    for (_, _, prompt), group in groups.items():
+        left_out["alone"] += len(group) == 1
+        for one, two in combinations(group.values(), 2):
+            apart = difference(marks[one.sample_id], marks[two.sample_id], weights.get(one.scenario, {}))
+            if apart is None:
+                left_out["nothing scored in both"] += 1
+            elif one.text == two.text:
+                left_out["the same text"] += 1
+            elif abs(apart) <= ROUNDING:
+                left_out["ties"] += 1
+            elif abs(apart) < margin - ROUNDING:
+                left_out["below the margin"] += 1
+            else:
+                better, worse = (one, two) if apart > 0 else (two, one)
+                key = (prompt, better.text, worse.text)
+                left_out["doubles"] += key in found
+                found.setdefault(key, (better, worse, abs(apart)))
+    # Two judgements of the same two texts may contradict each other, and then neither says which is better.
+    agreed = [pair for (prompt, good, bad), pair in found.items() if (prompt, bad, good) not in found]
+    left_out["contradicted"] += len(found) - len(agreed)
+    return agreed, left_out
+
+
+def difference(one: Marks, two: Marks, weights: Mapping[str, float]) -> float | None:
+    """By how much the first is better, over what both were given; `None` where that is nothing.
+
+    >>> difference({("CLEAR", "j"): 8, ("RIGHT", "j"): 4}, {("CLEAR", "j"): 5}, {})
+    3.0
+    """
+    both = [key for key in one if key in two]
+    total = sum(weights.get(metric, 1.0) for metric, _ in both)
+    if not total:
+        return None
+    return sum(weights.get(key[0], 1.0) * (one[key] - two[key]) for key in both) / total
+
+
+def _marks(connection: Connection, plan: Plan, run: RunRecord, by: str) -> dict[str, Marks]:
+    """Return what replies got. Of an ask for each element of a list none got any: its scores are of all elements."""
+    apart = ""
+    if names := asked_of_elements(plan):
+        steps = ", ".join(map(sql.text, names))
+        apart = (
+            f"and sample_id not in (select sample_id from {sql.name(run.benchmark)}.samples where step in ({steps}))"
+        )
+    rows = connection.execute(
+        f"""select sample_id, metric, evaluator, avg(value) from {sql.name(run.benchmark)}.scores
+        where {score_condition(by)} and value is not null and {are_counted(plan)} {apart} group by all order by all"""
+    ).fetchall()
+    found: dict[str, dict[tuple[str, str | None], float]] = {}
+    for sample, metric, evaluator, value in rows:
+        found.setdefault(sample, {})[metric, evaluator] = value
+    return dict(found)
+
+
+def _example(better: ExportedReply, worse: ExportedReply, margin: float, wanted: ReplyQuery) -> Example:
+    line: dict[str, object]
+    if wanted.format == "completion":
+        line = {"prompt": plain(better.prompt), "chosen": better.text, "rejected": worse.text}
+    else:
+        chosen, rejected = ([{"role": "assistant", "content": each.text}] for each in (better, worse))
+        line = {"prompt": list(better.prompt), "chosen": chosen, "rejected": rejected}
+    line["margin"] = margin = round(margin, 6)
+    return Example(
+        orjson.dumps(line),
+        (better.sample_id, worse.sample_id),
+        better.scenario,
+        better.item_id,
+        (better.model, worse.model),
+        margin=margin,
+    )
+
+
+FORMAT = "tripos.training/2"
+TERMS = (
+    "The replies were written by the models named here. Whether they may be used to train others is said by the terms"
+    " of their providers and by the licence of the benchmark's data."
+)
+
+
+def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: Training, written: Written) -> dict[str, Any]:
+    """Return the provenance as JSON values; `lines` has an entry for every line, the better of two replies first."""
+    steps = steps_of(plan, wanted.rows)
+    revealed = [each for each in plan.reveals if each.step in steps]
+    return {
+        "format": FORMAT,
+        "file": written.path.name,
+        "sha256": written.sha256,
+        "examples": written.rows,
+        "kind": {"best": "distillation", "pairs": "preferences"}[wanted.kind],
+        "export": wanted.name,
+        "run_id": run.run_id,
+        "benchmark": run.benchmark,
+        "version": run.version,
+        "plan_digest": run.plan_digest,
+        "models": list(wanted.models),
+        "judges": {role: list(models) for role, models in run.evaluators.items()},
+        "by": wanted.by,
+        "per": list(wanted.per),
+        "every_reply": wanted.every,
+        "replies_of": list(made.replies_of),
+        "margin": wanted.margin if wanted.kind == "pairs" else None,
+        "steps": list(wanted.rows),
+        "settings": _settings(plan, wanted),
+        "line_format": wanted.format,
+        "filters": list(wanted.told),
+        "best": [
+            {
+                "cell": dict(zip(wanted.per, each.cell, strict=True)),
+                "model": each.model,
+                "value": each.value,
+                "ties": list(each.ties),
+            }
+            for each in made.best
+        ],
+        "by_scenario": counts(plan, made),
+        "by_model": dict(Counter(each.models[0] for each in made.examples)),
+        "left_out": dict(made.left_out),
+        "held_out": {
+            "subsets": list(made.held.subsets),
+            "runs": list(made.held.runs),
+            "items": len(made.held.items),
+            "known": {name: {"items": each.there, "of": each.of} for name, each in made.held.known.items()},
+            "alike": ALIKE,
+            "near": [
+                {
+                    "item": each.item[1],
+                    "scenario": each.item[0],
+                    "like": each.like[1],
+                    "overlap": round(each.overlap, 4),
+                }
+                for each in made.held.near.values()
+            ],
+        },
+        "revealed": [{"scenario": each.scenario, "step": each.step, "secret": each.secret} for each in revealed],
+        "licence": plan.benchmark.license,
+        "terms": TERMS,
+        "lines": [_origins_line(wanted, each) for each in made.examples],
+    }
+
+
+def _settings(plan: Plan, wanted: ReplyQuery) -> dict[str, Any]:
+    """Return what the replies were asked with, by scenario and step; only what was not left to the model."""
+    steps = steps_of(plan, wanted.rows)
+    return {
+        f"{scenario.name}.{step.name}": step.settings.given
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Ask) and step.name in steps
+    }
+
+
+def _origins_line(wanted: ReplyQuery, example: Example) -> dict[str, Any]:
+    """Return where a line comes from, and why it is there."""
+    line = {
+        "samples": list(example.sample_ids),
+        "scenario": example.scenario,
+        "item": example.item_id,
+        "models": list(example.models),
+    }
+    if example.margin is not None:
+        return {**line, "margin": example.margin}
+    won = [{"cell": dict(zip(wanted.per, each.cell, strict=True)), "value": each.value} for each in example.won]
+    return {**line, "won": won}
+
+
+def counts(plan: Plan, made: Training) -> dict[str, int]:
+    """Return how many examples there are of each scenario, in the plan's order."""
+    found = Counter(each.scenario for each in made.examples)
+    return {each.name: found[each.name] for each in plan.scenarios if found[each.name]}

@@ -1,0 +1,319 @@
+"""Scores that came from outside a run, by people or other judges, as the rows that a judge's reply would have become.
+
+They are named by what they are about, and never by their value. So the same scores have the same names however often
+they are taken, and a score that was changed is seen as one that was changed. A row that is written again counts instead
+of the one before, as of all doubles the last one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tripos_compiler.plan import Grade, digest
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError, unwritable
+from tripos_warehouse.store.bucket.bucket import only_one
+from tripos_warehouse.store.locks import IMPORT, Locks, place_of
+from tripos_warehouse.store.parts import reading
+from tripos_warehouse.store.schemas import HUMAN
+from tripos_warehouse.store.store import Store
+
+Row = dict[str, Any]
+SCORED = "scored"
+"""The status of a score that has a value."""
+
+
+@dataclass(frozen=True)
+class OtherShown:
+    """Of two replies to an item, which the `step` compares, the one that was shown second. The first is that of the
+    sample that the score is about."""
+
+    step: str
+    model: str
+    sample_id: str
+
+
+@dataclass(frozen=True)
+class ElementShown:
+    """An element of a list: its place there, and what it is, as JSON."""
+
+    place: str
+    value: str
+
+
+@dataclass(frozen=True)
+class GivenScore:
+    """A score of one reply by one evaluator; with `other` a verdict on two, whose `value` is its worth to the first.
+    Where names are chosen from, it is a `name`, and `value` is what that stands for.
+    `sample` has the columns `sample_id`, `run_id`, `benchmark`, `scenario`, `item_id`, `model` and `binding` that its
+    rows get, the last that of what is said of the reply; `key` is what it is called in `judgements.parsed`. `judgement`
+    is the fingerprint of a judge's reply and `fingerprint` that of the scores, as in the plan of the run: so they count
+    where the scores of a model do. Only what was imported has a `round`."""
+
+    score_id: str
+    judgement_id: str
+    sample: Mapping[str, Any]
+    scorer: str
+    metric: str
+    evaluator: str
+    value: float | None
+    rationale: str | None
+    judgement: str
+    fingerprint: str
+    key: str
+    round: int | None = None
+    said: float | None = None
+    """The value as it was said, where that may be another than what the plan takes it for."""
+    drawn_of: int | None = None
+    """Of how many replies of its scenario and model the reply was drawn at random; none where it was not."""
+    name: str | None = None
+    other: OtherShown | None = None
+    element: ElementShown | None = None
+    """The element of a list that the score is about, where it is not the reply."""
+    told: str | None = None
+    """The score as a log has it, JSON: it is kept as the reply of the judgement."""
+    status: str = SCORED
+    error: str | None = None
+    """Why it has no value, where it has none."""
+
+    @property
+    def said_of(self) -> str:
+        """The binding of its rows."""
+        return str(self.sample["binding"])
+
+    @property
+    def part(self) -> dict[str, Any]:
+        """Return what stands in the judgement: what was said, whatever a plan makes of it."""
+        if self.status != SCORED:
+            return {"score": None, "reason": self.rationale, "status": self.status, "error": self.error}
+        named = {} if self.name is None else {"choice": self.name}
+        if self.name is not None and self.other is None:  # what a name stands for may change
+            return {"reason": self.rationale, **named}
+        return {"score": self.value if self.said is None else self.said, "reason": self.rationale, **named}
+
+    @property
+    def given(self) -> str | None:
+        """Return the name that was chosen, as JSON text; of an element what the view makes of it a row of its own."""
+        name = None if self.name is None else orjson.dumps(self.name).decode()
+        if self.element is None:
+            return name
+        return orjson.dumps([{"value": self.value, "given": name, "status": self.status}]).decode()
+
+    @property
+    def kept_value(self) -> float | None:
+        """Return the value of its row: that of an element stands in `given`."""
+        return None if self.element is not None else self.value
+
+    @property
+    def elements(self) -> str | None:
+        """Return the element with its place, as the row of scores of elements has them."""
+        if self.element is None:
+            return None
+        return orjson.dumps([{"place": self.element.place, "element": orjson.loads(self.element.value)}]).decode()
+
+
+def is_given(evaluator: str, round: str) -> str:
+    """Return the condition that a row comes from outside a run, of the columns that say who evaluated and in which
+    round."""
+    return f"({round} is not null or starts_with({evaluator}, {sql.text(HUMAN)}))"
+
+
+def any_given(paths: Iterable[Path], prints: Collection[str]) -> bool:
+    """Return true if parts of judgements have one with such a fingerprint that comes from outside a run (`is_given`).
+    Raises `StoreError` S0103 where a part cannot be read."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    wanted = pa.array(sorted(prints), pa.string())
+    for path in paths:
+        with reading(path) as file:
+            names = [name for name in ("fingerprint", "evaluator", "round") if name in file.schema_arrow.names]
+            for batch in file.iter_batches(columns=names, use_threads=False):
+                rows = batch.filter(pc.is_in(batch["fingerprint"], value_set=wanted))
+                if pc.any(pc.starts_with(rows["evaluator"], HUMAN)).as_py():
+                    return True
+                if "round" in names and rows["round"].null_count < rows.num_rows:
+                    return True
+    return False
+
+
+def imported_score(
+    sample: Mapping[str, Any],
+    step: Grade,
+    metric: str,
+    evaluator: str,
+    round: int,
+    value: float | None,
+    rationale: str | None = None,
+    said: float | None = None,
+    told: str | None = None,
+    name: str | None = None,
+    status: str = SCORED,
+    error: str | None = None,
+) -> GivenScore:
+    """Return a score of a file; `step` is the one in whose place it stands. `said` is the value in the file, `name` the
+    name that it is, and `told` the score as a log has it. With another `status` it has no value."""
+    about = evaluator, round, sample["sample_id"], sample["binding"]
+    return GivenScore(
+        score_id=digest(["imported score", step.fingerprint, metric, *about]),
+        judgement_id=digest(["imported judgement", step.judgement, *about]),
+        sample=sample,
+        scorer=step.scorer,
+        metric=metric,
+        evaluator=evaluator,
+        value=value,
+        rationale=rationale,
+        judgement=step.judgement,
+        fingerprint=step.fingerprint,
+        key=metric,
+        round=round,
+        said=said,
+        told=told,
+        name=name,
+        status=status,
+        error=error,
+    )
+
+
+@dataclass(frozen=True)
+class ScoreChanges:
+    """The effect of new scores on a store. `changed` are scores that the store has with another value or rationale,
+    each with the value that is there."""
+
+    new: tuple[GivenScore, ...]
+    changed: tuple[tuple[GivenScore, float | str | None], ...]
+    same: tuple[GivenScore, ...]
+    judgements: Mapping[str, Mapping[str, Any]]
+    """What the store has of the judgements that these are part of, by key: `{"score": 7, "reason": "…"}`."""
+
+    @property
+    def fresh(self) -> tuple[GivenScore, ...]:
+        """The scores that the store lacks or has otherwise."""
+        return *self.new, *(each for each, _ in self.changed)
+
+
+@dataclass(frozen=True)
+class KeptCounts:
+    """How many judgements were new, were changed since they were kept before, or are as they were."""
+
+    new: int = 0
+    changed: int = 0
+    same: int = 0
+
+
+@contextmanager
+def alone(store: Store) -> Iterator[None]:
+    """Keep other imports of scores out of a store: each builds on what it finds there.
+
+    Raises `StoreError`: S0506 while another one is at work, S0102 where the store cannot be written.
+    """
+    busy = StoreError("S0506", "another import of scores into this store is under way", "wait for its end")
+    if store.bucket is not None:
+        with only_one(store.bucket, "scores") as alone:
+            if not alone:
+                raise busy
+            yield
+        return
+    try:
+        locks = Locks(store.root)
+    except OSError as error:
+        raise unwritable(store.root, error) from error
+    try:
+        if not locks.hold(place_of(IMPORT, "scores")):
+            raise busy
+        yield
+    finally:
+        locks.close()
+
+
+def difference(store: Store, given: Sequence[GivenScore]) -> ScoreChanges:
+    """Return what of these scores the store has not, has otherwise, and has. Raises `StoreError` as `Store.rows`
+    does."""
+    kept = store.rows("scores", {each.score_id for each in given if each.other is None}, ["score_id", "value"])
+    if compared := {each.score_id for each in given if each.other is not None}:
+        kept = {**kept, **store.rows("comparisons", compared, ["comparison_id", "value"])}
+    judged = store.rows("judgements", {each.judgement_id for each in given}, ["judgement_id", "parsed"])
+    told = {name: orjson.loads(row["parsed"] or "{}") for name, row in judged.items()}
+    new: list[GivenScore] = []
+    changed: list[tuple[GivenScore, float | str | None]] = []
+    same: list[GivenScore] = []
+    for each in given:
+        row, part = kept.get(each.score_id), told.get(each.judgement_id, {}).get(each.key) or {}
+        if row is None:
+            new.append(each)
+        elif row["value"] == each.kept_value and part == each.part:
+            same.append(each)
+        else:
+            changed.append((each, part.get("choice", part.get("status", row["value"]))))
+    return ScoreChanges(tuple(new), tuple(changed), tuple(same), told)
+
+
+def rows_of(found: ScoreChanges, source: str | None, now: datetime) -> dict[str, list[Row]]:
+    """Return the rows of `judgements`, `scores` and `comparisons` that bring a store to what was given. `source` is the
+    file of an import."""
+    parsed = {each.judgement_id: dict(found.judgements.get(each.judgement_id, {})) for each in found.fresh}
+    judgements: dict[str, Row] = {}
+    for each in found.fresh:
+        parsed[each.judgement_id][each.key] = each.part
+        judgements[each.judgement_id] = _judgement(each, source, now)
+    for name, row in judgements.items():
+        row["parsed"] = orjson.dumps(parsed[name], option=orjson.OPT_SORT_KEYS).decode()
+    scores = [_score(each, now) for each in found.fresh if each.other is None]
+    compared = [_comparison(each, each.other, now) for each in found.fresh if each.other is not None]
+    rows = {"judgements": list(judgements.values()), "scores": scores}
+    return rows if not compared else {**rows, "comparisons": compared}
+
+
+def keep(store: Store, given: Sequence[GivenScore], now: datetime) -> KeptCounts:
+    """Keep scores in one commit: all of them or none. What is kept already is not kept again; a score whose value or
+    reason differs takes the place of the earlier one. `now` has a zone.
+
+    Raises `StoreError`: S0102 where the disk refuses, S0105 for a row that fits none.
+    """
+    found = difference(store, given)
+    fresh, every = ({each.judgement_id for each in some} for some in (found.fresh, given))
+    if fresh:
+        store.append(rows_of(found, None, now))
+    return KeptCounts(len(fresh - found.judgements.keys()), len(fresh & found.judgements.keys()), len(every - fresh))
+
+
+def _common(each: GivenScore, now: datetime) -> Row:
+    names = ("sample_id", "run_id", "benchmark", "scenario", "item_id", "binding")
+    own = {"scorer": each.scorer, "evaluator": each.evaluator, "round": each.round, "created_at": now}
+    return {**{name: each.sample[name] for name in names}, **own, "judgement_id": each.judgement_id}
+
+
+def _judgement(each: GivenScore, source: str | None, now: datetime) -> Row:
+    own = {"fingerprint": each.judgement, "source": source, "drawn_of": each.drawn_of, "reply": each.told}
+    return {**_common(each, now), **own, "messages": "[]", "status": "ok", "attempts": 0}
+
+
+def _score(each: GivenScore, now: datetime) -> Row:
+    own = {"score_id": each.score_id, "model": each.sample["model"]}
+    told = {
+        "scorer": each.scorer if each.element is None else each.metric,  # an expression gives those of elements
+        "metric": each.metric,
+        "value": each.kept_value,
+        "given": each.given,
+        "elements": each.elements,
+        "status": each.status,
+        "error": each.error,
+        "fingerprint": each.fingerprint,
+    }
+    return {**_common(each, now), **own, **told}
+
+
+def _comparison(each: GivenScore, other: OtherShown, now: datetime) -> Row:
+    own = {"comparison_id": each.score_id, "step": other.step, "fingerprint": each.fingerprint, "status": "scored"}
+    own |= {"first_model": each.sample["model"], "second_model": other.model}
+    own |= {"first_sample_id": each.sample["sample_id"], "second_sample_id": other.sample_id}
+    told = {"value": each.value, "given": each.given}
+    common = {name: value for name, value in _common(each, now).items() if name != "sample_id"}
+    return {**common, **own, **told}

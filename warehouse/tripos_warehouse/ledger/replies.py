@@ -1,0 +1,451 @@
+"""Replies by what was sent for them, whatever step they were made for: an index of 16 bytes a reply.
+
+Whole rows by where they lie: opens only the parts, and unpacks only the row groups, that hold one of them.
+
+Other stores: their replies and vectors are read, so that a run need not pay for them, and nothing is written there.
+
+Whoever wrote them, their rows pass the checks of `store check` before they are taken. What is damaged is told and left
+out.
+
+The committed results of a store that nothing is written to.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, groupby
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+
+from tripos_compiler.plan import Ending, words_of
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.index import AGAIN, RESULTS, Halves, RowIndex, halves, pack, pack_column, rows_by_part
+from tripos_warehouse.store.parts import Row, check_schema, conform, content_problem, get_table, reading
+from tripos_warehouse.store.paths import address_of
+from tripos_warehouse.store.schemas import DRAFTS, REQUEST, TABLES, TURNS
+from tripos_warehouse.store.store import Store, Tell
+
+CACHED_BYTES = 64 * 2**20
+"""So much stays unpacked, since rows that are asked for one after the other lie together."""
+BLOCK, CACHED_BLOCKS = 64, 32
+"""Rows that are asked for one by one are taken from Arrow so many at a time, which costs little more than one, and so
+many times that stay."""
+
+
+class RowLookup:
+    """Reads rows of parts by their numbers."""
+
+    def __init__(self) -> None:
+        self._ends: dict[Path, list[int]] = {}
+        self._groups: OrderedDict[tuple[Path, int], pa.Table] = OrderedDict()
+        self._size = 0
+        self._blocks: OrderedDict[tuple[Path, int, tuple[str, ...]], list[Row]] = OrderedDict()
+
+    def forget(self) -> None:
+        """Let go of what is unpacked."""
+        self._ends.clear()
+        self._groups.clear()
+        self._size = 0
+        self._blocks.clear()
+
+    def each(self, table: str, path: Path, numbers: Sequence[int], columns: tuple[str, ...]) -> Iterator[Row]:
+        """As `rows`, of few rows whose neighbours are asked for next."""
+        for number in sorted(numbers):
+            yield self._block(table, path, number // BLOCK, columns)[number % BLOCK]
+
+    def _block(self, table: str, path: Path, block: int, columns: tuple[str, ...]) -> list[Row]:
+        key = (path, block, columns)
+        if key in self._blocks:
+            self._blocks.move_to_end(key)
+            return self._blocks[key]
+        first = block * BLOCK
+        numbers = range(first, min(first + BLOCK, self._ends_of(path)[-1]))
+        found = self._blocks[key] = list(self.rows(table, path, numbers, columns))
+        if len(self._blocks) > CACHED_BLOCKS:
+            self._blocks.popitem(last=False)
+        return found
+
+    def rows(
+        self, table: str, path: Path, numbers: Sequence[int], columns: Sequence[str] | None = None
+    ) -> Iterator[Row]:
+        """Yield the rows of a part with these numbers, or some columns of them, lowest first. Raises `StoreError`
+        S0103."""
+        ends = self._ends_of(path)
+        for group, among in groupby(sorted(numbers), key=lambda number: bisect_right(ends, number)):
+            start = ends[group - 1] if group else 0
+            content = self._group(table, path, group)
+            content = content if columns is None else content.select(columns)
+            yield from content.take([number - start for number in among]).to_pylist(maps_as_pydicts="strict")
+
+    def _ends_of(self, path: Path) -> list[int]:
+        if path not in self._ends:
+            with reading(path) as file:
+                sizes = (file.metadata.row_group(group).num_rows for group in range(file.num_row_groups))
+                self._ends[path] = list(accumulate(sizes))
+        return self._ends[path]
+
+    def _group(self, table: str, path: Path, group: int) -> pa.Table:
+        key = (path, group)
+        if (content := self._groups.get(key)) is not None:
+            self._groups.move_to_end(key)
+            return content
+        with reading(path) as file:
+            content = conform(table, TABLES[table].schema.names, file.read_row_group(group))
+        self._groups[key] = content
+        self._size += content.nbytes
+        while self._size > CACHED_BYTES and len(self._groups) > 1:
+            self._size -= self._groups.popitem(last=False)[1].nbytes
+        return content
+
+
+Places = npt.NDArray[np.uint64]
+Paths = Callable[[str], Iterable[Path]]
+"""The parts of a table, those that were committed first first."""
+OF_NAME = frozenset(
+    [
+        "run_id",
+        "benchmark",
+        "scenario",
+        "step",
+        "scorer",
+        "context",
+        "role",
+        "parsed",
+        "source",
+        "created_at",
+        "release",
+    ]
+)
+"""The columns of a row that say for what its reply was asked, and are not looked at: they are those of the new name."""
+_ROW_BITS = 32
+_BATCH = 65536
+_AGAIN = pa.array(AGAIN, type=pa.string())
+_BROKEN = pa.array(words_of(Ending.ERROR), type=pa.string())
+
+
+class Draws:
+    """The replies in the parts of a store; `paths` are those that are there when a table is first asked about."""
+
+    def __init__(self, paths: Paths, lookup: RowLookup) -> None:
+        self._paths, self._lookup = paths, lookup
+        self._sent: dict[str, _Sent] = {}
+        self._drafts: RowIndex | None = None
+
+    def models(self, table: str) -> Collection[str]:
+        """Return who gave the replies of a table."""
+        return self._of(table).models
+
+    def find(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
+        """Return what is known of the replies of a table that were sent for the request of that digest, each with the
+        unreadable first reply before it, if there was one. Raises `StoreError` S0103 where a part cannot be read."""
+        return [(row, draft) for row, draft, _ in self.located(table, request)]
+
+    def located(self, table: str, request: str) -> list[tuple[Row, Row | None, Path]]:
+        """As `find`, each with the part that the row is in."""
+        (key,) = get_table(table).key
+        found: dict[str, tuple[Row, Path]] = {}
+        for path, numbers in self._of(table).find(request).items():
+            for row in self._lookup.each(table, path, numbers, self._of(table).columns):
+                if row[REQUEST] == request:
+                    found[row[key]] = row, path
+        if not found or table == TURNS.name:
+            return [(row, None, path) for row, path in found.values()]
+        if self._drafts is None:
+            self._drafts = RowIndex(DRAFTS.name, None)
+            self._drafts.load(self._paths(DRAFTS.name))
+        if not len(self._drafts):
+            return [(row, None, path) for row, path in found.values()]
+        # With a reply of another store its draft was kept, under the new name.
+        origins = {name: (not row["reused_from"] and row["adopted_from"]) or name for name, (row, _) in found.items()}
+        drafts = rows_of(self._drafts, list(origins.values()), self._lookup)
+        return [(row, drafts.get(origins[name]), path) for name, (row, path) in found.items()]
+
+    def load(self, paths: Paths) -> None:
+        """Take in further parts."""
+        for table, sent in self._sent.items():
+            sent.load(paths(table))
+        if self._drafts is not None:
+            self._drafts.load(paths(DRAFTS.name))
+
+    def forget(self) -> None:
+        """Let go of everything, since all lies elsewhere."""
+        self._sent.clear()
+        self._drafts = None
+
+    def _of(self, table: str) -> _Sent:
+        if table not in self._sent:
+            sent = self._sent[table] = _Sent(table)
+            sent.load(self._paths(table))
+        return self._sent[table]
+
+
+class _Sent:
+    """The replies of one table, by the upper half of the digests of their requests. Those that a later run would ask
+    for again are none."""
+
+    def __init__(self, table: str) -> None:
+        names = get_table(table).schema.names
+        self._model = "model" if "model" in names else "evaluator"
+        self.columns = tuple(name for name in names if name not in OF_NAME)
+        self.models: set[str] = set()
+        self._parts: list[Path] = []
+        self._runs: list[tuple[Halves, Places]] = []
+
+    def load(self, paths: Iterable[Path]) -> None:
+        chunks: list[tuple[Halves, Places]] = []
+        for path in paths:
+            import pyarrow.compute as pc  # which a run that has nothing yet does without
+
+            number = len(self._parts)
+            self._parts.append(path)
+            with reading(path) as file:
+                if REQUEST not in file.schema_arrow.names:
+                    continue  # of an earlier version of the schema
+                row = 0
+                columns = [REQUEST, self._model, "status", "finish_reason"]
+                for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
+                    rows = np.arange(row, row + batch.num_rows, dtype=np.uint64)
+                    row += batch.num_rows
+                    failed = pc.is_in(batch["status"], value_set=_AGAIN)
+                    if "finish_reason" in batch.schema.names:
+                        failed = pc.or_(failed, pc.is_in(pc.utf8_lower(batch["finish_reason"]), value_set=_BROKEN))
+                    hits = pc.and_(pc.is_valid(batch[REQUEST]), pc.invert(failed))
+                    sent = batch.filter(hits)
+                    if sent.num_rows:
+                        self.models.update(pc.unique(sent[self._model]).to_pylist())
+                        rows = rows[hits.to_numpy(zero_copy_only=False)] | np.uint64(number << _ROW_BITS)
+                        chunks.append((halves(pack_column(sent[REQUEST]))[0], rows))
+        if chunks:
+            run = _sorted(chunks)
+            while self._runs and len(self._runs[-1][0]) < 2 * len(run[0]):
+                run = _sorted([self._runs.pop(), run])
+            self._runs.append(run)
+
+    def find(self, request: str) -> dict[Path, list[int]]:
+        """Return the rows, by part, of what may be replies to a request."""
+        wanted = np.uint64(int(request[:16], 16))
+        found: dict[Path, list[int]] = {}
+        for high, places in self._runs:
+            start = int(np.searchsorted(high, wanted))
+            if start == len(high) or high[start] != wanted:
+                continue
+            end = int(np.searchsorted(high, wanted, side="right"))
+            for place in places[start:end].tolist():
+                found.setdefault(self._parts[place >> _ROW_BITS], []).append(place & (2**_ROW_BITS - 1))
+        return found
+
+
+def rows_of(index: RowIndex, names: list[str], lookup: RowLookup) -> dict[str, Row]:
+    """Return the rows of these names that an index has."""
+    return {name: row for name, (row, _) in located_rows(index, names, lookup).items()}
+
+
+def located_rows(index: RowIndex, names: list[str], lookup: RowLookup) -> dict[str, tuple[Row, Path]]:
+    """As `rows_of`, each with the part that the row is in."""
+    table = index.table
+    (key,) = table.key
+    found: dict[str, tuple[Row, Path]] = {}
+    for path, numbers in rows_by_part(index, index.find(pack(names))).items():
+        for row in lookup.rows(table.name, path, numbers):
+            found[row[key]] = row, path
+    return found
+
+
+def _sorted(chunks: list[tuple[Halves, Places]]) -> tuple[Halves, Places]:
+    high = np.concatenate([chunk[0] for chunk in chunks])
+    places = np.concatenate([chunk[1] for chunk in chunks])
+    order = np.argsort(high, kind="stable")
+    return high[order], places[order]
+
+
+VECTORS = "vectors"
+ANSWERED = frozenset({"ok", "parse_failure", "truncated", "refused"})
+"""The statuses of calls that were answered."""
+_NAME = re.compile(r"[0-9a-f]{32}")
+Found = TypeVar("Found")
+
+
+class OtherStores:
+    """Stores that are only read. Raises `StoreError` as `Store.open` does where one cannot be opened."""
+
+    def __init__(self, places: Sequence[str], own: str | Path, tell: Tell) -> None:
+        """Open the stores at `places`; the run's `own` one is passed over where it is among them. `tell` is called with
+        what is damaged."""
+        own_place = address_of(own) or str(Path(own).expanduser().resolve())
+        opened = [Store.open(place, create=False, tell=tell, tolerant=True, writes=False) for place in places]
+        others = {each.place: each for each in opened if each.place != own_place}
+        self._stores = [_OtherStore(each) for each in others.values()]
+
+    def repliers(self, table: str) -> Collection[str]:
+        """Return who gave replies of which it is known what they are replies to."""
+        return set[str]().union(*(each.repliers(table) for each in self._stores))
+
+    def replies(self, table: str, request: str) -> list[tuple[Row, Row | None, tuple[str, str]]]:
+        """Return the rows whose reply was sent for the request of that digest, each with its unreadable first reply,
+        and with the place and the commit where it lies."""
+        return [found for each in self._stores for found in each.replies(table, request)]
+
+    def vectors(self, names: Sequence[str]) -> Mapping[str, tuple[Row, tuple[str, str]]]:
+        """Return the rows of vectors, each with the place and the commit where it lies; those of an earlier store
+        first."""
+        found: dict[str, tuple[Row, tuple[str, str]]] = {}
+        for each in self._stores:
+            found |= each.vectors([name for name in names if name not in found])
+        return found
+
+
+class _OtherStore:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.place = shown_place(store.place)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Read anew what is committed."""
+        self._lookup = RowLookup()
+        self._draws = Draws(self._paths, self._lookup)
+        self._vectors: RowIndex | None = None
+        root = self._store.root
+        self._commits = {root / part.path: each.name for each in self._store.commits() for part in each.parts}
+
+    def _paths(self, table: str) -> Iterable[Path]:
+        """Return the parts of a table that have its columns."""
+        for path in self._store.parts(table):
+            try:
+                with reading(path) as file:
+                    check_schema(table, path, file.schema_arrow)
+            except StoreError as error:
+                self._store.leave_out(error)
+            else:
+                yield path
+
+    def repliers(self, table: str) -> Collection[str]:
+        return self._read(lambda: self._draws.models(table)) or ()
+
+    def replies(self, table: str, request: str) -> list[tuple[Row, Row | None, tuple[str, str]]]:
+        found = self._read(lambda: self._draws.located(table, request)) or ()
+        (key,) = TABLES[table].key
+        return [
+            (row, draft, (self.place, self._commits[path]))
+            for row, draft, path in found
+            if self._is_sound(table, row, key) and (draft is None or self._is_sound("drafts", draft, "unit_id"))
+        ]
+
+    def vectors(self, names: Sequence[str]) -> dict[str, tuple[Row, tuple[str, str]]]:
+        found = self._read(lambda: self._vector_rows(list(names))) or {}
+        return {
+            name: (row, (self.place, self._commits[path]))
+            for name, (row, path) in found.items()
+            if row["status"] not in AGAIN and self._is_sound(VECTORS, row, "vector_id")
+        }
+
+    def _vector_rows(self, names: list[str]) -> dict[str, tuple[Row, Path]]:
+        if self._vectors is None:
+            self._vectors = RowIndex(VECTORS, None)
+            self._vectors.load(self._paths(VECTORS))
+        return located_rows(self._vectors, names, self._lookup) if len(self._vectors) else {}
+
+    def _read(self, read: Callable[[], Found]) -> Found | None:
+        """Return what is read. Where that fails, parts may have been taken away by a compaction; what then is damaged
+        is left out."""
+        for once_more in (True, True, False):
+            try:
+                return read()
+            except StoreError as error:
+                if not once_more:
+                    self._store.leave_out(error)
+                    return None
+                self._store.sweep()
+                self._begin()
+        return None
+
+    def _is_sound(self, table: str, row: Row, key: str) -> bool:
+        """Return true if a row has what readers of it rely on; one that has not is told."""
+        schema = TABLES[table].schema
+        names = [name for name in schema.names if name in row]
+        origin = row.get("adopted_from")
+        if not _NAME.fullmatch(str(row[key])) or not (origin is None or _NAME.fullmatch(origin)):
+            problem: str | None = "its name is none that a run gives"
+        else:
+            content = pa.Table.from_pylist(
+                [{name: row[name] for name in names}], schema=schema.empty_table().select(names).schema
+            )
+            problem = content_problem(table, content) or _reply_problem(row)
+        if problem is not None:
+            message = f"a row of `{table}` in `{self.place}`: {problem}"
+            self._store.leave_out(StoreError("S0103", message, "find the damaged file with `tripos store check`"))
+        return problem is None
+
+
+def _reply_problem(row: Row) -> str | None:
+    """Return what is wrong with a reply, its draft or a vector whose columns are those of its table."""
+    if "status" in row and row["status"] not in ANSWERED:
+        return "its status is none of a reply"
+    if row.get("status", "ok") != "refused" and all(row.get(name) is None for name in ("reply", "text")):
+        return "it has no reply"
+    if "messages" in row:
+        for each in orjson.loads(row["messages"]):
+            if not (
+                isinstance(each, dict) and each.keys() == {"role", "content"} and set(map(type, each.values())) == {str}
+            ):
+                return "`messages` has no messages"
+    return None
+
+
+def shown_place(place: str) -> str:
+    """Return the address of a store, or its folder as it is written from here where that is shorter.
+
+    >>> shown_place("s3://class/results")
+    's3://class/results'
+    """
+    if "://" in place:
+        return place
+    try:
+        return min(os.path.relpath(place), place, key=len)
+    except ValueError:  # another drive
+        return place
+
+
+class Committed:
+    """The committed rows of a read-only store."""
+
+    def __init__(self, store: Store, fingerprints: Collection[str]) -> None:
+        self._store, self._fingerprints = store, fingerprints
+        self._indexes: dict[str, RowIndex] = {}
+        self._draws = Draws(store.parts, RowLookup())
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """Return the status of each of these rows; `None` for those that are not kept."""
+        index = self._index(table)
+        return index.names_of(index.find(pack(ids)).codes)
+
+    def held(self) -> set[str]:
+        """Return the fingerprints of which any result is kept."""
+        return set[str]().union(*(self._index(table).fingerprints for table in RESULTS))
+
+    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Return whole rows, by id."""
+        return self._store.rows(table, ids)
+
+    def repliers(self, table: str) -> Collection[str]:
+        """Return who gave replies of which it is known what they are replies to."""
+        return self._draws.models(table)
+
+    def replies(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
+        """Return the rows whose reply was sent for the request of that digest, each with its unreadable first reply."""
+        return self._draws.find(table, request)
+
+    def _index(self, table: str) -> RowIndex:
+        if table not in self._indexes:
+            self._indexes[table] = RowIndex(table, self._fingerprints, self._store.root)
+            self._indexes[table].load(self._store.parts(table))
+        return self._indexes[table]

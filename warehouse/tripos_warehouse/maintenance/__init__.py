@@ -1,0 +1,1 @@
+"""Upkeep of a store: checks, compaction, and the removal of what nobody reads."""

@@ -1,0 +1,253 @@
+"""Checking: reads a whole store and says what is damaged, and what its tables hold in one line each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.maintenance.compaction import Numbers, lost_rows, open_database, without
+from tripos_warehouse.maintenance.media import damaged_annotations, damaged_media
+from tripos_warehouse.store.commits import COMMITS, Commit, ParquetPart, read_commit
+from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, segments
+from tripos_warehouse.store.locks import SEGMENT, place_of
+from tripos_warehouse.store.parts import check_rows, conform, reading, verify_part
+from tripos_warehouse.store.schemas import TABLES, TableSchema
+from tripos_warehouse.store.store import Store
+
+WHOLE = """
+select count(*), min(talk.sample_id)
+from (
+  select sample_id, max(json_array_length(parsed, '$.turns')) as turns
+  from {samples} where starts_with(parsed, '{{"ended":') and json_valid(parsed) and status = 'ok'
+  group by sample_id
+) as talk
+left join (
+  select conversation_id, count(distinct number) as turns from {turns} where text is not null group by conversation_id
+) as said on said.conversation_id = talk.sample_id
+where coalesce(said.turns, 0) < talk.turns"""
+GAPS = """
+select count(*), min(conversation_id)
+from (select conversation_id from {turns} group by conversation_id having max(number) > count(distinct number))"""
+NO_TURNS = "(select NULL::varchar as conversation_id, NULL::bigint as number, NULL::varchar as text where false)"
+NO_SAMPLES = "(select NULL::varchar as sample_id, NULL::varchar as parsed, NULL::varchar as status where false)"
+
+
+def turns_lacking(
+    database: duckdb.DuckDBPyConnection, samples: str | None, turns: str | None
+) -> Iterator[tuple[int, str, str]]:
+    """Yield how many conversations lack turns, one of them, and what is wrong; `samples` and `turns` are what SQL reads
+    these tables from, None where nothing is kept in one."""
+    sources = {"samples": samples or NO_SAMPLES, "turns": turns or NO_TURNS}
+    for query, wrong in ((WHOLE, "lacking turns"), (GAPS, "with a gap among the turns")):
+        row = database.execute(query.format(**sources)).fetchone()
+        assert row is not None
+        if row[0]:
+            yield row[0], row[1], wrong
+
+
+_DANGLING = (
+    ("scores", "samples", "sample_id", "status = 'scored'"),
+    ("scores", "judgements", "judgement_id", "judgement_id is not null"),
+    ("judgements", "samples", "sample_id", "sample_id is not null"),
+    ("comparisons", "judgements", "judgement_id", "judgement_id is not null"),
+)
+"""Rows that are about another one: table, table of the other, the column that both have, and which rows those are. A
+score of nothing, such as that of a step that was passed over, names a reply that was never asked for."""
+
+TAKEN_AWAY = "a commit or a part was taken away by hand: restore it, or run the benchmark again"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something that is wrong, in the form of a diagnostic."""
+
+    code: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """The contents of a table. `rows` are those that count, `doubles` those that do not. `digest` is the same for any
+    two stores that found out the same: SHA-256 over the digests of the rows, in order, each once, of the columns
+    `Table.content`. `None` where a part cannot be read."""
+
+    table: str
+    parts: int
+    rows: int
+    doubles: int
+    digest: str | None
+
+
+@dataclass(frozen=True)
+class Checkup:
+    """The result of a check. `live` and `left` are journal segments of processes that live, and that do not;
+    `without_digest` counts the parts that an earlier Tripos wrote, whose bytes can be compared with nothing."""
+
+    commits: int
+    replaced: int
+    live: int
+    left: int
+    tables: tuple[Content, ...]
+    damages: tuple[Damage, ...] = field(default=())
+    without_digest: int = 0
+
+
+def check_store(store: Store) -> Checkup:
+    """Read everything that is committed. Raises `StoreError` S0102 only where the journal cannot be looked at."""
+    damages: list[Damage] = []
+    every = _commits(store, damages)
+    replaced = {name for commit in every for name in commit.replaces}
+    commits = [commit for commit in every if commit.name not in replaced]
+    paths: dict[str, list[Path]] = {table: [] for table in TABLES}
+    counts = dict.fromkeys(TABLES, 0)
+    for commit in commits:
+        for part in commit.parts:
+            if (path := _part(store, part, commit, damages)) is not None:
+                paths[part.table].append(path)
+            if part.table in counts:
+                counts[part.table] += 1
+    with closing(open_database()) as database:
+        tables = tuple(
+            _checked(store, database, table, paths[table.name], counts[table.name], damages)
+            for table in TABLES.values()
+        )
+        if not damages:  # or else what is gone would be missed
+            damages += _dangling(database, paths)
+    others = (*damaged_media(store), *damaged_annotations(store))
+    damages += (Damage(each.code, each.message, each.hint) for each in others)
+    live, left = _journal(store, damages)
+    old = sum(part.sha256 is None for commit in commits for part in commit.parts)
+    return Checkup(len(commits), len(every) - len(commits), live, left, tables, tuple(damages), old)
+
+
+def _checked(
+    store: Store,
+    database: duckdb.DuckDBPyConnection,
+    table: TableSchema,
+    paths: list[Path],
+    parts: int,
+    damages: list[Damage],
+) -> Content:
+    """Return the contents of a table of which so many parts are committed; a part that cannot be read is noted."""
+    try:
+        rows, doubles, digest = _content(table, paths, lost_rows(database, table, paths))
+    except StoreError as error:
+        damages.append(_damaged(store, error.message))
+        rows, doubles, digest = 0, 0, ""
+    whole = digest and parts == len(paths)
+    return Content(table.name, parts, rows, doubles, digest if whole else None)
+
+
+def _commits(store: Store, damages: list[Damage]) -> list[Commit]:
+    found = []
+    for path in sorted((store.root / COMMITS).glob("*.json")):
+        try:
+            commit = read_commit(path)
+        except StoreError as error:
+            damages.append(Damage("S0402", error.message, error.hint))
+            continue
+        found.append(commit)
+    return sorted(found, key=lambda commit: (commit.written_at, commit.name))
+
+
+def _part(store: Store, part: ParquetPart, commit: Commit, damages: list[Damage]) -> Path | None:
+    """Return the file of a part whose content, rows and columns are as they should be; else the damage is noted."""
+    if part.table not in TABLES:
+        damages.append(Damage("S0402", f"commit `{commit.name}` has a table `{part.table}`", "update Tripos"))
+        return None
+    try:
+        path = verify_part(store.root, part, commit)
+        with reading(path) as file:
+            rows = file.metadata.num_rows
+    except StoreError as error:
+        damages.append(_damaged(store, error.message))
+        return None
+    if rows != part.rows:
+        damages.append(_damaged(store, f"`{path}` has {rows:,} rows, and commit `{commit.name}` says {part.rows:,}"))
+        return None
+    try:
+        check_rows(part.table, path)
+    except StoreError as error:
+        damages.append(_damaged(store, error.message))
+        return None
+    return path
+
+
+def _content(table: TableSchema, paths: list[Path], lost: dict[Path, Numbers]) -> tuple[int, int, str]:
+    """Return how many rows count and do not count, and their digest."""
+    names = list(table.content)
+    digests = []
+    for path in paths:
+        row = 0
+        with reading(path) as file:
+            for batch in file.iter_batches(columns=[name for name in names if name in file.schema_arrow.names]):
+                content = pa.Table.from_batches([without(batch, row, lost.get(path))])
+                row += batch.num_rows
+                columns = (
+                    column.to_pylist(maps_as_pydicts="lossy") for column in conform(table.name, names, content).columns
+                )
+                lines = (orjson.dumps(values, option=orjson.OPT_SORT_KEYS) for values in zip(*columns, strict=True))
+                digests.append(b"".join(hashlib.sha256(line).digest() for line in lines))
+    rows = np.frombuffer(b"".join(digests), dtype="S32")
+    doubles = sum(map(len, lost.values()))
+    return len(rows), doubles, hashlib.sha256(np.unique(rows).tobytes()).hexdigest()
+
+
+def _dangling(database: duckdb.DuckDBPyConnection, paths: dict[str, list[Path]]) -> list[Damage]:
+    found = []
+    for table, other, column, which in _DANGLING:
+        if not paths[table]:
+            continue
+        there = f"from {_source(paths[other])}" if paths[other] else "from (select NULL::varchar as " + column + ")"
+        row = database.execute(
+            f"""select count(*), min({column}) from {_source(paths[table])}
+            where {which} and {column} not in (select {column} {there} where {column} is not null)"""
+        ).fetchone()
+        assert row is not None
+        count, first = row
+        if count:
+            message = f"{count:,} rows of `{table}` are about rows that `{other}` lacks, such as `{first}`"
+            found.append(Damage("S0403", message, TAKEN_AWAY))
+    sources = [_source(paths[name]) if paths[name] else None for name in ("samples", "turns")]
+    for count, first, wrong in turns_lacking(database, *sources):
+        message = f"{count:,} {'conversations' if count > 1 else 'conversation'} {wrong}, such as `{first}`"
+        found.append(Damage("S0403", message, TAKEN_AWAY))
+    return found
+
+
+def _source(paths: list[Path]) -> str:
+    return f"read_parquet({sql.texts([str(path) for path in paths])}, union_by_name = true)"
+
+
+def _journal(store: Store, damages: list[Damage]) -> tuple[int, int]:
+    """Return how many segments have an owner that lives, and how many have none."""
+    live = left = 0
+    for name in segments(store.root):
+        if store.locks.others_hold(place_of(SEGMENT, name)):
+            live += 1
+        else:
+            left += 1
+            message = f"the journal segment `{name}` of a dead process could not be committed"
+            damages.append(Damage("S0404", message, "update Tripos, and open the store where you may write to it"))
+    for path in sorted((store.root / JOURNAL / REJECTED).glob(f"*{SUFFIX}")):
+        message = f"`{path}` has kept rows that fit no table or have changed"
+        damages.append(Damage("S0404", message, "look at the lines; delete the file once you need them no more"))
+    return live, left
+
+
+def _damaged(store: Store, message: str) -> Damage:
+    hint = "restore the file from a backup, or delete the commit that lists it: its calls are then made again"
+    if store.bucket is not None:
+        hint = "delete the file, which is of the copy on this machine: the next command fetches it from the bucket"
+    return Damage("S0401", message, hint)

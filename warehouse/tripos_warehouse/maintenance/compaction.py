@@ -1,0 +1,411 @@
+"""Compaction: many small parts become few big ones, in one commit that replaces those that listed them.
+
+A compaction is named by its number, and put-if-absent lets one process have a number: two that start from the same
+state cannot both replace it. Rows keep the order in which they were committed. A run goes through its cases in order,
+so what belongs together stays in one row group; sorted by their names, which are hashes, the rows of one case would lie
+in as many groups as there are, and to read them again would mean to unpack everything.
+
+The commit has the time of the youngest that it replaces, so that what others commit meanwhile still counts as later.
+
+Doubles: rows of a table that another row of their key replaces.
+
+Housekeeping: takes away what nobody reads any more, and never what a living process may still need.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+from obstore.exceptions import BaseError
+
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError, unwritable
+from tripos_warehouse.ledger.ledger import RUN_CACHE_SUFFIX, said_of
+from tripos_warehouse.maintenance.media import collect_media, unneeded_media
+from tripos_warehouse.query.connection import as_relation, duckdb
+from tripos_warehouse.store.bucket.bucket import collect_objects
+from tripos_warehouse.store.commits import COMMITS, ParquetPart, number_of
+from tripos_warehouse.store.derived import INDEX_CACHE_SUFFIX, SHELF, UNUSED_S
+from tripos_warehouse.store.index import RESULTS, RowIndex, has_all, is_failed
+from tripos_warehouse.store.journal import JOURNAL, REJECTED, segments
+from tripos_warehouse.store.locks import COMPACTION, LIST, PARTS_LOCK, place_of
+from tripos_warehouse.store.parts import (
+    GROUP_ROWS,
+    PARTS,
+    check_part,
+    check_schema,
+    conform,
+    layout,
+    misleads,
+    new_part,
+    reading,
+    stem_of,
+)
+from tripos_warehouse.store.paths import lies_in
+from tripos_warehouse.store.schemas import TABLES, TableSchema
+from tripos_warehouse.store.store import WORKS, Store
+from tripos_warehouse.views.derived import CACHE, stale_files
+
+Numbers = npt.NDArray[np.int64]
+NO_ROWS: Numbers = np.empty(0, np.int64)
+
+
+def open_database() -> duckdb.DuckDBPyConnection:
+    """Return a DuckDB in memory that spills large sorts to a folder of its own."""
+    folder = str(Path(tempfile.gettempdir()) / f"tripos-{uuid.uuid4().hex}")
+    return duckdb.connect(":memory:", config={"temp_directory": folder, "autoload_known_extensions": False})
+
+
+def lost_rows(database: duckdb.DuckDBPyConnection, table: TableSchema, paths: Sequence[Path]) -> dict[Path, Numbers]:
+    """Return the numbers of the rows of each part that do not count, ascending; parts without any are absent.
+
+    `database` is what `open_database` returned, and `paths` are in the order of their commits. Of the rows of one key
+    the last counts that did not fail, or else the last. Raises `StoreError` S0103 where a part cannot be read.
+    """
+    if not paths:
+        return {}
+    source = f"read_parquet({sql.texts([str(path) for path in paths])}, union_by_name = true)"
+    key = ", ".join(table.key)
+    failed_last = f"{is_failed(table.schema.names)}, " if "status" in table.schema.names else ""
+    query = f"""select file_index, file_row_number from (
+          select file_index, file_row_number,
+            row_number() over (partition by {key}
+              order by {failed_last}file_index desc, file_row_number desc) as place
+          from {source} semi join (select {key} from {source} group by {key} having count(*) > 1) using ({key}))
+        where place > 1 order by all"""
+    try:
+        found: Any = as_relation(database, query).to_arrow_table()
+    except duckdb.Error as error:
+        message = f"the table `{table.name}` cannot be read: {' '.join(str(error).split())}"
+        raise StoreError("S0103", message, "find the damaged file with `tripos store check`") from error
+    parts: Numbers = found["file_index"].to_numpy().astype(np.int64)
+    rows: Numbers = found["file_row_number"].to_numpy().astype(np.int64)
+    return {paths[part]: rows[parts == part] for part in np.unique(parts).tolist()}
+
+
+def without(batch: pa.RecordBatch, first: int, lost: Numbers | None) -> pa.RecordBatch:
+    """Return the rows of a batch that count; its first row has the number `first` in its part."""
+    if lost is None:
+        return batch
+    here = lost[(lost >= first) & (lost < first + batch.num_rows)] - first
+    if not len(here):
+        return batch
+    keep: Any = np.ones(batch.num_rows, bool)
+    keep[here] = False
+    return batch.filter(pa.array(keep))
+
+
+BIG_BYTES = 128 * 2**20
+"""A part of this size is big: it is written no further, and not written again but to drop a double."""
+MANY_COMMITS = 64
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """The result of a compaction: parts and commits before and after, and the doubles that it dropped."""
+
+    name: str
+    commits_before: int
+    parts_before: int
+    parts_after: int
+    doubles: int
+
+
+def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
+    """Put the small parts of every table together, drop doubles, and write parts again whose statistics mislead
+    (`misleads`) or that have no digest. `None` where there is nothing to gain, or where another process is at it or
+    was faster.
+
+    Readers see what was there before or what is there after. The old files stay until `collect` takes them away.
+    Raises `StoreError`: S0102 where the disk refuses, S0103 for a part that is damaged or has changed, S0104 for a
+    newer schema.
+    """
+    place = place_of(COMPACTION, "")
+    try:
+        if not store.locks.hold(place):
+            return None
+        try:
+            return _compact(store, big_bytes)
+        finally:
+            store.locks.free(place)
+    except pa.ArrowException as error:
+        message = f"rows of a part do not fit their table ({' '.join(str(error).split())})"
+        raise StoreError("S0103", message, "find the part with `tripos store check`") from error
+    except (OSError, BaseError) as error:
+        raise unwritable(store.root, error) from error
+
+
+def compact_if_needed(store: Store) -> Compacted | None:
+    """`compact`, where the store has more than 64 commits, or so many small parts of a table, which one may list: the
+    right thing at the end of a run. Raises what it does."""
+    commits = store.commits()
+    small = Counter(part.table for commit in commits for part in commit.parts if part.size < BIG_BYTES)
+    return compact(store) if max(len(commits), *small.values(), 0) > MANY_COMMITS else None
+
+
+def _compact(store: Store, big_bytes: int) -> Compacted | None:
+    store.verify()
+    latest = max((number_of(commit.name) for commit in store.all_commits()), default=0)
+    commits = store.commits()
+    parts: dict[str, list[ParquetPart]] = {}
+    lost: dict[Path, Numbers] = {}
+    for commit in commits:
+        for part in commit.parts:
+            if part.table in TABLES:
+                path = check_part(store.root, part, commit)
+                with reading(path) as file:
+                    check_schema(part.table, path, file.schema_arrow)
+                    if part.sha256 is None or misleads(part.table, file):
+                        lost[path] = NO_ROWS  # it is written again, with all of its rows
+            parts.setdefault(part.table, []).append(part)
+    with closing(open_database()) as database:
+        for table, some in parts.items():
+            if table in TABLES:
+                lost.update(lost_rows(database, TABLES[table], [store.root / part.path for part in some]))
+    small = [part for some in parts.values() for part in some if part.size < big_bytes]
+    # Each table can be left with one part that is not big.
+    if not commits or (not lost and len(small) <= len(parts) and len(commits) <= 1):
+        return None
+    name = f"compaction-{latest + 1:06d}"
+    written = (
+        part for table, some in parts.items() for part in rewritten(store.root, table, name, some, lost, big_bytes)
+    )
+    commit = store.commit(
+        name, max(commit.written_at for commit in commits), written, tuple(commit.name for commit in commits)
+    )
+    if commit.repeated:
+        return None
+    before = sum(map(len, parts.values()))
+    return Compacted(name, len(commits), before, len(commit.parts), sum(map(len, lost.values())))
+
+
+def rewritten(
+    root: Path, table: str, name: str, parts: Sequence[ParquetPart], lost: Mapping[Path, Numbers], big_bytes: int
+) -> Iterator[ParquetPart]:
+    """Yield the parts that hold the rows of `parts`, in the same order: big ones as they are, the others put
+    together."""
+    waiting: list[ParquetPart] = []
+    for part in parts:
+        if table not in TABLES or (part.size >= big_bytes and root / part.path not in lost):
+            yield from _merged(root, table, name, waiting, lost, big_bytes)
+            waiting = []
+            yield part
+        else:
+            waiting.append(part)
+    yield from _merged(root, table, name, waiting, lost, big_bytes)
+
+
+def _merged(
+    root: Path, table: str, name: str, parts: Sequence[ParquetPart], lost: Mapping[Path, Numbers], big_bytes: int
+) -> Iterator[ParquetPart]:
+    if len(parts) == 1 and root / parts[0].path not in lost:
+        yield parts[0]
+        return
+    groups = _groups(root, table, parts, lost)
+    group = next(groups, None)
+    while group is not None:
+        rows = 0
+        with (
+            new_part(root, table, name) as new,
+            pq.ParquetWriter(new.file, TABLES[table].schema, **layout(table)) as writer,
+        ):
+            while group is not None and new.file.tell() < big_bytes:
+                writer.write_table(group, row_group_size=GROUP_ROWS)
+                rows += group.num_rows
+                group = next(groups, None)
+        yield new.written(rows)
+
+
+def _groups(root: Path, table: str, parts: Iterable[ParquetPart], lost: Mapping[Path, Numbers]) -> Iterator[pa.Table]:
+    """Yield the rows that count, in order, so many at a time as a row group has."""
+    waiting: list[pa.Table] = []
+    count = 0
+    for part in parts:
+        path = root / part.path
+        with reading(path) as file:
+            row = 0
+            for batch in file.iter_batches(GROUP_ROWS):
+                content = pa.Table.from_batches([without(batch, row, lost.get(path))])
+                row += batch.num_rows
+                waiting.append(conform(table, TABLES[table].schema.names, content))
+                count += content.num_rows
+                if count >= GROUP_ROWS:
+                    whole = pa.concat_tables(waiting).combine_chunks()
+                    yield whole.slice(0, GROUP_ROWS)
+                    waiting, count = [whole.slice(GROUP_ROWS)], count - GROUP_ROWS
+    if count:
+        yield pa.concat_tables(waiting).combine_chunks()
+
+
+GRACE_S = 3600.0
+"""Readers may have opened what was replaced so long ago."""
+
+_GENERATED = re.compile(r"\d{8}T\d{12}-[0-9a-f]{12}")
+"""A name that we made up. A commit with a name that was given stays for ever, or the name could be committed twice."""
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A file that was taken away, or would be: its path below the store, its size in bytes, and why."""
+
+    path: str
+    size: int
+    why: str
+
+
+def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) -> list[Removed]:
+    """Remove what nobody reads and is older than `grace_s`, and say what; with `dry_run` it only says it.
+
+    What a process that died had kept is committed first. Raises `StoreError`: S0102 where the disk refuses, S0103 and
+    S0104 for a commit that cannot be read, since nobody knows then what is needed.
+    """
+    try:
+        if not dry_run:
+            store.recover()
+        gone = [
+            removed
+            for found in (
+                _replaced,
+                _orphans,
+                _temporary,
+                _stale_works,
+                _unused_indexes,
+                _of_gone,
+                unneeded_media,
+            )
+            for removed in _remove(store, found(store, grace_s), dry_run)
+        ]
+        if store.bucket is not None:
+            gone += [Removed(*each) for each in collect_media(store, store.bucket, grace_s, dry_run=dry_run)]
+            gone += [Removed(*each) for each in collect_objects(store.bucket, dry_run=dry_run)]
+        return gone
+    except OSError as error:
+        raise unwritable(store.root, error) from error
+
+
+def _remove(store: Store, found: Iterator[tuple[Path, str]], dry_run: bool) -> Iterator[Removed]:
+    for path, why in found:
+        if not lies_in(store.root, path):
+            continue
+        with suppress(FileNotFoundError):
+            size = path.lstat().st_size
+            if not dry_run:
+                path.unlink()
+            yield Removed(path.relative_to(store.root).as_posix(), size, why)
+
+
+def _age(store: Store, path: Path) -> float:
+    """Return seconds since the file was written; less than none for one that is gone."""
+    try:
+        return store.now.timestamp() - path.lstat().st_mtime
+    except FileNotFoundError:
+        return -1.0
+
+
+def _replaced(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+    """Commits that were compacted a while ago, and the parts that nobody can still have open."""
+    commits = {commit.name: commit for commit in store.all_commits()}
+    needed = {part.path for commit in store.commits() for part in commit.parts}
+    compactions = []
+    for commit in commits.values():
+        if commit.replaces and _age(store, store.root / COMMITS / f"{commit.name}.json") > grace_s:
+            compactions.append(commit)
+        elif commit.replaces:
+            needed.update(part.path for name in commit.replaces if name in commits for part in commits[name].parts)
+    for commit in compactions:
+        waiting = set(segments(store.root))
+        why = f"replaced by {commit.name}"
+        for old in (commits[name] for name in commit.replaces if name in commits):
+            for part in old.parts:
+                if part.path not in needed:
+                    yield store.root / part.path, why
+            if _GENERATED.fullmatch(old.name) and old.name not in waiting:
+                yield store.root / COMMITS / f"{old.name}.json", why
+
+
+def _orphans(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+    """Yield parts that no commit lists, and whose writer does not live any more."""
+    listed = {part.path for commit in store.all_commits() for part in commit.parts}
+    orphans: dict[str, list[Path]] = {}
+    for path in sorted((store.root / PARTS).glob("*/*.parquet")):
+        if path.relative_to(store.root).as_posix() not in listed and _age(store, path) > grace_s:
+            orphans.setdefault(stem_of(path), []).append(path)
+    for stem, paths in orphans.items():
+        place = place_of(PARTS_LOCK, stem)
+        if not store.locks.hold(place):
+            continue
+        try:
+            # Its writer may have published it between our look at the commits and the lock.
+            listed = {part.path for commit in store.all_commits() for part in commit.parts}
+            for path in paths:
+                if path.relative_to(store.root).as_posix() not in listed:
+                    yield path, "no commit lists it"
+        finally:
+            store.locks.free(place)
+
+
+def _temporary(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+    """Yield files that were on their way to something else when their writer died."""
+    below = (COMMITS, f"{JOURNAL}/{REJECTED}", WORKS, CACHE)
+    folders = [*sorted((store.root / PARTS).glob("*")), *(store.root / each for each in below)]
+    finished = {COMMITS: ".json", CACHE: ".json", REJECTED: ".jsonl", WORKS: RUN_CACHE_SUFFIX}
+    for folder in folders:
+        for path in sorted(folder.glob("*")):
+            if path.suffix == finished.get(folder.name, ".parquet"):
+                continue
+            if not path.is_file() or _age(store, path) <= grace_s:
+                continue
+            place = place_of(LIST, path.name)
+            if store.locks.hold(place):
+                try:
+                    yield path, "half written"
+                finally:
+                    store.locks.free(place)
+
+
+def _unused_indexes(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+    """Indexes that nobody read for a long time, and what is left of some that were not written to their end."""
+    for path in sorted((store.root / SHELF).glob("*")):
+        age_s = _age(store, path)
+        if path.suffix == INDEX_CACHE_SUFFIX and age_s > max(grace_s, UNUSED_S):
+            yield path, "an index that was not used for 30 days"
+        elif path.suffix != INDEX_CACHE_SUFFIX and age_s > grace_s:
+            yield path, "half written"
+
+
+def _of_gone(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+    """Yield what is kept of parts that are gone, and what is left of some that was not written to its end."""
+    for path in stale_files(store):
+        if _age(store, path) > grace_s:
+            yield path, "made of a part that is gone"
+
+
+def _stale_works(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+    """Lists of work of which not every result is there: they save nobody anything."""
+    lists = [path for path in sorted((store.root / WORKS).glob(f"*{RUN_CACHE_SUFFIX}")) if _age(store, path) > grace_s]
+    if not lists:
+        return
+    indexes = []
+    for table in RESULTS:
+        index = RowIndex(table, None, store.root)
+        index.load(store.parts(table))
+        indexes.append(index)
+
+    def is_kept(packed: bytes) -> bool:
+        return has_all(indexes, packed)
+
+    for path in lists:
+        if said_of(path, is_kept) is None:
+            yield path, "some of its results are not there"

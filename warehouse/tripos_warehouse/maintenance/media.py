@@ -1,0 +1,238 @@
+"""Images and other files that models were shown: each once in the folder `media` of a store, under its SHA-256.
+
+Whoever keeps one shares a lock for as long as it works, and on a bucket is in the catalog: a row that names the content
+may come hours later. Garbage collection removes contents only while nobody does.
+
+Documents of a store: small files beside its tables, such as what was handed to a person. The first of a name stays.
+
+On a bucket they are objects, so that every machine finds them; a listing of them may be late.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+
+from tripos_warehouse.errors import StoreError, unwritable
+from tripos_warehouse.store.bucket.bucket import Bucket
+from tripos_warehouse.store.digests import unsealed
+from tripos_warehouse.store.journal import segments
+from tripos_warehouse.store.locks import SHOWN, Locks, place_of
+from tripos_warehouse.store.parts import reading
+from tripos_warehouse.store.paths import read_plain
+from tripos_warehouse.store.store import Store
+
+ANNOTATIONS = "annotations"
+"""The folder of what was handed to people, as sealed JSON."""
+
+
+def keep_document(store: Store, folder: str, name: str, content: bytes) -> None:
+    """Keep a document, unless there is one of that name. Raises `StoreError` S0102 where the disk refuses, and what
+    `Objects.create` does."""
+    if store.bucket is not None:
+        store.bucket.objects.create(f"{folder}/{name}", content)
+        return
+    path = store.root / folder / name
+    try:
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists():
+            new = path.with_suffix(f".{uuid.uuid4().hex[:12]}.tmp")
+            with new.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(path)
+    except OSError as error:
+        raise unwritable(store.root, error) from error
+
+
+def read_document(store: Store, folder: str, name: str) -> bytes | None:
+    """Return a document; None where there is none. Raises `OSError`, and what `Objects.get` does."""
+    if store.bucket is not None:
+        held = store.bucket.objects.get(f"{folder}/{name}")
+        return None if held is None else held.content
+    path = store.root / folder / name
+    return read_plain(path) if path.is_file() else None
+
+
+def list_documents(store: Store, folder: str, suffix: str) -> list[str]:
+    """Return the names of the documents in a folder that end so. Raises what `Objects.sizes` does."""
+    if store.bucket is not None:
+        names = (name.removeprefix(f"{folder}/") for name in store.bucket.objects.sizes(folder))
+        return sorted(name for name in names if name.endswith(suffix) and "/" not in name)
+    return sorted(path.name for path in (store.root / folder).glob(f"*{suffix}"))
+
+
+def damaged_annotations(store: Store) -> Iterator[StoreError]:
+    """Yield what is wrong with the records of what was handed to people: S0401 for each that cannot be read, or is not
+    what was written. Raises what `Objects.get` does."""
+    for name in list_documents(store, ANNOTATIONS, ".json"):
+        try:
+            unsealed(read_document(store, ANNOTATIONS, name) or b"", required=False)
+        except (OSError, ValueError) as error:
+            place, why = f"{store.place}/{ANNOTATIONS}/{name}", " ".join(str(error).split())
+            yield StoreError("S0401", f"`{place}` is unreadable ({why})", "restore the file from a backup of the store")
+
+
+MEDIA_FOLDER = "media"
+UNNAMED = "no row names it"
+_NAME = re.compile(r"[0-9a-f]{64}")
+_HALF_WRITTEN = re.compile(r"[0-9a-f]{64}\.[0-9a-f]{12}\.tmp")
+_MARKED = "sha256:"
+_NAMED = re.compile(rf"{_MARKED}([0-9a-f]{{64}})")
+_HINT = "restore the file from a backup, or delete it: the next run that shows it keeps it again"
+
+
+class MediaKeeper:
+    """Keeps and reads contents of a store. From the first that it keeps until it is closed, none is removed."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._locks: Locks | None = None
+
+    def keep(self, name: str, content: bytes) -> None:
+        """Keep a content under its SHA-256. Raises what `keep_document` does."""
+        self.stay()
+        keep_document(self._store, MEDIA_FOLDER, name, content)
+
+    def read(self, name: str) -> bytes | None:
+        """Return the content that has this SHA-256; None where there is none, it cannot be read, or is another one."""
+        return read_medium(self._store, name)
+
+    def stay(self) -> None:
+        """Wait until nobody removes contents, and keep others from it. Raises `StoreError` S0102."""
+        if self._locks is None:
+            try:
+                self._locks = Locks(self._store.root)
+                self._locks.await_share(place_of(SHOWN, ""))
+            except OSError as error:
+                raise unwritable(self._store.root, error) from error
+
+    def close(self) -> None:
+        """Let go. What was kept is in rows by now, or is nobody's."""
+        if self._locks is not None:
+            self._locks.close()
+            self._locks = None
+
+
+def read_medium(store: Store, name: str) -> bytes | None:
+    """Return the content that has this SHA-256; None where there is none, it cannot be read, or it is another one."""
+    try:
+        content = read_document(store, MEDIA_FOLDER, name)
+    except OSError:
+        return None
+    return content if content is not None and hashlib.sha256(content).hexdigest() == name else None
+
+
+def copy_media(source: Store, target: Store) -> None:
+    """Keep the contents of another store that this one lacks. One that is not what its name says is left out. Raises
+    what `leave_out` of the source and `keep_document` do."""
+    names = _names(source)
+    with closing(MediaKeeper(target)) as keeper:
+        if names:
+            keeper.stay()  # before the look at what is there
+        known = set(list_documents(target, MEDIA_FOLDER, "")) if names else set()
+        for name in names:
+            if name not in known:
+                if (content := read_medium(source, name)) is None:
+                    source.leave_out(StoreError("S0401", _message(source, name), _HINT))
+                else:
+                    keeper.keep(name, content)
+
+
+def damaged_media(store: Store) -> Iterator[StoreError]:
+    """Yield what is wrong with contents of a store: S0401 for each that is not what its name says."""
+    for name in _names(store):
+        if read_medium(store, name) is None:
+            yield StoreError("S0401", _message(store, name), _HINT)
+
+
+def unneeded_media(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+    """Yield the contents in the folder of a store that are older and that no row names, and why, while nobody can come
+    to need them; and what is left of some that were not written to their end. Raises what `Store.files` does."""
+    latest = store.now.timestamp() - grace_s
+    old = [path for path in sorted((store.root / MEDIA_FOLDER).glob("*")) if path.lstat().st_mtime < latest]
+    place = place_of(SHOWN, "")
+    # Rows in the journal may name any of them; where there are no locks, nobody knows who works.
+    if not old or segments(store.root) or not store.locks.hold(place) or not store.locks.real:
+        return
+    try:
+        named = named_media(store)
+        for path in old:
+            if _HALF_WRITTEN.fullmatch(path.name):
+                yield path, "half written"
+            elif _NAME.fullmatch(path.name) and path.name not in named:
+                yield path, UNNAMED
+    finally:
+        store.locks.free(place)
+
+
+def collect_media(store: Store, bucket: Bucket, grace_s: float, *, dry_run: bool) -> Iterator[tuple[str, int, str]]:
+    """Remove the contents of a bucket that are older and that no row names, and yield the name and size of each, and
+    why; with `dry_run` only that.
+
+    A bucket has no locks: a content is written again if the catalog shows after its removal that anybody works there.
+    Raises what `Objects.get` and `Store.files` do.
+    """
+    objects = bucket.objects
+    sizes = objects.sizes(MEDIA_FOLDER)
+    before = bucket.sync()
+    if not sizes or before.sessions or segments(store.root):
+        return
+    named = named_media(store)
+    unnamed = [name for name in sorted(sizes) if (sha256 := _sha256(name)) is not None and sha256 not in named]
+    now = objects.clock(f"busy/{MEDIA_FOLDER}.asked") if unnamed else None
+    for name in unnamed:
+        held = objects.get(name)
+        if held is None or now is None or (now - held.written_at).total_seconds() <= grace_s:
+            continue
+        if bucket.catalog().serial != before.serial:
+            return
+        if not dry_run:
+            objects.delete([name])
+            if bucket.catalog().serial != before.serial:
+                objects.create(name, held.content)
+                return
+        yield name, sizes[name], UNNAMED
+
+
+def named_media(store: Store) -> set[str]:
+    """Return the SHA-256 of every content that a row of the store names in any of its texts. Raises what `Store.files`
+    does."""
+    found: set[str] = set()
+    for paths in store.files().values():
+        for path in paths:
+            found.update(_NAMED.findall("\n".join(_texts_with_marks(path))))
+    return found
+
+
+def _texts_with_marks(path: Path) -> Iterable[str]:
+    import pyarrow.compute as pc  # 9 MB and 60 ms, which a run does not need
+
+    with reading(path) as part:
+        texts = [field.name for field in part.schema_arrow if pa.types.is_string(field.type)]
+        for batch in part.iter_batches(columns=texts):
+            for column in batch.columns:
+                yield from column.filter(pc.match_substring(column, _MARKED)).to_pylist()
+
+
+def _names(store: Store) -> list[str]:
+    return [name for name in list_documents(store, MEDIA_FOLDER, "") if _NAME.fullmatch(name)]
+
+
+def _sha256(name: str) -> str | None:
+    """Return the name of the content in the name of an object."""
+    last = name.rpartition("/")[2]
+    return last if _NAME.fullmatch(last) else None
+
+
+def _message(store: Store, name: str) -> str:
+    place = "/".join((str(store.place), MEDIA_FOLDER, name))
+    return f"another content than that of its SHA-256: `{place}`"

@@ -1,0 +1,463 @@
+"""Merging: the rows of other stores are added to one, each once, and nothing of the others is touched.
+
+What is added is one commit. Where a reply of the store itself does not count any more, since another store has an
+earlier one, that commit is a compaction, which replaces all of the store's. The same stores in another order give the
+same rows, and merged again they add none. One after the other, a result may be missing that builds on a reply which
+counts only since a later store came.
+
+The rows that several stores have of the same names, and the one of them that counts where stores are merged.
+
+Where two stores asked the same question, each has a reply of its own under one name, and what was made of it. One reply
+counts, whatever the order of the stores: one that did not fail, then the earliest; of what people and files said the
+latest, as in one store. What the other stores made of another reply is left out with it, so that no score is about a
+reply that does not count.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection
+from obstore.exceptions import BaseError
+
+from tripos_compiler.plan import digest
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError, unwritable
+from tripos_warehouse.ledger.imported_scores import is_given
+from tripos_warehouse.maintenance.compaction import BIG_BYTES, Numbers, lost_rows, open_database, rewritten, without
+from tripos_warehouse.maintenance.media import copy_media
+from tripos_warehouse.store.bucket.bucket import only_one
+from tripos_warehouse.store.commits import Commit, ParquetPart, new_name, number_of
+from tripos_warehouse.store.index import AGAIN, FAILED, is_failed
+from tripos_warehouse.store.locks import COMPACTION, place_of
+from tripos_warehouse.store.parts import GROUP_ROWS, conform, layout, new_part, reading
+from tripos_warehouse.store.schemas import RUNS, TABLES
+from tripos_warehouse.store.store import Store
+
+VERSIONS: Mapping[str, tuple[str, ...]] = {
+    "samples": ("status", "reply", "parsed"),
+    "turns": ("status", "text"),
+    "drafts": ("reply",),
+    "judgements": ("status", "reply", "parsed"),
+}
+"""The tables of replies, with the columns in which two rows are the same reply."""
+ABOUT = ("samples", "turns", "drafts", "judgements", "scores", "comparisons", "conditions")
+"""The tables whose rows are about replies, or are replies."""
+MOST_TRIES = 20_000
+"""So many ways in which a name may have come about are tried."""
+REPLY = ("conversation_id", "unit_id", "result_id")
+"""The columns that name the reply that a row is a part of, or stands beside."""
+FACTS = (
+    *(*REPLY, "sample_id", "judgement_id", "first_sample_id", "second_sample_id"),
+    *("item_id", "fingerprint", "model", "identity", "evaluator", "sample_number", "metric", "judged_by"),
+)
+
+
+class Place(NamedTuple):
+    """Where a row lies: the store's number, the part, and the row's number in it."""
+
+    store: int
+    path: Path
+    row: int
+
+
+@dataclass(frozen=True)
+class Held:
+    """One row of a store. `order` sorts the rows of a name, that first which counts."""
+
+    place: Place
+    table: str
+    key: str
+    version: str
+    failed: bool
+    given: bool
+    order: tuple[Any, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def reply(self) -> str:
+        """Return the name of the reply that the row is a part of, or its own."""
+        return next((str(self.facts[name]) for name in REPLY if self.facts.get(name)), self.key)
+
+
+def held_rows(
+    database: duckdb.DuckDBPyConnection, table: str, stores: Sequence[Sequence[Path]], where: str
+) -> list[Held]:
+    """Return the rows of a table, of each store's parts, that a condition chooses; `{source}` in it stands for all of
+    them. Raises `StoreError` S0103."""
+    schema = TABLES[table]
+    numbers = {str(path): number for number, paths in enumerate(stores) for path in paths}
+    paths = list(numbers)
+    if not paths:
+        return []
+    source = f"(select *, file_index as part_of from read_parquet({sql.texts(paths)}, union_by_name = true))"
+    try:
+        there = set(database.sql(f"select * from {source} limit 0").columns)
+        key = f"concat_ws(chr(31), {', '.join(schema.key)})"
+        content = _hash(name for name in schema.content if name in there)
+        version = _hash(VERSIONS[table]) if table in VERSIONS else content
+        status = f"if({is_failed(there)}, {sql.text(FAILED)}, status)" if "status" in there else "''"
+        given = is_given("evaluator", "round") if {"evaluator", "round"} <= there else "false"
+        at = "epoch_us(created_at)" if "created_at" in there else "0"
+        facts = [name for name in FACTS if name in there]
+        # Parts are numbered in the order in which they are given.
+        ends = list(itertools.accumulate(map(len, stores)))
+        store = "case " + " ".join(f"when part_of < {end} then {n}" for n, end in enumerate(ends)) + " end"
+        query = f"""select file_index, file_row_number, {key} as key, {version}, {content}, {status}, {given}, {at}
+          {"".join(f", {name}" for name in facts)}
+          from read_parquet({sql.texts(paths)}, union_by_name = true) as held where {where}"""
+        found = database.execute(
+            query.replace("{key}", key).replace("{source}", source).replace("{store}", store)
+        ).fetchall()
+    except duckdb.Error as error:
+        message = f"the table `{table}` cannot be read: {' '.join(str(error).split())}"
+        raise StoreError("S0103", message, "find the damaged file with `tripos store check`") from error
+    rows = []
+    for part, number, name, version_, content_, status_, given_, at_, *values in found:
+        place = Place(numbers[paths[part]], Path(paths[part]), number)
+        failed = status_ in AGAIN
+        order = (failed, -at_ if given_ else at_, content_)
+        facts_ = dict(zip(facts, values, strict=True))
+        rows.append(Held(place, table, name, version_, failed, bool(given_), order, facts_))
+    return rows
+
+
+def _hash(columns: Iterable[str]) -> str:
+    parts = ", ".join(f"coalesce(md5(cast({name} as varchar)), '')" for name in columns)
+    return f"md5(concat_ws(chr(31), {parts}))"
+
+
+def shared_rows(
+    database: duckdb.DuckDBPyConnection, table: str, stores: Sequence[Sequence[Path]], doubles: Mapping[Path, set[int]]
+) -> list[list[Held]]:
+    """Return the rows of each name that more than one store has, without doubles of a store."""
+    if sum(map(bool, stores)) < 2:
+        return []
+    where = "{key} in (select {key} from {source} group by all having count(distinct {store}) > 1)"
+    by_key: dict[str, list[Held]] = defaultdict(list)
+    for row in held_rows(database, table, stores, where):
+        if row.place.row not in doubles.get(row.place.path, ()):
+            by_key[row.key].append(row)
+    return [rows for rows in by_key.values() if len({row.place.store for row in rows}) > 1]
+
+
+def winner(rows: Sequence[Held]) -> Held:
+    """Return the row of a name that counts. Of equal ones it is that of the first store, which need not be written; but
+    of replies, and of what people said, the one whose time decides, or that of a third store might count instead."""
+    if rows[0].table in VERSIONS or any(row.given for row in rows):
+        return min(rows, key=lambda row: (row.order, row.place.store))
+    content = min(row.order for row in rows)[-1]
+    return min((row for row in rows if row.order[-1] == content), key=lambda row: row.place.store)
+
+
+def has_conflict(rows: Sequence[Held]) -> bool:
+    """Return true if these are different replies under one name."""
+    return rows[0].table in VERSIONS and len({row.version for row in rows if not row.failed}) > 1
+
+
+class Losses:
+    """The rows about some items, in every store, that do not count since a reply does not that they are about."""
+
+    def __init__(self, rows: Iterable[Held]) -> None:
+        self._rows = list(rows)
+        self._by_item: dict[tuple[int, Any], list[Held]] = defaultdict(list)
+        """The replies of a store about an item."""
+        for row in self._rows:
+            if row.table in ("samples", "judgements"):
+                self._by_item[row.place.store, row.facts.get("item_id")].append(row)
+        self._origins: dict[Place, frozenset[str] | None] = {}
+
+    def find(self) -> list[Held]:
+        """Return the rows."""
+        outdone: set[tuple[int, str]] = set()
+        before: list[set[tuple[int, str]]] = []
+        while True:
+            invalid = self._invalid(outdone)
+            gone = {(row.place.store, row.reply) for row in invalid if row.table in VERSIONS}
+            now = self._outdone(gone)
+            if now in before:  # two stores each outdo what the other's result may build on: neither is kept
+                now |= outdone
+            if now == outdone:
+                lost = outdone | gone
+                return [row for row in self._rows if (row.place.store, row.reply) in lost or row in invalid]
+            before.append(outdone)
+            outdone = now
+
+    def _outdone(self, gone: set[tuple[int, str]]) -> set[tuple[int, str]]:
+        """Return the replies, by store and name, in whose place another store's counts."""
+        by_reply: dict[str, dict[int, dict[tuple[str, str], Held]]] = defaultdict(lambda: defaultdict(dict))
+        for row in self._rows:
+            if row.table in VERSIONS and not row.failed and (row.place.store, row.reply) not in gone:
+                by_reply[row.reply][row.place.store][row.table, row.key] = row
+        lost = set()
+        for reply, stores in by_reply.items():
+            ranked = sorted(stores, key=lambda store: min(row.order for row in stores[store].values()))
+            first = stores[ranked[0]]
+            for store in ranked[1:]:
+                if any(row.version != first[name].version for name, row in stores[store].items() if name in first):
+                    lost.add((store, reply))
+        return lost
+
+    def _invalid(self, lost: set[tuple[int, str]]) -> list[Held]:
+        """Return the rows of each store that are about its replies that do not count."""
+        found: list[Held] = []
+        gone = set(lost)
+        items = {
+            (row.place.store, row.facts.get("item_id")) for row in self._rows if (row.place.store, row.reply) in lost
+        }
+        for table in ABOUT:
+            # Replies are gone through until no further one is about one that is gone.
+            while True:
+                more = [
+                    row
+                    for row in self._rows
+                    if row.table == table
+                    and (row.place.store, row.reply) not in gone
+                    and (row.place.store, row.facts.get("item_id")) in items
+                    and self._is_about(row, gone)
+                ]
+                found += [row for row in more if row not in found]
+                before = len(gone)
+                if table in VERSIONS:
+                    gone |= {(row.place.store, row.reply) for row in more}
+                if len(gone) == before:
+                    break
+        return found
+
+    def _is_about(self, row: Held, gone: set[tuple[int, str]]) -> bool:
+        """Return true if a row builds on a reply of its store that is gone, or may do so."""
+        store, facts = row.place.store, row.facts
+        named = ("sample_id", "judgement_id", "first_sample_id", "second_sample_id")
+        if any(facts.get(name) not in (None, row.key) and (store, facts[name]) in gone for name in named):
+            return True
+        if row.given:
+            return False
+        origins = self._origins_of(row)
+        if origins is None or facts.get("judged_by"):
+            return True  # nobody knows what it builds on, and something of its item is gone
+        return any((store, name) in gone for name in origins)
+
+    def _origins_of(self, row: Held) -> frozenset[str] | None:
+        """Return the names of the replies that a row builds on; None where they cannot be found out."""
+        if row.place not in self._origins:
+            self._origins[row.place] = self._search(row)
+        return self._origins[row.place]
+
+    def _search(self, row: Held) -> frozenset[str] | None:
+        facts = row.facts
+        item = facts.get("item_id")  # which names what builds on no reply
+        replies = [each.key for each in self._by_item[row.place.store, item] if each.key != row.key]
+        replies += [] if item is None else [item]
+        print_ = facts.get("fingerprint")
+        who = {facts.get(name) for name in ("identity", "model", "evaluator")} - {None}
+        match row.table:
+            case "samples":
+                heads: list[list[Any]] = [
+                    ["sample", print_, facts["item_id"], by, facts["sample_number"]] for by in who
+                ]
+            case "judgements":
+                heads = [["judgement", print_, by] for by in who]
+            case "scores":
+                heads = [["score", print_, facts["metric"], by] for by in (who - {facts.get("model")}) | {None}]
+            case "comparisons":
+                heads = [["comparison", print_, by] for by in who]
+            case "conditions":
+                return frozenset()  # it goes with its result
+            case _:
+                return None
+        tries = 0
+        for count in range(4):
+            for names in itertools.permutations(replies, count):
+                for head in heads:
+                    if digest([*head, *names]) == row.key:
+                        return frozenset(names)
+                tries += 1
+                if tries > MOST_TRIES:
+                    return None
+        return None
+
+
+TRIES = 5
+"""So often a merge begins anew where others compacted the store before it could be committed."""
+
+Files = Mapping[str, list[Path]]
+"""The parts of a store, by table."""
+Dropped = Mapping[Path, Numbers]
+"""The rows that are not written, by part."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The result of a merge: `added` rows by table; how many replies had another one under their name in another store
+    (`conflicts`), the rows that do not count for that, by table (`left_out`), and how many of these people had said or
+    a file (`given`)."""
+
+    added: Mapping[str, int]
+    conflicts: int
+    left_out: Mapping[str, int]
+    given: int
+
+
+def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
+    """Add the rows of the `sources` to the `target`, and the media that they name. A source that is named
+    twice is merged once.
+
+    Raises `StoreError`: S0102 where the disk refuses, S0103 for a damaged part, S0104 for a newer schema, S0405 where
+    two stores have runs of one name that differ, S0406 where another process compacts or merges, and what `Bucket.sync`
+    does where the target is on a bucket.
+    """
+    busy = StoreError("S0406", "another process compacts the store, or merges into it", "try again when it is over")
+    every = list({source.root: source for source in sources}.values())
+    try:
+        with _alone(target) as alone:
+            for _ in range(TRIES if alone else 0):
+                with closing(open_database()) as database:
+                    if (done := _merge(database, target, every)) is not None:
+                        for source in every:
+                            copy_media(source, target)
+                        return done
+                if target.bucket is not None:
+                    target.bucket.sync()
+            raise busy
+    except pa.ArrowException as error:
+        message = f"rows of a part do not fit their table ({' '.join(str(error).split())})"
+        raise StoreError("S0103", message, "find the part with `tripos store check`") from error
+    except (OSError, BaseError) as error:
+        raise unwritable(target.root, error) from error
+
+
+@contextmanager
+def _alone(target: Store) -> Iterator[bool]:
+    """Keep other merges out of a store, and compactions where it is a folder; yield false where another one is."""
+    if target.bucket is not None:
+        with only_one(target.bucket, "merge") as alone:
+            yield alone
+        return
+    place = place_of(COMPACTION, "")
+    alone = target.locks.hold(place)
+    try:
+        yield alone
+    finally:
+        if alone:
+            target.locks.free(place)
+
+
+def _merge(database: DuckDBPyConnection, target: Store, sources: Sequence[Store]) -> Merged | None:
+    """Merge, or return None where others compacted the target meanwhile: nothing was written then."""
+    for each in (target, *sources):
+        each.verify()
+    commits = target.commits()
+    files = [store.files() for store in (target, *sources)]
+    lost: dict[Path, set[int]] = defaultdict(set)
+    for store in files:
+        for schema in TABLES.values():
+            for path, numbers in lost_rows(database, schema, store[schema.name]).items():
+                lost[path].update(numbers.tolist())
+    conflicts, out = _left_out(database, files, lost)
+    outdone = {row.place for row in out}
+    for place in outdone:
+        lost[place.path].add(place.row)
+    for table in TABLES:
+        for rows in shared_rows(database, table, [store[table] for store in files], lost):
+            first = winner(rows)
+            if table == RUNS.name and len({row.version for row in rows}) > 1:
+                message = f"two stores have different runs of the name `{first.key}`"
+                raise StoreError("S0405", message, "merge one of the two, or run one of them anew")
+            outdone |= {row.place for row in rows if row.place != first.place}
+            for row in rows:
+                if row.place != first.place:
+                    lost[row.place.path].add(row.place.row)
+    dropped = {path: np.array(sorted(rows), np.int64) for path, rows in lost.items() if rows}
+    added = {table: sum(_count(path, dropped) for store in files[1:] for path in store[table]) for table in TABLES}
+    added = {table: count for table, count in added.items() if count}
+    replaces = commits if any(place.store == 0 for place in outdone) else []
+    if added or replaces:
+        commit = _write(target, replaces, files[1:], [table for table in TABLES if table in added], dropped)
+        if commit.repeated:
+            return None
+    left_out = Counter(row.table for row in out)
+    return Merged(added, conflicts, dict(left_out), sum(row.given for row in out))
+
+
+def _left_out(
+    database: DuckDBPyConnection, files: Sequence[Files], doubles: Mapping[Path, set[int]]
+) -> tuple[int, list[Held]]:
+    """Return how many names of replies have several, and the rows that do not count for that."""
+    items: set[str] = set()
+    names: set[str] = set()
+    for table in VERSIONS:
+        for rows in shared_rows(database, table, [store[table] for store in files], doubles):
+            if has_conflict(rows):
+                names.add(rows[0].reply)
+                items |= {row.facts["item_id"] for row in rows if row.facts.get("item_id") is not None}
+    if not names:
+        return 0, []
+    of_items = f"item_id in {sql.texts(sorted(items)) if items else '(null)'}"
+    rows = []
+    for table in ABOUT:
+        columns = TABLES[table].schema.names
+        name = next((each for each in REPLY if each in columns), TABLES[table].key[0])
+        named = f"{name} in {sql.texts(sorted(names))}"
+        where = f"({of_items} or {named})" if "item_id" in columns else named
+        for row in held_rows(database, table, [store[table] for store in files], where):
+            if row.place.row not in doubles.get(row.place.path, ()):
+                rows.append(row)
+    return len(names), Losses(rows).find()
+
+
+def _count(path: Path, dropped: Mapping[Path, Numbers]) -> int:
+    with reading(path) as file:
+        return int(file.metadata.num_rows) - len(dropped.get(path, ()))
+
+
+def _write(
+    target: Store, replaces: Sequence[Commit], sources: Sequence[Files], tables: Sequence[str], dropped: Dropped
+) -> Commit:
+    """Commit the rows of the sources; with `replaces` in place of all commits of the target."""
+    now = target.now
+    if replaces:
+        name = f"compaction-{max((number_of(each.name) for each in target.all_commits()), default=0) + 1:06d}"
+        now = max(commit.written_at for commit in replaces)
+    else:
+        name = new_name(now)
+    parts: dict[str, list[ParquetPart]] = defaultdict(list)
+    for commit in replaces:
+        for part in commit.parts:
+            parts[part.table].append(part)
+
+    def written() -> Iterator[ParquetPart]:
+        for table, some in parts.items():
+            yield from rewritten(target.root, table, name, some, dropped, BIG_BYTES)
+        for table in tables:
+            yield from _copied(target.root, table, name, [path for store in sources for path in store[table]], dropped)
+
+    return target.commit(name, now, written(), tuple(commit.name for commit in replaces))
+
+
+def _copied(root: Path, table: str, name: str, paths: Sequence[Path], dropped: Dropped) -> Iterator[ParquetPart]:
+    """Write the rows of some parts that count, as one part."""
+    count = 0
+    with (
+        new_part(root, table, name) as new,
+        pq.ParquetWriter(new.file, TABLES[table].schema, **layout(table)) as writer,
+    ):
+        for path in paths:
+            row = 0
+            with reading(path) as part:
+                for batch in part.iter_batches(GROUP_ROWS):
+                    content = pa.Table.from_batches([without(batch, row, dropped.get(path))])
+                    row += batch.num_rows
+                    count += content.num_rows
+                    if content.num_rows:
+                        writer.write_table(conform(table, TABLES[table].schema.names, content))
+    yield new.written(count)

@@ -1,0 +1,150 @@
+"""Mirrors: metadata of Iceberg or Delta Lake over the parts of a store, so that other engines read it as it lies.
+
+No row is copied or rewritten. Each time a store is mirrored, a table whose parts changed gets one snapshot more, which
+has exactly the parts that count now.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+
+from tripos_warehouse.errors import StoreError, unwritable
+from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.store import Store
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+    from pyiceberg.catalog.sql import SqlCatalog
+    from pyiceberg.table import Table
+
+
+NAMESPACE = "tripos"
+CATALOG = "catalog.db"
+NAME_MAPPING = "schema.name-mapping.default"
+
+
+@dataclass(frozen=True)
+class MirroredTable:
+    """A table of a mirror: how many parts it has now, and how many of them were added and removed."""
+
+    table: str
+    parts: int
+    added: int
+    removed: int
+
+
+def mirror_iceberg(store: Store, folder: Path) -> list[MirroredTable]:
+    """Publish the tables of a store as tables of Iceberg, with a catalog in SQLite beside them.
+
+    Raises `StoreError`: S0102 where the folder cannot be written, S0103 and S0104 as `Store.verify` does, S0114 without
+    the library.
+    """
+    with _library("pyiceberg", "iceberg", folder):
+        from pyiceberg.catalog.sql import SqlCatalog
+
+        logging.getLogger("pyiceberg").setLevel(logging.ERROR)  # it warns of each column without statistics
+        folder.mkdir(parents=True, exist_ok=True)
+        catalog = SqlCatalog(NAMESPACE, uri=f"sqlite:///{folder / CATALOG}", warehouse=folder.as_uri())
+        catalog.create_namespace_if_not_exists(NAMESPACE)
+        try:
+            return [_iceberg_table(catalog, store, table, paths) for table, paths in store.files().items()]
+        finally:
+            catalog.close()
+
+
+def _iceberg_table(catalog: SqlCatalog, store: Store, name: str, paths: Sequence[Path]) -> MirroredTable:
+    from pyiceberg.io.pyarrow import parquet_files_to_data_files
+
+    table: Table = catalog.create_table_if_not_exists(f"{NAMESPACE}.{name}", schema=_schema(name))
+    with table.update_schema() as update:
+        update.union_by_name(_schema(name))
+    mapping = table.schema().name_mapping.model_dump_json()  # parts have no numbers of columns, but names
+    if table.properties.get(NAME_MAPPING) != mapping:
+        with table.transaction() as change:
+            change.set_properties({NAME_MAPPING: mapping})
+    there = {_path_of(each.file.file_path): each.file for each in table.scan().plan_files()}
+    new = [path for path in paths if path not in there]
+    store.verify(new)
+    old = [file for path, file in there.items() if path not in set(paths)]
+    if new or old:
+        with table.transaction() as change, change.update_snapshot().overwrite() as snapshot:
+            for file in old:
+                snapshot.delete_data_file(file)
+            places = iter([f"file://{path}" for path in new])  # pyiceberg takes a path as it is
+            for file in parquet_files_to_data_files(table.io, change.table_metadata, places):
+                snapshot.append_data_file(file)
+    return MirroredTable(name, len(paths), len(new), len(old))
+
+
+def mirror_delta(store: Store, folder: Path) -> list[MirroredTable]:
+    """Publish the tables of a store as tables of Delta Lake, a folder each.
+
+    Raises `StoreError`: S0102 where the folder cannot be written, S0103 and S0104 as `Store.verify` does, S0114 without
+    the library, and for a store whose path has blanks.
+    """
+    if store.root.as_uri() != f"file://{store.root}":
+        # The library would take the encoded address of a part for another part, and not remove it from the table.
+        message = f"Delta Lake cannot name the parts of `{store.root}`: the path has blanks or other special characters"
+        raise StoreError("S0114", message, "move the store, or use --iceberg")
+    with _library("deltalake", "delta", folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        return [_delta_table(folder / table, store, table, paths) for table, paths in store.files().items()]
+
+
+def _delta_table(folder: Path, store: Store, name: str, paths: Sequence[Path]) -> MirroredTable:
+    from deltalake import DeltaTable, Schema
+    from deltalake.transaction import AddAction, RemoveAction
+
+    schema = Schema.from_arrow(_schema(name))
+    table: DeltaTable = DeltaTable.create(folder, schema, mode="ignore")
+    known = {field.name for field in table.schema().fields}
+    if lacking := [field for field in schema.fields if field.name not in known]:
+        table.alter.add_columns(lacking)
+    listed = pa.table(table.get_add_actions(flatten=True)).select(["path", "size_bytes"]).to_pylist()
+    there = {_path_of(each["path"]): each for each in listed}
+    new = [path for path in paths if path not in there]
+    store.verify(new)
+    old = [each for path, each in there.items() if path not in set(paths)]
+    if new or old:
+        now = int(time.time() * 1000)
+        added = [
+            AddAction(f"file://{path}", path.stat().st_size, {}, int(path.stat().st_mtime * 1000), True, "{}")
+            for path in new
+        ]
+        removed = [RemoveAction(each["path"], True, now, each["size_bytes"], {}) for each in old]
+        table.create_write_transaction([*removed, *added], "append", table.schema())
+    return MirroredTable(name, len(paths), len(new), len(old))
+
+
+def _schema(table: str) -> pa.Schema:
+    """Return the columns of a table; none is required, since parts of an earlier Tripos lack some."""
+    return pa.schema([field.with_nullable(True) for field in TABLES[table].schema])
+
+
+def _path_of(place: str) -> Path:
+    """Return the file that a mirror lists.
+
+    >>> _path_of("file:///a%20b/c.parquet")
+    PosixPath('/a b/c.parquet')
+    """
+    return Path(unquote(urlsplit(place).path))
+
+
+@contextmanager
+def _library(module: str, extra: str, folder: Path) -> Iterator[None]:
+    """Raise `StoreError` S0114 where a library is missing, and S0102 where the folder cannot be written."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise StoreError("S0114", f"a mirror needs `{module}`", f"pip install 'tripos[{extra}]'") from error
+    except OSError as error:
+        raise unwritable(folder, error) from error

@@ -1,0 +1,738 @@
+"""SQL of aggregates of scores and columns: for every cell its value, and for every item its pull on it.
+
+The pull of an item is what the value owes to it, to the first order (its influence): of a mean the sum over the item's
+scores of (score - mean) / number of scores; of N / D, where both are sums, (N of the item - value * D of the item) / D.
+The variance of a value is the sum of squared pulls, each enlarged by the square root of m / (m - 1) in a cell of m
+items (Liang and Zeger, 1986), so all scores of an item pull together. A cell of one item says nothing about its error.
+
+A figure is two tables. One has a row a cell: `value`, `df`, `n` (values that count), `total` (those that should),
+`known` (whether there is an error), `reason` (why there is no value, or no error), `is share` (whether it is a share of
+independent items, for the exact interval). The other has a row a cell and item: `pull`, enlarged.
+
+The categories that a rater may choose from, as Gwet's coefficients take them: the levels of a rubric, the names of a
+choice, true and false.
+
+SQL of precision, recall and F1 over classes.
+
+SQL of aggregates of comparisons: for every model its value, and for every item its pull on it.
+
+A comparison belongs to both of its models, so it has a row for each in what follows. How often models win and how
+judges lean are means of such rows; strengths, and what judges think of their own, are found from all comparisons of a
+cell at once, by `tripos_statistic`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from tripos_compiler.language.intervals import ranges_of
+from tripos_compiler.language.scored_values import ScoredStep, conversations_before
+from tripos_compiler.plan import Aggregate, ChoiceType, Compare, Grade, Metric, Plan, Plugin, Type
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.measures.query import (
+    OF_TALK,
+    PAIR,
+    PLACE,
+    REPLY_TO_ITEM,
+    UNREAD,
+    Cut,
+    FigureTables,
+    by_pair,
+    columns,
+    compared_sql,
+    for_every_model,
+    indented,
+    models_as_one,
+    ordered,
+    same,
+    with_numbers,
+    with_talks,
+    without_pair,
+)
+from tripos_warehouse.measures.rows import (
+    JUDGED,
+    OF_CATEGORIES,
+    OF_NUMBERS,
+    OF_TEXTS,
+    PYTHON,
+    SUMMED,
+    AggregateTables,
+    is_plain_mean,
+    labelled_comparisons,
+)
+from tripos_warehouse.sql import name as named, text as quoted
+from tripos_warehouse.statistics.intervals import FEW_OF_A_CLASS
+from tripos_warehouse.views.dimensions import arm_columns
+
+Category = str | float | tuple[int, int]
+"""A name, a number, or all integers between two ends."""
+
+
+def categories_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep], cut: Cut) -> str:
+    """Return the SQL of the declared categories of a cell, the JSON that `tripos_statistic` takes: if cells go by
+    metric, those of the cell's metric. Scores without a scale have none, and those that were given count."""
+    only = dict(cut.fixed).get("metric")
+    metrics = [metric for metric in _metrics(plan, scored) if only in (None, metric.name)]
+    if "metric" not in cut.dims or len({metric.ends for metric in metrics}) < 2:
+        return quoted(_json(_declared(plan, figure, scored, metrics)))
+    cases = " ".join(
+        f"when {quoted(metric.name)} then {quoted(_json(_declared(plan, figure, scored, [metric])))}"
+        for metric in metrics
+    )
+    return f"case metric {cases} else '[]' end"
+
+
+def _metrics(plan: Plan, scored: Sequence[ScoredStep]) -> list[Metric]:
+    """Return the metrics that judges score, each once."""
+    names: dict[str, None] = {}
+    for each in scored:
+        for step in each.steps:
+            if isinstance(step, Grade):
+                names.update(dict.fromkeys([each.name] if each.kind == "metric" else step.metrics))
+    return [metric for metric in plan.metrics if metric.name in names]
+
+
+def _declared(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep], metrics: Sequence[Metric]) -> list[Category]:
+    if figure.true_of:
+        return [(0, 1)]
+    found: dict[Category, None] = {(metric.low, metric.high): None for metric in metrics}
+    ranges = ranges_of(plan)
+    for each in scored:
+        for scenario in each.scenarios:
+            for step in scenario.steps:
+                if step in each.steps and not (isinstance(step, Grade) and step.metrics):
+                    found.update(dict.fromkeys(_of_type(ranges.declared(scenario, step), figure)))
+    return list(found)
+
+
+def _of_type(type_: Type, figure: Aggregate) -> Iterator[Category]:
+    inner = type_.of if type_.kind == "optional" else type_
+    match inner.kind:
+        case "bool":
+            yield 0, 1
+        case "choice":
+            worth: Sequence[Category] = inner.worth if figure.function == "gwet_ac2" and inner.worth else inner.values
+            for name, value in zip(inner.values, worth, strict=True):
+                if not figure.among or name in figure.among:
+                    yield value
+        case "integer" if inner.low is not None and inner.high is not None:
+            yield inner.low, inner.high
+
+
+def _json(categories: Sequence[Category]) -> str:
+    return json.dumps(categories, ensure_ascii=False)
+
+
+CLASSED = {"precision": ("tp", "tp + fp"), "recall": ("tp", "tp + fn"), "f1": ("2 * tp", "2 * tp + fp + fn")}
+"""Measures of classes, as one sum over another."""
+
+
+@dataclass(frozen=True)
+class ClassMeasures(AggregateTables):
+    """Write the tables of measures of classes."""
+
+    def _classed(self, function: str) -> FigureTables:
+        over, under = CLASSED[function]
+        average = str(self.figure.named.get("average", "macro"))
+        pairs = self.pairs()
+        used = "gold is not null" if self.missing == "zero" else '"has value"'
+        said = self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, cluster_id, sample_id, "has value", {used} as used,
+  {_classes("key", self.scored[0])} as said,
+  {_classes("gold", self.scored[1])} as truth
+from {pairs}""",
+        )
+        counted = self.parts.add(
+            "cells",
+            f"""select {self._by}, count(*) filter ("has value") as n, count(*) as total
+from {said}
+group by {self._by}""",
+        )
+        if average == "samples":
+            return self._mean(self._of_sets(said, over, under))
+        only = f"\nwhere class = {quoted(self._positive())}" if average == "binary" else ""
+        group = ["class"] if average == "macro" else []
+        classes = self.parts.add(
+            "rows",
+            f"""select {self._by}, cluster_id{", class" if group else ""},
+  sum({over}) as "over", sum({under}) as "under"
+from (
+  select *, (list_contains(said, class) and list_contains(truth, class))::integer as tp,
+    (list_contains(said, class) and not list_contains(truth, class))::integer as fp,
+    (not list_contains(said, class) and list_contains(truth, class))::integer as fn
+  from (select *, unnest(list_distinct(said || truth)) as class from {said} where used)
+){only}
+group by {self._by}, cluster_id{", class" if group else ""}""",
+        )
+        ratios = self.parts.add(
+            "cells",
+            f"""select {self._by}{", class" if group else ""}, sum("over") as "over", sum("under") as "under",
+  count(*) filter ("under" > 0) as "items of class"
+from {classes}
+group by {self._by}{", class" if group else ""}""",
+        )
+        of_class = 'r."over" / nullif(r."under", 0)'
+        # Where nothing can be counted there is no class, and a mean over none is no 0.
+        none = f'case when r."under" is not null then coalesce({of_class}, 0) end' if group else of_class
+        lacking = "there is no class" if group else "there is nothing of the class"
+        cells = self.parts.add(
+            "cells",
+            f"""select {columns(self.cut.dims, "c")}, {ordered("avg", none)} as value,
+  count(r."under") as "classes of cell",
+  any_value(c.n) as n, any_value(c.total) as total, false as "is share",
+  case when {ordered("avg", none)} is null then '{lacking}' end as reason, min(r."items of class") < {FEW_OF_A_CLASS}
+    or min(r."items of class" * {none}) < {FEW_OF_A_CLASS / 2} as few,
+  list({{'share': {none}, 'items': r."items of class"}}) filter (r."under" is not null) as classes
+from {counted} as c left join {ratios} as r on {same("c", "r", self.cut.dims)}
+group by {columns(self.cut.dims, "c")}""",
+        )
+        met = f"{same('rows', 'r', self.cut.dims)}{' and rows.class = r.class' if group else ''}"
+        ratio = 'coalesce(r."over" / nullif(r."under", 0), 0)'
+        own = f'coalesce((rows."over" - {ratio} * rows."under") / nullif(r."under", 0), 0) / cells."classes of cell"'
+        weight = "" if group else ', sum(rows."under") / nullif(any_value(r."under"), 0) as weight'
+        units = self.parts.add(
+            "units",
+            f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id,
+  {ordered("sum", own)} as influence{weight}
+from {classes} as rows join {ratios} as r on {met}
+  join {cells} as cells on {same("rows", "cells", self.cut.dims)}
+group by {columns(self.cut.dims, "rows")}, rows.cluster_id
+having sum(rows."under") > 0""",
+        )
+        node = self._leaf(cells, units, weighted=not group)
+        return self._of_few(node, cells) if average == "macro" else node
+
+    def _of_few(self, node: FigureTables, ratios: str) -> FigureTables:
+        """The mean over classes, some of which may have so few items that their pulls do not show its error: then its
+        cells have the classes instead."""
+        told = f"'a class has fewer than {FEW_OF_A_CLASS} items, or is right in fewer than {FEW_OF_A_CLASS // 2}'"
+        cells = self.parts.add(
+            "cells",
+            f"""select c.* replace (c.known and not r.few as known,
+  coalesce(c.reason, case when r.few then {told} end) as reason), case when r.few then r.classes end as classes
+from {node.cells} as c join {ratios} as r on {same("c", "r", self.cut.dims)}""",
+        )
+        return replace(node, cells=cells, classes=True)
+
+    def _of_sets(self, said: str, over: str, under: str) -> str:
+        """Return a row a reply: the measure of its set; two empty sets are the same, which is 1."""
+        return self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, cluster_id, sample_id, "has value", 1 as "its weight",
+  case when used then case when len(said) + len(truth) = 0 then 1 else coalesce({over} / nullif({under}, 0), 0) end end
+    as value
+from (
+  select *, len(list_intersect(said, truth)) as tp, len(said) - tp as fp, len(truth) - tp as fn
+  from {said}
+)""",
+        )
+
+    def _positive(self) -> str:
+        """Return the class that a binary measure looks at, as a column has it."""
+        positive = self.figure.named.get("positive", True)
+        if isinstance(positive, str):
+            return json.dumps(positive, ensure_ascii=False)
+        return str(float(positive))
+
+
+def _classes(key: str, scored: ScoredStep) -> str:
+    """Return the classes that a value names: its elements where it is a set, and itself where it is not."""
+    type_ = scored.type.of if scored.type.kind == "optional" else scored.type
+    if type_.kind == "set":
+        return f"coalesce([class::varchar for class in from_json({key}, '[\"JSON\"]')], [])"
+    return f"case when {key} is null then []::varchar[] else [{key}] end"
+
+
+BELOW, NO_WEIGHT = "a weight is below 0", "all weights are 0"
+
+
+@dataclass(frozen=True)
+class LeafSql(ClassMeasures):
+    """Writes the tables of one aggregate of what is scored."""
+
+    def write(self) -> FigureTables:
+        """Return the tables."""
+        match self.figure.function:
+            case "mean" if is_plain_mean(self.figure, self.scored[0], self.cut, self.missing):
+                return self._plain_mean()
+            case "mean" | "share":
+                reason = "NULL::varchar" if self.cut.labels == "none" else 'any_value("is lacking")'
+                return self._mean(self._single(), reason)
+            case "accuracy":
+                return self._mean(self._agreeing())
+            case "weighted_mean":
+                return self._weighted()
+            case "sum" | "count":
+                return self._sum(self._single())
+            case "stdev":
+                return self._stdev()
+            case "min" | "max" as function:
+                return self._end(function)
+            case "pass_at" | "pass_all" as function:
+                return self._passed(function)
+            case "corrected_prevalence" as function:
+                return self._limited(function)
+            case "precision" | "recall" | "f1" as function:
+                return self._classed(function)
+            case "median":
+                return self._redrawn("median", self._single(), "cluster_id", "sample_id")
+            case function if function in SUMMED:
+                return self._summed(function)
+            case function if function in JUDGED:
+                return self._judged(function)
+        plugin = next(
+            (each for each in self.plan.plugins if each.aggregate and each.name == self.figure.function), None
+        )
+        if plugin is not None:
+            return self._of_user(plugin)
+        raise AssertionError(f"no SQL for the aggregate `{self.figure.function}`")
+
+    # --- rows ---
+
+    # --- sums ---
+
+    def _weighted(self) -> FigureTables:
+        """The mean of values by a weight of their own, of which a row with 0 is none."""
+        value = "coalesce(value, 0)" if self.missing == "zero" else "value"
+        rows = self.parts.add(
+            "rows",
+            f"""select * exclude (value), case when weight > 0 and least >= 0 then {value} end as value,
+  case when weight > 0 then weight / most end as "its weight"
+from (
+  select *, "gold value" as weight, min("gold value") over cell as least, max("gold value") over cell as most
+  from {self.pairs()}
+  window cell as (partition by {self._by})
+)""",
+        )
+        told = f"case when min(least) < 0 then '{BELOW}' when max(weight) = 0 then '{NO_WEIGHT}' end"
+        return self._mean(rows, told)
+
+    def _sum(self, rows: str) -> FigureTables:
+        value = "value" if self.figure.function == "sum" else '"has value"::integer'
+        cells = self.parts.add(
+            "cells",
+            f"""select {self._by}, coalesce({ordered("sum", value)}, 0)::double as value, false as "is share",
+  count(*) filter ("has value") as n, count(*) as total, count(distinct cluster_id) as m, NULL::varchar as reason
+from {rows}
+group by {self._by}""",
+        )
+        influence = f"coalesce({ordered('sum', f'rows.{value}')}, 0) - any_value(cells.value / cells.m)"
+        return self._leaf(cells, self._units(rows, cells, influence, every=True))
+
+    def _stdev(self) -> FigureTables:
+        rows = self._single()
+        cells = self.parts.add(
+            "cells",
+            f"""select {self._by},
+  {ordered("stddev_samp", "value")} as value, {ordered("avg", "value")} as mean,
+  {ordered("var_pop", "value")} as "variance of cell",
+  false as "is share", count(*) filter ("has value") as n, count(*) as total,
+  case when count(value) = 1 then 'one value has no deviation' end as reason
+from {rows}
+group by {self._by}""",
+        )
+        apart = ordered("sum", '(rows.value - cells.mean) ** 2 - cells."variance of cell"')
+        influence = f"{apart} / any_value(nullif(2 * cells.value * (cells.n - 1), 0))"
+        return self._leaf(cells, self._units(rows, cells, influence))
+
+    def _end(self, function: str) -> FigureTables:
+        rows = self._single()
+        told = f"'a {'least' if function == 'min' else 'greatest'} value has no standard error'"
+        cells = self.parts.add(
+            "cells",
+            f"""select {self._by}, {function}(value) as value, false as "is share",
+  count(*) filter ("has value") as n, count(*) as total, case when count(value) > 0 then {told} end as reason
+from {rows}
+group by {self._by}""",
+        )
+        return self._leaf(cells, self._units(rows, cells, "NULL::double"))
+
+    def _passed(self, function: str) -> FigureTables:
+        """1 - C(n - c, k) / C(n, k), and C(c, k) / C(n, k), as products that stay between 0 and 1; of the first k
+        values, in the order of their samples, the greatest and the least."""
+        k = self.figure.named["k"]
+        first = self.figure.named.get("tries") == "first"
+        if first:
+            chance = f"list_{'max' if function == 'pass_at' else 'min'}(list_slice(tried, 1, {k}))"
+        elif function == "pass_at":
+            chance = f"1 - coalesce(list_product([1 - {k} / i for i in range(n - c + 1, n + 1)]), 1)"
+        else:
+            chance = f"list_product([(c - j) / (n - j) for j in range(0, {k})])"
+        # Only replies to the same question are tries at it: those of an arm, after one conversation, as one rater
+        # grades them.
+        scores = self.scored[0].kind != "column"
+        told = ["scenario", "metric", *(("evaluator", "scorer") if scores else ()), *arm_columns(self.plan)]
+        apart = [name for name in told if name not in self.cut.dims]
+        talks = [OF_TALK] if conversations_before(self.scored[0]) else []
+        group = ", ".join([self._by, "item_id", *map(named, apart), *talks])
+        wrong = self._worst_end is not None
+        rows = self._single(*apart, *(["round"] if scores else []), *([UNREAD] if wrong else []))
+        rows = with_talks(self.plan, self.parts, rows, self.scored[0])
+        rows = with_numbers(self.plan, self.parts, rows) if first else rows
+        tried = ", list(value order by sample_number) filter (value is not null) as tried" if first else ""
+        grade = _latest_grade('"has value"')
+        latest = f"\n  qualify row_number() over (partition by {group}, sample_id order by {grade} desc) = 1"
+        reason = f"case when count(value) = 0 then 'no item has {k} samples with a value' end"
+        value, passes, lacking, sizes = ordered("avg", "value"), "value = 1", "", ""
+        if self.cut.labels != "none":
+            passes = "value > 0.5"  # people who are of several minds pass a reply where more than half of them do
+            lacking = ', max("is lacking") as "is lacking"'
+            sizes = f"""{lacking}, min("of") as "fewest replies", max("of") as "most replies",
+  bool_and(n in (0, "of")) as "whole or not at all\""""
+            uneven = 'min("fewest replies") < max("most replies") and not bool_and("whole or not at all")'
+            others = "'items have different numbers of replies, and people graded only some of those to one'"
+            value = f"case when not ({uneven}) then {value} end"
+            reason = f"""coalesce(max("is lacking"), case when {uneven} then {others} end, {reason})"""
+        # Values of fewer samples than it takes are in no chance, so they are none that count. Unread ones are counted
+        # each, and not with what they bring in.
+        counted = 'sum("values")' if self.missing == "fail" else f'coalesce(sum("values") filter (n >= {k}), 0)'
+        unread = ""
+        if wrong:
+            unread = f', count(*) filter ("{UNREAD}") as unread'
+            if self.missing != "fail":
+                counted = f'coalesce(sum("values" - unread) filter (n - unread >= {k}), 0) + sum(unread)'
+        items = self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, any_value(cluster_id) as cluster_id,
+  {counted} as "values", sum("of") as "of",
+  count(*) = 1 and bool_and(n = 1) as single, {ordered("avg", f"case when n >= {k} then {chance} end")} as value{sizes}
+from (
+  select {self._by}, item_id, any_value(cluster_id) as cluster_id, count(value) as n,
+    count(value) filter ({passes}) as c,
+    count(*) filter ("has value") as "values", count(*) as "of"{tried}{lacking}{unread}
+  from (from {rows}{latest if scores else ""})
+  group by {group}
+)
+group by {self._by}, item_id""",
+        )
+        cells = self.parts.add(
+            "cells",
+            f"""select {self._by}, {value} as value, count(value) as m,
+  bool_and(single) and count(value) = count(distinct cluster_id) filter (value is not null) as "is share",
+  sum("values")::bigint as n, sum("of")::bigint as total, count(*) as "all items",
+  {reason} as reason
+from {items}
+group by {self._by}""",
+        )
+        influence = f"{ordered('sum', 'rows.value - cells.value')} / any_value(m)"
+        units = self._units(items, cells, influence, "count(rows.value) / any_value(m)")
+        node = self._leaf(cells, units, weighted=True)
+        short = self.parts.add(
+            "cells",
+            f"""select c.*, i.m as "items that count", i."all items"
+from {node.cells} as c join {cells} as i on {same("c", "i", self.cut.dims)}""",
+        )
+        return replace(node, cells=short, tried=True)
+
+    # --- classes ---
+
+    # --- functions over lists ---
+
+    def _judged(self, function: str) -> FigureTables:
+        level = quoted(str(self.figure.named.get("level", "interval")))
+        if function in OF_CATEGORIES:
+            level = categories_sql(self.plan, self.figure, self.scored, self.cut)
+        rows = replace(self, cut=replace(self.cut, dims=without_pair(self.cut.dims)))._rated()
+        if PAIR in self.cut.dims:
+            rows = by_pair(self.parts, rows)
+        if not self.figure.of_all_models:
+            return self._opened(self._called(function, rows, "subject", "rater", level))
+        subject = REPLY_TO_ITEM if function == "mean_tau_agreement" else "subject"
+        found = self._called(function, models_as_one(self.parts, rows), subject, "rater", level)
+        return for_every_model(self.parts, self._opened(found), rows)
+
+    def _rated(self) -> str:
+        """Return a row a rating: who gave it, and what it is about."""
+        placed = [PLACE] if self.scored[0].scores_elements else []
+        element = "".join(f", {name}" for name in placed)
+        if len(self.scored) == 2:
+            pairs = self.pairs()
+            return self.parts.add(
+                "rows",
+                f"""select {self._by}, item_id, cluster_id, item_id as "of item",
+  concat_ws(' ', sample_id, nullif("of rater", ''){element}) as subject,
+  unnest(['values', 'gold']) as rater,
+  unnest([key, gold]) as key, unnest([value, "gold value"]) as value, "has value"
+from {pairs}""",
+            )
+        scored = self.scored[0]
+        told = [
+            name for name in ("scenario", "sample_id", "scorer", "metric", "evaluator") if name not in self.cut.dims
+        ]
+        told_apart = ", ".join([self._by, *told, *placed])
+        grade = _latest_grade("value is not null or given is not null")
+        return self.parts.add(
+            "rows",
+            f"""select {self._by}, latest.item_id, latest.cluster_id,
+  concat_ws(' ', scenario, sample_id, scorer, metric{element}) as subject,
+  concat_ws(' ', scenario, latest.item_id, scorer, metric) as "of item",
+  evaluator as rater, latest.value, latest.given, coalesce(latest.given, latest.value::varchar) as key,
+  key is not null as "has value"
+from (
+  select {told_apart},
+    arg_max({{'item_id': item_id, 'cluster_id': cluster_id, 'value': value, 'given': given}}, {grade}) as latest
+  from (
+{indented(indented(self._rows(scored, "scorer", "round", *placed)))}{self._in_role(scored)}
+  )
+  group by {told_apart}
+)""",
+        )
+
+    def _summed(self, function: str) -> FigureTables:
+        """A metric of what replies say and should say; where a missing text counts, it is empty."""
+        pairs = self.pairs()
+        given, gold = "coalesce(key, '\"\"')" if self.missing == "zero" and function in OF_TEXTS else "key", "gold"
+        if function in OF_NUMBERS:
+            given, gold = "value::varchar", '"gold value"::varchar'
+        rows = self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, cluster_id, sample_id, {given} as key, {gold} as gold,
+  NULL::double as value, "has value"
+from {pairs}""",
+        )
+        settings = quoted(json.dumps(self.figure.named, sort_keys=True)) if self.figure.named else "'{}'"
+        if function not in OF_TEXTS:
+            return self._opened(self._called(function, rows, "gold", "sample_id", settings))
+        return self._redrawn(function, rows, "gold", "sample_id", settings)
+
+    def _limited(self, function: str) -> FigureTables:
+        """A figure of lists whose interval is its own."""
+        settings = quoted(json.dumps(self.figure.named, sort_keys=True))
+        found = self._called(function, self._single(), "item_id", "sample_id", settings)
+        node = self._opened(found)
+        cells = self.parts.add(
+            "cells",
+            f"""select c.*, f.found.limits as limits
+from {node.cells} as c join {found} as f on {same("c", "f", self.cut.dims)}""",
+        )
+        return replace(node, cells=cells, limited=True)
+
+    def _of_user(self, plugin: Plugin) -> FigureTables:
+        """A function of the user's, of lists with the values of all replies that have each of them."""
+        first, *others = self.scored
+        kinds = [type_.of.kind for type_ in plugin.parameters.values() if type_.kind == "list"]
+        taken = [_typed("one", kinds[0])]
+        joins = ""
+        for place, (other, kind) in enumerate(zip(others, kinds[1:], strict=True), 2):
+            taken.append(f"value{place}.value")
+            joins += " " + self._beside(other, f"value{place}", f"any_value({_typed('', kind)}) as value")
+        rows = self.parts.add(
+            "rows",
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id,
+  NULL::double as value,
+  '[' || {" || ', ' || ".join(taken)} || ']' as key, key is not null as "has value"
+from (
+{indented(self._rows(first))}
+) as one{joins}""",
+        )
+        told = {"function": plugin.function, "name": plugin.name, "path": plugin.path, "version": plugin.version}
+        settings = quoted(json.dumps({**told, "parameters": list(plugin.parameters), "kinds": kinds}, sort_keys=True))
+        return self._redrawn(PYTHON, rows, "sample_id", "sample_id", settings)
+
+    def _redrawn(self, function: str, rows: str, subject: str, rater: str, settings: str = "''") -> FigureTables:
+        found = self._called(function, rows, subject, rater, settings)
+        drawn = self.parts.add("drawn", f"select {self._by}, found.draws as draws\nfrom {found}")
+        return replace(self._opened(found), drawn=drawn)
+
+
+def _latest_grade(is_grade: str) -> str:
+    """Return the SQL of a number that is greatest for the latest round in which a rater graded a reply. A round in
+    which the rater graded other replies only is below all of those."""
+    return f"case when {is_grade} then coalesce(round, 0) else -1 end"
+
+
+def _typed(of: str, kind: str) -> str:
+    """Return the SQL of a value as JSON: of a number the number, of a text or a name the text."""
+    prefix = f"{of}." if of else ""
+    return f"{prefix}given" if kind in ("text", "choice") else f"{prefix}value::varchar"
+
+
+ORDERS = ("position_bias", "flip_rate")
+"""What looks at the two orders of the same replies."""
+
+SEEN = {
+    "item": "cluster_id",
+    "subject": "first_model",
+    "rater": "second_model",
+    "key": "evaluator",
+    "value": "value",
+}
+"""What a statistic is told of every comparison, by the names that ratings have."""
+ITEM_OF_CLUSTER = "cluster_id || chr(31) || item_id"
+"""An item behind the cluster that it belongs to; the warehouse parts them there."""
+NO_ORDERS = "case when count(value) = 0 then 'nothing was judged in both orders' end"
+
+
+@dataclass(frozen=True)
+class CompareSql(LeafSql):
+    """Writes the tables of one aggregate of comparisons."""
+
+    def write(self) -> FigureTables:
+        """Return the tables."""
+        match self.figure.function:
+            case "win_rate" if self._by_margin:
+                return self._mean(self._sides(self._compared(more=["choice"]), self._margins()))
+            case "win_rate" if self.cut.labels != "none":
+                labelled = labelled_comparisons(self.plan, self.parts, self.scored[0], self.cut)
+                return self._mean(self._labelled_sides(labelled), 'any_value("is lacking")')
+            case "win_rate":
+                return self._mean(self._sides(self._compared()))
+            case "count":
+                return self._sum(self._sides(self._compared()))
+            case function if function in ORDERS:
+                return self._mean(self._orders(function), NO_ORDERS)
+            case "bradley_terry" | "self_preference" as function:
+                return self._found(function)
+        raise AssertionError(f"no SQL for the aggregate `{self.figure.function}`")
+
+    @property
+    def _by_margin(self) -> bool:
+        return self.figure.named.get("weight") == "margin"
+
+    def _compared(self, dims: tuple[str, ...] | None = None, more: Sequence[str] = ()) -> str:
+        """Return a row a comparison."""
+        cut = self.cut if dims is None else replace(self.cut, dims=dims)
+        return self.parts.add("compared", compared_sql(self.plan, self.scored[0], cut, more))
+
+    def _margins(self) -> str:
+        """Return how often a comparison counts: as its name says on either side, and once where that is a tie. The
+        judge of another scenario may mean something else by a name."""
+        found = []
+        for scenario in self.scored[0].scenarios:
+            for step in scenario.steps:
+                gives = self.plan.scorer(step.scorer).gives if isinstance(step, Compare) else None
+                if not isinstance(gives, ChoiceType) or step not in self.scored[0].steps:
+                    continue
+                named_here = " ".join(
+                    f"when {quoted(name)} then {abs(by) or 1.0!r}"
+                    for name, by in zip(gives.values, gives.worth, strict=True)
+                )
+                found.append(f"when {quoted(scenario.name)} then case choice {named_here} else 1 end")
+        return f"case scenario {' '.join(found)} end"
+
+    def _sides(self, compared: str, weight: str = "1") -> str:
+        """Return a row a comparison and model: whether that is the better one."""
+        return self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, cluster_id, value is not null as "has value",
+  case when "is first" then value else 1 - value end as value, {weight} as "its weight"
+from (
+  select *, unnest([first_model, second_model]) as model, unnest([true, false]) as "is first"
+  from {compared}
+)""",
+        )
+
+    def _labelled_sides(self, compared: str) -> str:
+        """Return the same of comparisons with labels. A model that was not compared with labels with each of the others
+        that it met has no value: it would be a figure of those."""
+        return self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, cluster_id, value is not null and "is lacking" is null as "has value",
+  case when "is lacking" is null then case when "is first" then value else 1 - value end end as value,
+  "its weight", "is lacking"
+from (
+  select *, max("is lacking here") over (partition by {self._by}) as "is lacking"
+  from (
+    select *, unnest([first_model, second_model]) as model, unnest([true, false]) as "is first"
+    from {compared}
+  )
+)""",
+        )
+
+    def _halves(self, compared: str, weight: str) -> str:
+        """Return the same comparisons with two halves in place of a tie: one that each of both has won."""
+        return self.parts.add(
+            "halves",
+            f"""select * exclude (value), case when value = 0.5 then "half won" else value end as value,
+  ({weight}) * case when value = 0.5 then 0.5 else 1 end as "its share"
+from (
+  select *, unnest(case when value = 0.5 then [1.0, 0.0] else [1.0] end) as "half won"
+  from {compared}
+)""",
+        )
+
+    def _orders(self, function: str) -> str:
+        """Return a row a judge and two replies, for each of the models: what both orders come to together."""
+        dims = "".join(f"{named(dim)}, " for dim in self.cut.dims)
+        # Both are 1 where whatever is shown first wins, and 0 where whatever is shown second does.
+        value = '"one way" + "other way" - 1' if function == "position_bias" else '("one way" + "other way" in (0, 2))'
+        return self.parts.add(
+            "rows",
+            f"""select {dims}unnest("both models") as model, item_id, cluster_id,
+  value is not null as "has value", value,
+  1 as "its weight"
+from (
+  select *, ({value})::double as value
+  from (
+    select * exclude (first_model, second_model, first_sample_id, second_sample_id, value),
+      [least(first_model, second_model), greatest(first_model, second_model)] as "both models",
+      [least(first_sample_id, second_sample_id), greatest(first_sample_id, second_sample_id)] as "both samples",
+      any_value(value) filter (first_sample_id < second_sample_id) as "one way",
+      any_value(value) filter (first_sample_id > second_sample_id) as "other way"
+    from {self._compared()}
+    group by all
+  )
+)""",
+        )
+
+    def _found(self, function: str) -> FigureTables:
+        """Return what is found from all comparisons of a cell. Where it goes by judges, what one thinks of its own is
+        seen beside what the others do."""
+        alone = function == "self_preference" and "evaluator" in self.cut.dims
+        dims = tuple(dim for dim in self.cut.dims if not (alone and dim == "evaluator"))
+        labelled, halved = self.cut.labels != "none", self.figure.named.get("ties") == "half"
+        weight, lacking = "", ""
+        if labelled:
+            compared = labelled_comparisons(self.plan, self.parts, self.scored[0], self.cut)
+            weight, lacking = '"its weight"', ', max("is lacking here") as "is lacking"'
+        elif self._by_margin:
+            compared, weight = self._compared(dims, ["choice"]), self._margins()
+        else:
+            compared = self._compared(dims)
+        seen, counting = SEEN, compared
+        if function == "self_preference":  # it looks at the same replies, so it must tell items apart
+            seen = {**SEEN, "item": ITEM_OF_CLUSTER}
+        if halved:
+            compared, weight = self._halves(compared, weight or "1"), '"its share"'
+        if weight:
+            seen, function = {**SEEN, "key": f"({weight})::varchar"}, f"weighted_{function}"
+        cell = "".join(f"{named(dim)}, " for dim in dims)
+        every = self.parts.add(
+            "every",
+            f"""select {cell}list("one verdict" order by "one verdict") as "all verdicts"{lacking}
+from (
+  select {cell}{_packed(seen)} as "one verdict"{', "is lacking here"' if labelled else ""}
+  from {compared}
+)
+group by all""",
+        )
+        judges = ", evaluator" if alone else ""
+        counted = self.parts.add(
+            "counted",
+            f"""select {self._by}, count(value) as n, count(*) as total
+from (
+  select {cell}value, unnest([first_model, second_model]) as model{judges}
+  from {counting}
+)
+group by {self._by}""",
+        )
+        about = f"concat_ws(chr(31), c.model, {'c.evaluator' if alone else 'NULL'})"
+        met = " and ".join([f"c.{named(dim)} is not distinct from e.{named(dim)}" for dim in dims] or ["true"])
+        statistic = f'tripos_statistic({quoted(function)}, {about}, e."all verdicts")'
+        if labelled:
+            statistic = f"""case when e."is lacking" is null then {statistic}
+    else {{'value': NULL, 'reason': e."is lacking", 'items': [], 'pulls': [], 'draws': NULL, 'limits': NULL}} end"""
+        found = self.parts.add(
+            "cells",
+            f"""select {columns(self.cut.dims, "c")}, c.n, c.total,
+  {statistic} as found
+from {counted} as c join {every} as e on {met}""",
+        )
+        return self._opened(found)
+
+
+def _packed(names: Mapping[str, str]) -> str:
+    return "{" + ", ".join(f"'{name}': {column}" for name, column in names.items()) + "}"

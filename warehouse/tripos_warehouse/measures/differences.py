@@ -1,0 +1,944 @@
+"""How figures differ: from those of another result, of another model, and of a baseline.
+
+How a measure of any kind differs between two results: taken again and again by its own SQL, without some items.
+
+The shared items, those of a cluster together, are dealt into groups. For each cell, only the G groups count that have
+items of it. With the difference D of both sides over all of them, and D(g) over those outside of group g, the variance
+of D is (G - 1) / G times the sum of (D(g) - mean of D(g))² (the jackknife that deletes groups: Shao and Wu 1989; with a
+group for each cluster, Quenouille's and Tukey's). Where a few groups carry the error, as those with the items of a
+small cell do, it is known as badly as from so few: with K the square of the sum of squares over the sum of fourth
+powers, which is about (G + 2) / 3 of alike groups, there are 3 K - 4 degrees of freedom, and G - 1 at most.
+An item leaves both sides at once, so the difficulty of items cancels out, as in a mean of paired differences. What
+grows with the items, as a sum does, is brought back to the size of the whole before (`degree`).
+
+How every two models differ in a mean of scores, paired score by score: what `tripos compare` does, of many models.
+
+Scores are read once, as numbers, and paired by scenario, item, metric, scorer, arms and evaluator; samples are averaged
+first.
+
+How a measure that people correct differs between models: a corrected figure itself, with a λ of its own.
+
+A difference of two models is people's difference on the replies that they graded, and the judge's beyond that. How well
+a judge's difference follows that of people is another matter than how well its grades do: what an item does to both
+models cancels out. So λ is found for the difference (`corrected_figure`), and not for either model.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import combinations
+from math import fsum
+from statistics import fmean
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tripos_compiler.language.scored_values import mean_in
+from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan, named
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.evaluation import ThreeFigures, evaluate, three_figures
+from tripos_warehouse.measures.figure_sql import BY_CHANCE, CUT_OFF, ROOT_OF_ZERO, sql_of
+from tripos_warehouse.measures.figures import MEANS, aggregates, cut_of, degree, has_curve, of_formula, slices_of_sum
+from tripos_warehouse.measures.products import pooled_mean
+from tripos_warehouse.measures.query import NODES, path_of
+from tripos_warehouse.measures.random_facets import faceted_differences
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.query.resampling import join_texts
+from tripos_warehouse.query.results import run_query
+from tripos_warehouse.statistics.intervals import ALIKE, ROUNDING, bounded, flipped_p, mean_of_cells, with_t, with_test
+from tripos_warehouse.statistics.prediction_powered import Pulled
+from tripos_warehouse.statistics.result import Floats, StatisticResult
+from tripos_warehouse.views.benchmark_views import are_counted, axis_columns, clusters_of
+from tripos_warehouse.views.derived import sums_with
+from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns, dimension_label
+from tripos_warehouse.views.runs import RunRecord
+
+Cell = tuple[Any, ...]
+Threes = dict[tuple[Cell, str], ThreeFigures]
+
+
+def three_by_cell(connection: Connection, plan: Plan, measure: Measure) -> Threes:
+    """Return the three figures of each cell and model of a corrected measure that has them. Raises `StoreError` where
+    the SQL fails."""
+    found: Threes = {}
+    for each in run_query(connection, sql_of(plan, measure)).to_pylist():
+        three, _ = three_figures(each)
+        if three is not None:
+            found[tuple(each[name] for name in measure.by), str(each["model"])] = three
+    return found
+
+
+def corrected_difference(
+    first: Sequence[ThreeFigures], second: Sequence[ThreeFigures], ends: tuple[float, float] | None
+) -> tuple[StatisticResult, float]:
+    """Return how far the mean of `second` is above that of `first`, with a test against 0, and λ.
+
+    `n` are the graded replies of the side with fewer of them, and the interval has the degrees of freedom of the side
+    with fewer graded items.
+    """
+    names = {
+        name: place for place, name in enumerate(sorted({name for each in (*first, *second) for name in each.names}))
+    }
+    parts = [(each, -1 / len(first)) for each in first] + [(each, 1 / len(second)) for each in second]
+    graded = np.zeros(len(names), dtype=bool)
+    sums = [np.zeros(len(names)) for _ in range(3)]
+    values = [0.0, 0.0, 0.0]
+    for three, share in parts:
+        at = np.array([names[name] for name in three.names], dtype=np.intp)
+        graded[at] |= three.graded
+        for kind, figure in enumerate((three.judge, three.on_graded, three.people)):
+            sums[kind][at] += share * figure.pulls
+            values[kind] += share * figure.value
+    counts = [sum(each.n for each in side) for side in (first, second)]
+    every = [each for each, _ in parts]
+    judge, on_graded, people = map(Pulled, values, sums)
+    whole = ThreeFigures(
+        judge,
+        on_graded,
+        people,
+        graded,
+        tuple(names),
+        n=min(counts),
+        df=min(min(each.df, each.items - 1) for each in every),
+        units=min(each.units for each in every),
+    )
+    found, power = whole.corrected(ends, null=0.0)
+    shows_none = found.standard_error is not None and found.standard_error <= ROUNDING
+    if found.reason == ALIKE or shows_none:
+        # All graded items agree: turned round at random they would with this chance (Fisher 1935).
+        differs = abs(found.value or 0.0) > ROUNDING
+        found = with_test(found, min(1.0, 2.0 ** (1 - whole.items)) if differs else 1.0)
+    return found, power
+
+
+MOST_GROUPS = 20
+"""With more, the error is known little better, and each costs every measure twice."""
+JUMPING = frozenset(("median", "min", "max"))
+"""What jumps from one value to the next as items leave, of which the jackknife gives no error."""
+VIEWS = ("scores", "columns", "comparisons")
+"""The views that the SQL of measures reads, and that have rows of one item each, and of one model or, of comparisons,
+two."""
+KNOWN = 1e6
+"""The degrees of freedom of an error that no data show."""
+DEALT = "items dealt"
+WHOLE = -1
+"""The number that leaves out no group."""
+MOST_ROWS = 400_000
+"""Rows that one query reads: as many groups are left out side by side as have room in them."""
+JUMPS = "it jumps from value to value: no interval"
+CUT = "a number in `min` or `max` cuts a value off: no interval"
+MOST_MOVED = 0.25
+"""How far chance may move a difference, in errors: an interval of 95 % then holds the truth 94.3 % of the time."""
+UNKNOWN = frozenset((CUT_OFF, ROOT_OF_ZERO))
+"""Reasons for which the jackknife gives no error either."""
+GROWS_IN_PART = "only a part of it grows with the items: no interval"
+
+
+@dataclass(frozen=True)
+class Half:
+    """A side: a connection that shows its run, the schema there, and the models, each in the place of its pair."""
+
+    connection: Connection
+    schema: str
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Remeasured:
+    """A value of a measure on both sides, in the cell that `labels` name, and how they differ (`b` less `a`)."""
+
+    labels: tuple[str, ...]
+    a: float
+    b: float
+    difference: StatisticResult
+    farthest: float | None = None
+    """The largest difference of a group of items, in either direction, if the groups show one."""
+
+
+@dataclass(frozen=True)
+class _Value:
+    value: float
+    n: int
+    items: int
+    why: str | None = None
+    """Why its error is unknown however many items there are."""
+    unseen: float = 0.0
+    """The part of its error that no group shows: that of cells whose items are all alike."""
+
+
+Values = dict[tuple[Cell, str], _Value]
+
+
+def remeasure(
+    one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
+) -> list[Remeasured]:
+    """Return the values of a measure over the shared `items`, a row for each cell in which all models of both sides
+    have one; none where its SQL cannot be asked of a side. `n` of a difference are the scores behind the smaller value.
+
+    Without an interval there is a reason: a single item, differences that are all alike, a median, a sum to which
+    something that does not grow is added, or a cell that some items carry alone. The p-value is that of all ways of
+    turning groups round if no more than 12 of them differ (`flipped_p`), else that of Student's t; it is below 0.05 if
+    and only if the interval excludes 0.
+    """
+    if measure.corrected:
+        return _remeasure_corrected(one, two, plan, measure, items)
+    if measure.random:
+        return _remeasure_faceted(one, two, plan, measure, items)
+    groups, power = _groups(items, clusters_of(two.connection, plan), seed), degree(plan, measure.figure)
+    bent = any(map(of_formula, aggregates(plan, measure.figure)))
+    several = len(list(aggregates(plan, measure.figure))) > 1  # of one, pairs of items show what differs
+    reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
+    wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
+    try:
+        all_a, without_a = _dealt_values(one, plan, measure, groups, wanted, power or 0)
+        same = one.connection is two.connection and one.models == two.models
+        all_b, without_b = (all_a, without_a) if same else _dealt_values(two, plan, measure, groups, wanted, power or 0)
+    except StoreError:
+        return []
+    whole = _differences(one, two, all_a, all_b)
+    without = [_differences(one, two, a, b) for a, b in zip(without_a, without_b, strict=True)]
+    found = []
+    for cell, (a, b) in whole.items():
+        rest = _of_groups_in(cell, (a, b), without)
+        base = StatisticResult(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
+        labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
+        why = reason or _cut_off(measure, a, b)
+        still = _bounds_alike(plan, measure, cell, base)
+        unseen = math.hypot(a.unseen, b.unseen) if several else 0.0
+        difference = _with_error(base, cell, rest, why, _ends(measure), bent, still, unseen)
+        found.append(Remeasured(labels, a.value, b.value, difference, _farthest(base, cell, rest)))
+    return found
+
+
+def remeasure_pairs(
+    half: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
+) -> dict[tuple[str, str], StatisticResult]:
+    """Return how every two models of `half` differ (first less second) in a measure that goes by nothing, over `items`,
+    as `remeasure_cells` does of one that goes by something."""
+    found = remeasure_cells(half, plan, measure, items, seed)
+    return {(first, second): difference for (_, first, second), difference in found.items()}
+
+
+def remeasure_cells(
+    half: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
+) -> dict[tuple[Cell, str, str], StatisticResult]:
+    """Return how every two models of `half` differ (first less second) in each cell of a measure, over `items`, which
+    all of them should have. Two that lack a value, or all where its SQL cannot be asked, are not in it. Reasons are
+    those of `remeasure`.
+    """
+    if measure.corrected:
+        return _remeasure_corrected_cells(half, plan, measure, items)
+    if measure.random:
+        return _remeasure_faceted_cells(half, plan, measure, items)
+    groups, power = _groups(items, clusters_of(half.connection, plan), seed), degree(plan, measure.figure)
+    bent = any(map(of_formula, aggregates(plan, measure.figure)))
+    several = len(list(aggregates(plan, measure.figure))) > 1  # of one, pairs of items show what differs
+    reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
+    wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
+    try:
+        whole, without = _dealt_values(half, plan, measure, groups, wanted, power or 0)
+    except StoreError:
+        return {}
+    found = {}
+    for cell in dict.fromkeys(cell for cell, _ in whole):
+        for first, second in combinations(half.models, 2):
+            ends = (cell, second), (cell, first)
+            if any(key not in whole for key in ends):
+                continue
+            b, a = (whole[key] for key in ends)
+            base = StatisticResult(a.value - b.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
+            both = [
+                {cell: (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without
+            ]
+            rest = _of_groups_in(cell, (whole[ends[0]], whole[ends[1]]), both)
+            why = reason or _cut_off(measure, a, b)
+            still = _bounds_alike(plan, measure, cell, base)
+            unseen = math.hypot(a.unseen, b.unseen) if several else 0.0
+            found[cell, first, second] = _with_error(base, cell, rest, why, _ends(measure), bent, still, unseen)
+    return found
+
+
+def _remeasure_corrected(one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> list[Remeasured]:
+    """Return the same of a measure that people correct: its differences have an error of their own, and a λ."""
+    try:
+        before = _threes(one, plan, measure, items)
+        after = before if one.connection is two.connection and one.models == two.models else None
+        after = _threes(two, plan, measure, items) if after is None else after
+    except StoreError:
+        return []
+    found = []
+    for cell in dict.fromkeys(cell for cell, _ in after):
+        keys = [(before, [(cell, model) for model in one.models]), (after, [(cell, model) for model in two.models])]
+        if not all(key in threes for threes, wanted in keys for key in wanted):
+            continue
+        a, b = ([threes[key] for key in wanted] for threes, wanted in keys)
+        difference, _ = corrected_difference(a, b, _ends(measure))
+        before_it, after_it = (fmean(each.corrected(None)[0].value or 0.0 for each in side) for side in (a, b))
+        labels = tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
+        found.append(Remeasured(labels, before_it, after_it, difference))
+    return found
+
+
+def _remeasure_corrected_cells(
+    half: Half, plan: Plan, measure: Measure, items: Sequence[str]
+) -> dict[tuple[Cell, str, str], StatisticResult]:
+    try:
+        threes = _threes(half, plan, measure, items)
+    except StoreError:
+        return {}
+    return {
+        (cell, first, second): corrected_difference([threes[cell, second]], [threes[cell, first]], _ends(measure))[0]
+        for cell in dict.fromkeys(cell for cell, _ in threes)
+        for first, second in combinations(half.models, 2)
+        if (cell, first) in threes and (cell, second) in threes
+    }
+
+
+def _remeasure_faceted(one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> list[Remeasured]:
+    """Return the same of a measure with random facets, whose scores are paired one by one."""
+    connections = one.connection, two.connection
+    try:
+        [found] = faceted_differences(connections, plan, measure, items, [(one.models, two.models)])
+    except StoreError:
+        return []
+    return [
+        Remeasured(
+            tuple(dimension_label(plan, name, value) for name, value in zip(measure.by, cell, strict=True)),
+            each.a,
+            each.b,
+            each.difference,
+        )
+        for cell, each in found.items()
+    ]
+
+
+def _remeasure_faceted_cells(
+    half: Half, plan: Plan, measure: Measure, items: Sequence[str]
+) -> dict[tuple[Cell, str, str], StatisticResult]:
+    pairs = list(combinations(half.models, 2))
+    sides = [((second,), (first,)) for first, second in pairs]
+    try:
+        found = faceted_differences((half.connection, half.connection), plan, measure, items, sides)
+    except StoreError:
+        return {}
+    return {
+        (cell, first, second): each.difference
+        for (first, second), cells in zip(pairs, found, strict=True)
+        for cell, each in cells.items()
+    }
+
+
+def _threes(half: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> Threes:
+    """Return the three figures of each cell and model over some items alone."""
+    with _dealt(half, plan, measure, [items]) as (leave_out, _):
+        leave_out([WHOLE])
+        return three_by_cell(half.connection, plan, measure)
+
+
+def _of_groups_in(
+    cell: Cell, whole: tuple[_Value, _Value], without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]
+) -> Sequence[Mapping[Cell, tuple[_Value, _Value]]]:
+    """Return what is left without each group that has items of a cell. The others change nothing when they leave, and
+    would pass for groups that all say what the cell says."""
+    return [each for each in without if cell not in each or any(map(_is_moved, whole, each[cell]))]
+
+
+def _is_moved(whole: _Value, rest: _Value) -> bool:
+    same = (whole.items, whole.n) == (rest.items, rest.n)
+    return not (same and math.isclose(whole.value, rest.value, rel_tol=ROUNDING, abs_tol=ROUNDING))
+
+
+def _with_error(
+    base: StatisticResult,
+    cell: Cell,
+    without: Sequence[Mapping[Cell, tuple[_Value, _Value]]],
+    reason: str | None,
+    ends: tuple[float, float] | None,
+    bent: bool,
+    still: bool,
+    unseen: float,
+) -> StatisticResult:
+    """Return a difference with its error. `bent`: chance alone may move what it is made of, the more so the fewer items
+    there are; the jackknife shows by how much (Quenouille 1956). `still`: items that are all alike bound it. `unseen`
+    is the part of the error that leaving out groups does not show, since items of a cell are all alike."""
+    if reason is not None:
+        return base.without_interval(reason)
+    if not without:
+        return base.without_interval("one item says nothing about the error")
+    if any(cell not in each for each in without):
+        return base.without_interval("without some items it has no value: no interval")
+    differences = np.array([b.value - a.value for a, b in (each[cell] for each in without)])
+    many = len(differences)
+    moved = differences.mean() - differences
+    squares = float((moved**2).sum())
+    error = math.sqrt((many - 1) / many * squares)
+    value = base.value or 0.0
+    shares = _shares(base, cell, without)
+    if shares is None:  # the pseudo-values of Tukey (1958), moved to add up to the difference
+        p = flipped_p(value / many + (many - 1) / many * moved)
+    else:  # those of groups of any size, each times its share (Busing, Meijer and van der Leeden 1999)
+        p = flipped_p(value - (1 - shares) * differences)
+    if error <= ROUNDING and unseen <= ROUNDING:
+        within = bounded(base, 0.0, many - 1, ends) if still and ends is not None else base
+        told = within if within.low is not None else base.without_interval(ALIKE)
+        return with_test(told, 2.0 ** (1 - many) if p is None else p)
+    if bent and abs((many - 1) * (float(differences.mean()) - value)) > MOST_MOVED * error:
+        return base.without_interval(BY_CHANCE)
+    df = KNOWN
+    if error > ROUNDING:
+        carrying = squares**2 / float((moved**4).sum())
+        df = min(many - 1.0, max(1.0, 3 * carrying - 4))
+        # Degrees of freedom are lacking for what groups show alone (Satterthwaite 1946).
+        df = min(df * (1 + (unseen / error) ** 2) ** 2, KNOWN)
+    error = math.hypot(error, unseen)
+    told = with_t(base, error, df) if ends is None else bounded(base, error, df, ends, null=0.0)
+    # Groups turned round know nothing of what is not seen.
+    if p is None or (unseen > ROUNDING and told.p is not None):
+        p = told.p if p is None else max(p, told.p or 0.0)
+    return with_test(told, p)
+
+
+def _shares(
+    base: StatisticResult, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]
+) -> Floats | None:
+    """Return the share of the items of a cell that each group has; None if these do not add up to all of them."""
+    rest = np.array([min(value.items for value in each[cell]) for each in without], dtype=float)
+    shares = 1 - rest / (base.clusters or 1)
+    return None if np.any(shares <= 0) or abs(float(shares.sum()) - 1) > ROUNDING else shares
+
+
+def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: StatisticResult) -> bool:
+    """Return true if items that are all alike bound a difference between the ends of its scale: of a figure to which
+    each adds its own part, and at an end of the scale of others that no curve bends."""
+    figure, ends = measure.figure, _ends(measure)
+    if ends is None or difference.value is None:
+        return False
+    if isinstance(figure, Aggregate) and not of_formula(figure):
+        return figure.function in MEANS
+    slices = slices_of_sum(plan, figure)
+    own = dict(zip(measure.by, cell, strict=True))
+    if slices is not None:  # a value less its base is 0 in the base's own cell, whatever items are like
+        return not any(str(own.get(name)) == value for each in slices for name, value in each.items())
+    at_an_end = min(abs(difference.value - end) for end in ends) <= ROUNDING
+    return at_an_end and not has_curve(plan, figure)
+
+
+def _farthest(
+    base: StatisticResult, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]
+) -> float | None:
+    """Return the largest difference of a group: its pseudo-value G D − (G − 1) D(g) (Tukey 1958), with the items of
+    all groups by those of this one for G."""
+    if not without or any(cell not in each for each in without):
+        return None
+    whole, shares = base.value or 0.0, _shares(base, cell, without)
+    times = 1 / shares if shares is not None else np.full(len(without), float(len(without)))
+    differences = np.array([b.value - a.value for a, b in (each[cell] for each in without)])
+    return float(np.abs(times * whole - (times - 1) * differences).max())
+
+
+def _cut_off(measure: Measure, *values: _Value) -> str | None:
+    """Return why two values have no error of their difference, where a number in the measure cuts one of them off, or
+    the error of one is unknown for another reason of the kind."""
+    cut = cut_of(measure.figure)
+    if cut is not None and any(end == each.value for end in cut[1:] for each in values):
+        return CUT
+    return next((each.why for each in values if each.why is not None), None)
+
+
+def _ends(measure: Measure) -> tuple[float, float] | None:
+    """Between which ends two values of a measure can differ, where it has bounds."""
+    if measure.low is None or measure.high is None:
+        return None
+    return measure.low - measure.high, measure.high - measure.low
+
+
+def _groups(items: Sequence[str], clusters: Mapping[str, str], seed: int) -> list[list[str]]:
+    """Return the items, dealt into groups of one number of clusters or nearly so; the same ones for the same seed. The
+    items of a cluster are in one group."""
+    members = defaultdict[str, list[str]](list)
+    for item in sorted(items):
+        members[clusters.get(item, item)].append(item)
+    order = sorted(members)
+    random.Random(seed).shuffle(order)
+    dealt = (order[place::MOST_GROUPS] for place in range(min(MOST_GROUPS, len(order))))
+    return [[item for cluster in group for item in members[cluster]] for group in dealt]
+
+
+def _grown(values: Values, whole: Values, power: float) -> Values:
+    """Return values of some items, as those of all items would be if these were like them."""
+    if power == 0:
+        return values
+    return {
+        key: replace(each, value=each.value * (whole[key].items / each.items) ** power)
+        for key, each in values.items()
+        if key in whole and each.items
+    }
+
+
+def _differences(one: Half, two: Half, a: Values, b: Values) -> dict[Cell, tuple[_Value, _Value]]:
+    """By cell, the mean over models of what a measure comes to on either side."""
+    found = {}
+    for cell in dict.fromkeys(cell for cell, _ in b):
+        before, after = [a.get((cell, model)) for model in one.models], [b.get((cell, model)) for model in two.models]
+        if all(before) and all(after):
+            found[cell] = (_mean(before), _mean(after))
+    return found
+
+
+def _mean(values: Sequence[_Value | None]) -> _Value:
+    there = [each for each in values if each is not None]
+    value = sum(each.value for each in there) / len(there)
+    why = next((each.why for each in there if each.why is not None), None)
+    unseen = math.hypot(*(each.unseen for each in there)) / len(there)
+    return _Value(value, sum(each.n for each in there), max(each.items for each in there), why, unseen)
+
+
+def _dealt_values(
+    half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]], wanted: Sequence[int], power: float
+) -> tuple[Values, list[Values]]:
+    """Return what a measure comes to over the items of all groups, and without each of the groups that are `wanted`, by
+    cell and model."""
+    found: dict[int, Values] = {number: {} for number in (WHOLE, *wanted)}
+    with _dealt(half, plan, measure, groups) as (leave_out, at_once):
+        numbers = list(found)
+        for start in range(0, len(numbers), at_once):
+            some = numbers[start : start + at_once]
+            leave_out(some)
+            for number, rows in _values_without(half, plan, measure, some).items():
+                found[number] |= rows
+    whole = found.pop(WHOLE)
+    return whole, [_grown(values, whole, power) for values in found.values()]
+
+
+LeaveOut = Callable[[Sequence[int]], None]
+
+
+def _values_without(half: Half, plan: Plan, measure: Measure, some: Sequence[int]) -> dict[int, Values]:
+    """Return what a measure comes to where these groups were left out, one of them or several side by side."""
+    apart = len(some) > 1
+    found: dict[int, Values] = {number: {} for number in some}
+    query = sql_of(plan, measure)
+    values = query.replace("tripos_statistic('python',", "tripos_statistic('python value',")
+    for row in evaluate(half.connection, plan, measure, shared={query: values}).rows:
+        if row.value is not None:
+            model, _, number = row.model.rpartition("\x1f") if apart else (row.model, "", some[0])
+            why = row.reason if row.reason in UNKNOWN else None
+            found[int(number)][row.by, model] = _Value(row.value, row.n, row.items, why, row.unseen)
+    return found
+
+
+@contextmanager
+def _dealt(half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]]) -> Iterator[tuple[LeaveOut, int]]:
+    """Give what leaves groups of items out of the views, and how many groups at once; at the end all is as it was.
+
+    What the measure reads is copied once. Without several groups at once, each model stands there once for each of
+    them, as if it were as many models, which the SQL of a measure keeps apart. Where it does not, since it looks at all
+    models together or compares them, groups are left out one after another.
+    """
+    connection, schema, text = half.connection, sql.name(half.schema), sql_of(plan, measure)
+    words = set(re.findall(r"\w+", text))
+    together = "comparisons" in words or any(each.of_all_models for each in aggregates(plan, measure.figure))
+    models = "" if together else f"where every.model in ({', '.join(map(sql.text, half.models))})"
+    read = [view for view in VIEWS if view in words]
+    dealt = f"main.{sql.name(DEALT)}"
+    items = [item for group in groups for item in group]
+    numbers = [number for number, group in enumerate(groups) for _ in group]
+    made = f"create or replace table {dealt} as select unnest(?::varchar[]) as item_id, unnest(?::integer[]) as number"
+    connection.execute(made, [items, numbers])
+    most = 1
+    for view in read:
+        described = connection.execute(f"select * from {schema}.{view} limit 0").description or []
+        names = [name for name, *_ in described if name in words or name in ("model", "item_id")]
+        [(rows,)] = connection.execute(
+            f"""create or replace table main.{_copy(view)} as
+            select {", ".join(f"every.{sql.name(name)}" for name in names)}, dealt.number as "its group"
+            from {schema}.{view} as every join {dealt} as dealt on dealt.item_id = every.item_id {models}"""
+        ).fetchall()
+        most = max(most, rows)
+
+    def leave_out(some: Sequence[int]) -> None:
+        apart = len(some) > 1
+        for view in read:
+            named = " replace (every.model || chr(31) || gone.number as model)" if apart else ""
+            connection.execute(
+                f"""create or replace view {schema}.{view} as select every.* exclude ("its group"){named}
+                from main.{_copy(view)} as every
+                  join (select unnest({list(some)}) as number) as gone on every."its group" <> gone.number"""
+            )
+
+    try:
+        for view in read:
+            connection.execute(f"alter view {schema}.{view} rename to {sql.name(f'{view} of all items')}")
+        yield leave_out, 1 if together else max(1, MOST_ROWS // most)
+    finally:
+        for view in read:
+            connection.execute(f"drop view if exists {schema}.{view}")
+            connection.execute(f"alter view {schema}.{sql.name(f'{view} of all items')} rename to {view}")
+            connection.execute(f"drop table main.{_copy(view)}")
+        connection.execute(f"drop table {dealt}")
+
+
+def _copy(view: str) -> str:
+    """Return the name of the copy of a view, where each item has a group."""
+    return sql.name(f"{view} dealt")
+
+
+def _jumps(plan: Plan, measure: Measure) -> bool:
+    """Return true if a measure is made of something that jumps."""
+    return any(each.function in JUMPING for each in aggregates(plan, measure.figure))
+
+
+BATCH = 2**17
+OF_SCORE = ("scenario", "item_id", "metric", "scorer", "evaluator")
+"""The columns, beside arms, that tell a score of a model from its others."""
+
+
+class ModelsOfRun(Protocol):
+    """A run that a connection shows, and some of its models."""
+
+    @property
+    def connection(self) -> Connection:
+        """The connection."""
+
+    @property
+    def run(self) -> RunRecord:
+        """The run."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models."""
+
+
+def items_beside_numbers(*sides: ModelsOfRun, alone: bool = False) -> set[str]:
+    """Return the items on which models of every side were compared with others, or of whose replies judges chose a
+    name that stands for no number. `alone` says that there are no numbers: then also those of which measures look at
+    something."""
+    compared, chosen, looked_at = list[set[str]](), list[set[str]](), list[set[str]]()
+    for side in sides:
+        models, schema = sql.texts(side.models), sql.name(side.run.benchmark)
+        of_pairs = f"""select distinct item_id from {schema}.comparisons
+          where value is not null and (first_model in {models} or second_model in {models})"""
+        of_names = f"""select distinct item_id from {schema}.scores
+          where value is null and choice is not null and model in {models}"""
+        of_columns = f"""select distinct item_id from {schema}.columns
+          where {"true" if alone else "false"} and coalesce(value::varchar, given) is not null and model in {models}"""
+        for query, items in ((of_pairs, compared), (of_names, chosen), (of_columns, looked_at)):
+            items.append({item for (item,) in side.connection.execute(query).fetchall()})
+    return set.union(*(set.intersection(*items) for items in (compared, chosen, looked_at)))
+
+
+def mean_of(measure: Measure) -> Aggregate | None:
+    """The mean that a measure is of scores, maybe in cells; `None` of any other, of one that people correct or that has
+    random facets, and of scores of elements, which two replies have in different numbers."""
+    figure = measure.figure
+    if measure.corrected or measure.random or not isinstance(figure, Aggregate):
+        return None
+    inner = mean_in(figure)
+    means = inner is not None and len(inner.values) == 1 and not inner.of_condition and not inner.elements
+    return inner if means else None
+
+
+def paired_mean_of(plan: Plan, measure: Measure) -> Aggregate | None:
+    """The same if scores without a value are left out, so that what both sides have can be paired, and if its cells
+    follow from columns of the scores, or from fields of rows that a mean is taken over; groups of axes and nodes of
+    paths are neither."""
+    mean = mean_of(measure) if measure.missing == "skip" else None
+    fields = mean is not None and any("." in name for name in measure.by)
+    return None if mean is None or fields or not _are_read(plan, mean.by) else mean
+
+
+def paired_cells_of(plan: Plan, measure: Measure) -> Aggregate | None:
+    """Return the mean of scores that a measure has a row for in each cell, if its cells go by fields of rows and can be
+    paired; None of any other."""
+    mean = mean_of(measure) if measure.missing == "skip" else None
+    fields = mean is not None and mean == measure.figure and any("." in name for name in measure.by)
+    return mean if mean is not None and fields and mean.by == measure.by and _are_read(plan, mean.by) else None
+
+
+@dataclass(frozen=True)
+class SumOfMeans:
+    """A figure that adds up means of the same scores in several cells, each times a number."""
+
+    mean: Aggregate
+    """The mean of a cell."""
+    by: tuple[str, ...]
+    """The dimensions that tell cells apart."""
+    times: Mapping[tuple[str, ...], float] | float
+    """The number of each cell, by its values of these; or that of the mean of all cells that there are."""
+    constant: float
+    """A number that is added to them."""
+
+    def times_of(self, cells: Collection[tuple[str, ...]]) -> Mapping[tuple[str, ...], float] | None:
+        """Return the number of each cell, of those in which there are pairs; None if one of them has none."""
+        if isinstance(self.times, float):
+            return dict.fromkeys(cells, self.times / len(cells)) if cells else None
+        return self.times if set(self.times) <= set(cells) else None
+
+
+def paired_sum_of(plan: Plan, measure: Measure) -> SumOfMeans | None:
+    """Return the sum that a measure is of means of cells that can be paired, such as `(m[kind: a] + m[kind: b]) / 2`,
+    or of one mean of all scores or all cells and numbers, such as `1 - mean(m)`; None of any other."""
+    if measure.by or measure.corrected or measure.missing != "skip" or isinstance(measure.figure, Aggregate):
+        return None
+    terms = _terms(plan, measure.figure, {})
+    if terms is None or not terms[1]:
+        return None
+    constant, parts = terms
+    [first, *others] = [mean for _, mean, _ in parts]
+    alike = all((each.values, each.scenario) == (first.values, first.scenario) for each in others)
+    names = {first.by if fixed is None else tuple(sorted(fixed)) for _, _, fixed in parts}
+    if not alike or len(names) > 1 or len({fixed is None for _, _, fixed in parts}) > 1:
+        return None
+    if any(each.by != first.by for each, (_, _, fixed) in zip(others, parts[1:], strict=True) if fixed is None):
+        return None
+    by = names.pop()
+    if not _are_read(plan, by):
+        return None
+    if parts[0][2] is None:
+        whole = fsum(number for number, _, _ in parts)
+        return SumOfMeans(first, by, whole, constant) if whole else None
+    times: dict[tuple[str, ...], float] = {}
+    for number, _, fixed in parts:
+        cell = tuple((fixed or {})[name] for name in by)
+        times[cell] = times.get(cell, 0.0) + number
+    there = {cell: number for cell, number in times.items() if number}
+    return SumOfMeans(first, by, there, constant) if there else None
+
+
+_Terms = tuple[float, list[tuple[float, Aggregate, dict[str, str] | None]]]
+"""A number, and means, each with the number that it is taken times: of the cell that a slice fixes, or where this is
+None of all cells."""
+
+
+def _terms(plan: Plan, figure: Figure, fixed: dict[str, str]) -> _Terms | None:
+    """Return a figure as a sum of means in the slice `fixed`; None if it is no such sum."""
+    figure = pooled_mean(plan, figure, "skip") or figure
+    match figure:
+        case Constant(value=value):
+            return float(value), []
+        case Measured(measure=name, slice=within):
+            known = named(plan.measures, name)
+            plain = known.missing == "skip" and not known.corrected
+            return _terms(plan, known.figure, {**fixed, **within}) if plain else None
+        case Aggregate():
+            inner = mean_in(figure)
+            if inner is None or len(inner.values) != 1 or inner.of_condition or inner.elements:
+                return None
+            if inner is figure:
+                return 0.0, [(1.0, figure, fixed)]
+            return None if fixed or figure.by else (0.0, [(1.0, inner, None)])
+        case Formula(operator="+" | "-" | "*" | "/" | "negate" as operator, values=values):
+            parts = [_terms(plan, value, fixed) for value in values]
+            known_parts = [part for part in parts if part is not None]
+            return _combined(operator, known_parts) if len(known_parts) == len(parts) else None
+    return None
+
+
+def _combined(operator: str, parts: Sequence[_Terms]) -> _Terms | None:
+    first, last = parts[0], parts[-1]
+    match operator:
+        case "negate":
+            return _stretched(first, -1.0)
+        case "+" | "-":
+            other = last if operator == "+" else _stretched(last, -1.0)
+            return first[0] + other[0], [*first[1], *other[1]]
+        case "*" if not first[1] or not last[1]:
+            return _stretched(last, first[0]) if not first[1] else _stretched(first, last[0])
+        case "/" if not last[1] and last[0]:
+            return _stretched(first, 1 / last[0])
+    return None
+
+
+def _stretched(part: _Terms, times: float) -> _Terms:
+    return part[0] * times, [(number * times, mean, fixed) for number, mean, fixed in part[1]]
+
+
+def _are_read(plan: Plan, names: Sequence[str]) -> bool:
+    """Return true if dimensions are columns of the scores, or plain fields of their rows."""
+    axes = {axis.name for axis in plan.axes}
+    return not any("." in name and (name.endswith(NODES) or name.partition(".")[0] in axes) for name in names)
+
+
+def fields_of_pairs(plan: Plan) -> list[str]:
+    """Return the fields of rows that cells of paired means go by."""
+    means = (
+        paired_mean_of(plan, measure) or paired_cells_of(plan, measure) or paired_sum_of(plan, measure)
+        for measure in plan.measures
+    )
+    return list(dict.fromkeys(name for mean in means if mean is not None for name in mean.by if "." in name))
+
+
+def with_fields(schema: str, fields: Sequence[str]) -> str:
+    """Return the SQL of the scores of a benchmark, with a column for each of some fields of their rows."""
+    scores = f"{sql.name(schema)}.scores"
+    if not fields:
+        return scores
+    read = ", ".join(f"fields ->> {sql.text(path_of(name))} as {sql.name(name)}" for name in fields)
+    return f"""(select * from {scores}
+      left join (select scenario, item_id, {read} from {sql.name(schema)}.items) using (scenario, item_id))"""
+
+
+def paired_means(
+    half: Half,
+    plan: Plan,
+    measure: Measure,
+    weights: Mapping[str, Mapping[str, float]],
+    spans: Mapping[str, float],
+) -> dict[tuple[str, str], StatisticResult] | None:
+    """Return how every two models of `half` differ (first less second) over the scores that both have, and None of a
+    measure that is no mean of scores, or whose cells follow from no column of them.
+
+    `weights` are those of metrics by scenario, and `spans` how far apart two values of a score can be.
+    """
+    found_sum = paired_sum_of(plan, measure)
+    mean = paired_mean_of(plan, measure) if found_sum is None else found_sum.mean
+    if mean is None:
+        return None
+    by = mean.by if found_sum is None else found_sum.by
+    arms = arm_columns(plan)
+    cells = ["evaluator" if name == "judge" else name for name in by]
+    fields = [name for name in cells if "." in name]
+    if not set(cells) <= {*OF_SCORE, *arms, "dimension", LANGUAGE, *axis_columns(plan), *fields}:
+        return None
+    scores = _read(half, plan, mean, [*OF_SCORE, *arms], cells)
+    model, scenario, metric = (scores.coded[name] for name in ("model", "scenario", "metric"))
+    weight = np.ones(len(scores.value))
+    if "metric" not in by:
+        of_kind = [
+            [weights.get(one or "", {}).get(other or "", 1.0) for other in metric.names] for one in scenario.names
+        ]
+        weight = np.array(of_kind).reshape(len(scenario.names), len(metric.names))[scenario.codes, metric.codes]
+    known = [spans.get(name or "") for name in metric.names]
+    span = max((each for each in known if each is not None), default=None) if None not in known else None
+    places = {name: np.flatnonzero(model.codes == code) for code, name in enumerate(model.names)}
+    places |= {name: np.array([], int) for name in half.models if name not in places}
+    found = {}
+    for first, second in combinations(half.models, 2):
+        one, two = places[first], places[second]
+        _, left, right = np.intersect1d(scores.key[one], scores.key[two], True, return_indices=True)
+        one, two = one[left], two[right]
+        apart = scores.sample[one] != scores.sample[two]  # one and the same reply tells nobody apart
+        one, two = one[apart], two[apart]
+        times = None
+        if found_sum is not None:
+            times = scores.times_of(one, cells, found_sum)
+            kept = np.isin(scores.cell[one], list(times))
+            one, two = one[kept], two[kept]
+        if len(one):
+            found[first, second] = mean_of_cells(
+                scores.value[one] - scores.value[two],
+                scores.coded["cluster_id"].codes[one],
+                scores.cell[one],
+                weight[one],
+                times=times,
+                ends=None if span is None else (-span, span),
+            )
+    return found
+
+
+class _Coded(NamedTuple):
+    """A column of few names: a number for each row, and the names by number."""
+
+    codes: NDArray[np.int64]
+    names: list[str | None]
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """The mean of a model's scores of every key, one after the other, with a number for its key and its cell, the
+    columns of names, and what tells the replies apart."""
+
+    value: NDArray[np.float64]
+    key: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    sample: NDArray[np.uint64]
+    coded: dict[str, _Coded]
+
+    def times_of(self, rows: NDArray[np.int64], names: Sequence[str], whole: SumOfMeans) -> dict[int, float]:
+        """Return the number of each cell of some rows, by its own number, of those cells that have one; of none if one
+        of the sum lacks rows."""
+        keys: dict[tuple[str, ...], int] = {}
+        for cell, place in zip(*np.unique(self.cell[rows], return_index=True), strict=True):
+            of_names = (self.coded[name] for name in names)
+            keys[tuple(str(each.names[each.codes[rows[place]]]) for each in of_names)] = int(cell)
+        return {keys[key]: number for key, number in (whole.times_of(keys) or {}).items()}
+
+
+def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> _Scores:
+    """Read the scores that are paired; those of one model and key that lie in several rows are put together."""
+    import pyarrow.compute as pc
+
+    read = half.connection.sql(_query(half, plan, mean, keys, cells)).to_arrow_reader(BATCH)
+    names = [*dict.fromkeys(["model", *keys, *cells, "cluster_id"])]
+    parts: dict[str, list[Any]] = {name: [] for name in (*names, "its total", "its n", "its sample")}
+    for each in read:
+        batch = each.filter(each.column("it counts"))
+        for name, some in parts.items():
+            column = batch.column(name)
+            some.append(column.dictionary_encode() if name in names else column.to_numpy(zero_copy_only=False))
+    coded = {}
+    for name in names:
+        texts = join_texts(parts.pop(name))
+        names_in_order = pc.sort_indices(texts.names)
+        place = np.empty(len(texts.names), np.int64)
+        place[names_in_order.to_numpy()] = np.arange(len(texts.names))
+        coded[name] = _Coded(place[texts.codes], texts.names.take(names_in_order).to_pylist())
+    total, n, sample = (
+        np.concatenate(parts.pop(name) or [np.empty(0)]) for name in ("its total", "its n", "its sample")
+    )
+    key, cell = (_numbered([coded[name] for name in some], len(total)) for some in (keys, cells))
+    order = np.lexsort((total, key, coded["model"].codes))  # one order of sums, whatever that of the rows is
+    own, whose = key[order], coded["model"].codes[order]
+    first = np.ones(len(order), bool)
+    first[1:] = (own[1:] != own[:-1]) | (whose[1:] != whose[:-1])
+    starts, places = np.flatnonzero(first), order[first]
+    if not len(starts):
+        return _Scores(total, key, cell, sample.astype(np.uint64), coded)
+    value = np.add.reduceat(total[order], starts) / np.add.reduceat(n[order], starts)
+    least = np.minimum.reduceat(sample[order], starts)
+    coded = {name: _Coded(each.codes[places], each.names) for name, each in coded.items()}
+    return _Scores(value, key[places], cell[places], least, coded)
+
+
+def _numbered(columns: Sequence[_Coded], rows: int) -> NDArray[np.int64]:
+    """Return a number for each row, the same where the columns are."""
+    number = np.zeros(rows, np.int64)
+    for column in columns:
+        if len(column.names) > 1:
+            number = np.unique(number, return_inverse=True)[1] if number.any() else number
+            number = number * len(column.names) + column.codes
+    return number
+
+
+def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> str:
+    """Return the SQL of the scores: their sum, their number and what tells their replies from others, for each model
+    and key.
+
+    The conditions are one `case`, or of sums a column: else DuckDB takes the rows for fewer than the items, and holds
+    all of them.
+    """
+    names = sql.texts(mean.values)
+    there = "" if mean.scenario is None else f"and scenario = {sql.text(mean.scenario)}"
+    columns = dict.fromkeys(["model", *keys, *cells, "cluster_id"])
+    every = ", ".join(f"{sql.name(name)}::varchar as {sql.name(name)}" for name in columns)
+    chosen = f"""model in {sql.texts(half.models)} and {are_counted(plan)}
+      and (scorer in {names} or metric::varchar in {names}) {there}"""
+    fields = [name for name in cells if "." in name]
+    if not fields and (sums := sums_with(half.connection, plan, columns)) is not None:
+        return f"""select {every}, "its total", "its n", "its sample",
+      coalesce("its n" > 0 and "is score" and {chosen}, false) as "it counts"
+    from {sums}"""
+    return f"""select {every}, sum(value order by value) as "its total", count(*) as "its n",
+      min(hash(sample_id)) as "its sample", true as "it counts"
+    from {with_fields(half.schema, fields)}
+    where case when value is not null and {chosen} then true else false end
+    group by all"""

@@ -1,0 +1,868 @@
+"""SQL of whole figures: aggregates of cells, slices, and arithmetic that carries the error through.
+
+A figure is put together from two tables, its cells and the pulls of the items on them (`aggregates`, and `cells` for
+those of other cells). What is made of several figures has, for each of them, the derivative of its value by theirs, and
+an item pulls at it with the sum of its pulls on the parts, each times that derivative (the delta method). So `a - b`
+over the same items is compared item by item, and over different ones the variances add up, without a word about which
+of them it is. Where a part is drawn again, since it has no derivative, the whole is (`bootstrap`).
+
+SQL of the arithmetic of a formula, and of its derivatives by its parts.
+
+SQL of aggregates of cells: of those of another aggregate, `mean(mean(right) by q.kind)`, and of a formula's.
+
+What a formula comes to in its cells may be off by chance: the mean of (a - b)² over groups lies above that of what a
+and b come to in the long run, since chance alone sets them apart, and so does a mean of absolute values. The error of a
+mean falls with the number of cells, and this excess does not. So the figure is also taken in draws of the items, and
+how far these lie above it is its excess: the interval reaches further down by twice that (of one below 0, up). Where it
+is greater than the error, nothing is known.
+
+SQL of figures whose items are drawn again: tables of `draws`, a list for each cell, and the bounds that they show.
+
+A median has no pull to rely on, so it is computed for many draws of the items; what is made of it has a value for each
+draw too. The draws themselves are made by functions of the warehouse, `tripos_statistic` and `tripos_draws`.
+
+SQL of the scores that a mean is taken of, a row each, with their judges and arms.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import field, replace
+
+from tripos_compiler.language.scored_values import ScoredStep, ScoredValues, scored_by, scored_values_of
+from tripos_compiler.library.signature import LARGEST, PAST
+from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan, named
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.measures.aggregates import CompareSql, LeafSql
+from tripos_warehouse.measures.influences import by_unit, combined_leaves, precision
+from tripos_warehouse.measures.products import pooled_mean
+from tripos_warehouse.measures.query import (
+    OF_ONE_CELL,
+    PAIR,
+    PLACE,
+    Cut,
+    End,
+    FigureTables,
+    Parts,
+    columns,
+    counted_once,
+    ordered,
+    over_cells,
+    renamed,
+    same,
+    seen,
+    seen_over,
+)
+from tripos_warehouse.measures.rows import LABELS, AggregateTables, Sums, corrected_sql, no_sums
+from tripos_warehouse.sql import name as sql_named, text as quoted
+from tripos_warehouse.statistics.intervals import ALIKE_IN_A_CELL, ONE_IN_A_CELL, ONE_ITEM
+from tripos_warehouse.views.benchmark_views import Graders, axis_columns
+from tripos_warehouse.views.dimensions import arm_columns
+
+Condition = tuple[str, str]
+"""A condition in SQL, and what to say where it holds."""
+CUT_OFF = "a number in `min` or `max` cuts a part of it off, so its error is unknown"
+ROOT_OF_ZERO = "it is the square root of 0, which rises without bound there, so its error is unknown"
+BY_ZERO = "it divides by zero"
+MOST_EXPONENT = math.log(LARGEST)
+"""The greatest number of which `exp` is one."""
+HIDING = ("/", "min", "max", "harmonic_mean", "exp")
+"""Operators whose value may be a number where what they are taken of is none."""
+
+
+@dataclass(frozen=True)
+class NumberSql:
+    value: float
+    is_straight = True
+
+    @property
+    def text(self) -> str:
+        return f"({self.value!r}::double)"
+
+    def slope(self, name: str) -> str:
+        return "0"
+
+    def cuts(self) -> list[Condition]:
+        return []
+
+    def gaps(self) -> list[Condition]:
+        return []
+
+
+@dataclass(frozen=True)
+class PartSql:
+    name: str
+    is_straight = True
+
+    @property
+    def text(self) -> str:
+        return f"{self.name}.value"
+
+    def slope(self, name: str) -> str:
+        return "1" if name == self.name else "0"
+
+    def cuts(self) -> list[Condition]:
+        return []
+
+    def gaps(self) -> list[Condition]:
+        return []
+
+
+@dataclass(frozen=True)
+class FormulaSql:
+    operator: str
+    values: tuple[Arithmetic, ...]
+
+    @property
+    def is_straight(self) -> bool:
+        """True if it adds its parts up, each times a number: its derivatives are the same everywhere."""
+        straight = all(value.is_straight for value in self.values)
+        numbers = [not _has_part(value) for value in self.values]
+        if self.operator in ("negate", "+", "-"):
+            return straight
+        return straight and (any(numbers) if self.operator == "*" else numbers[-1] and self.operator == "/")
+
+    @property
+    def text(self) -> str:
+        texts = [value.text for value in self.values]
+        if self.operator in HIDING:
+            texts = [_bounded(value) for value in self.values]
+        match self.operator:
+            case "negate":
+                return f"(-{texts[0]})"
+            case "abs":
+                return f"abs({texts[0]})"
+            case "min" | "max":  # which in SQL take no notice of what has no value
+                end = "least" if self.operator == "min" else "greatest"
+                known = " and ".join(f"{text} is not null" for text in texts)
+                return f"(case when {known} then {end}({', '.join(texts)}) end)"
+            case "harmonic_mean":
+                inverse = " + ".join(f"1 / nullif({text}, 0)" for text in texts)
+                zero = f"least({', '.join(texts)}) = 0 and {' and '.join(f'{text} is not null' for text in texts)}"
+                return f"(case when {zero} then 0 else {len(texts)} / ({inverse}) end)"
+            case "sqrt":
+                return f"(case when {texts[0]} >= 0 then sqrt({texts[0]}) end)"
+            case "log":
+                return f"(case when {texts[0]} > 0 then ln({texts[0]}) end)"
+            case "exp":
+                return f"(case when {texts[0]} <= {MOST_EXPONENT!r} then exp({texts[0]}) end)"
+            case "atanh":
+                return f"(case when abs({texts[0]}) < 1 then atanh({texts[0]}) end)"
+            case "tanh":
+                return f"tanh({texts[0]})"
+            case "/":
+                return f"({texts[0]} / nullif({texts[1]}, 0))"
+        return f"({texts[0]} {self.operator} {texts[1]})"
+
+    def slope(self, name: str) -> str:
+        """Return the derivative by a part, as SQL; of `min`, `max` and `abs` the one of the side on which the value
+        is."""
+        texts = [_bounded(value) if self.operator in HIDING else value.text for value in self.values]
+        slopes = [value.slope(name) for value in self.values]
+        if all(slope == "0" for slope in slopes):
+            return "0"
+        match self.operator:
+            case "negate":
+                return f"(-{slopes[0]})"
+            case "abs":
+                return f"(case when {texts[0]} < 0 then -{slopes[0]} else {slopes[0]} end)"
+            case "sqrt":
+                return f"({slopes[0]} / (2 * nullif({self.text}, 0)))"
+            case "log":
+                return f"({slopes[0]} / nullif({texts[0]}, 0))"
+            case "exp":
+                return _times(slopes[0], self.text)
+            case "atanh":
+                return f"({slopes[0]} / nullif(1 - {texts[0]} ** 2, 0))"
+            case "tanh":
+                return _times(slopes[0], f"(1 - {self.text} ** 2)")
+            case "min" | "max":
+                cases = " ".join(
+                    f"when {text} = {self.text} then {slope}" for text, slope in zip(texts, slopes, strict=True)
+                )
+                return f"(case {cases} end)"
+            case "harmonic_mean":  # by a part H² / n · 1 / part²; where H is 0 no part moves it to the first order
+                terms = [
+                    f"{_times(slope, f'(({self.text} / {text}) ** 2 / {len(texts)})')}"
+                    for text, slope in zip(texts, slopes, strict=True)
+                    if slope != "0"
+                ]
+                return f"(case when {self.text} = 0 then 0 else {' + '.join(terms)} end)"
+            case "+":
+                return _added(slopes[0], slopes[1])
+            case "-":
+                return _added(slopes[0], "0" if slopes[1] == "0" else f"(-{slopes[1]})")
+            case "*":
+                return _added(_times(slopes[0], texts[1]), _times(slopes[1], texts[0]))
+        down = f"nullif({texts[1]}, 0)"
+        first = "0" if slopes[0] == "0" else f"{slopes[0]} / {down}"
+        second = "0" if slopes[1] == "0" else f"(-({texts[0]} / {down}) * {slopes[1]} / {down})"
+        return _added(first, second)
+
+    def cuts(self) -> list[Condition]:
+        """Return conditions in which the derivative says nothing of the error: where a number in `min` or `max` cuts
+        off what stands beside it, and at a root of 0."""
+        found = [each for value in self.values for each in value.cuts()]
+        numbers = [value.text for value in self.values if isinstance(value, NumberSql)]
+        if self.operator in ("min", "max") and numbers:
+            others = [value.text for value in self.values if not isinstance(value, NumberSql)]
+            found += [(f"{text} = {self.text}", CUT_OFF) for text in numbers] if others else []
+        return [*found, (f"{self.text} = 0", ROOT_OF_ZERO)] if self.operator == "sqrt" else found
+
+    def gaps(self) -> list[Condition]:
+        """Return conditions in which it has no value though all its parts have, the innermost first."""
+        found = [each for value in self.values for each in value.gaps()]
+        last = self.values[-1].text
+        texts = [value.text for value in self.values]
+        match self.operator:
+            case "/" if not isinstance(self.values[1], NumberSql):
+                found.append((f"{last} = 0", BY_ZERO))
+            case "harmonic_mean":
+                found.append((f"least({', '.join(texts)}) < 0", BY_ZERO))
+            case "sqrt":
+                found.append((f"{last} < 0", "it is the square root of a number below 0"))
+            case "log":
+                found.append((f"{last} <= 0", "it is the logarithm of a number that is not above 0"))
+            case "atanh":
+                told = "it is the inverse hyperbolic tangent of a number that is not between -1 and 1"
+                found.append((f"abs({last}) >= 1", told))
+            case "exp":
+                found.append((f"{last} > {MOST_EXPONENT!r}", PAST))
+        return found
+
+
+Arithmetic = NumberSql | PartSql | FormulaSql
+
+
+def _bounded(value: Arithmetic) -> str:
+    """Return the SQL of a value that is nothing where it is infinite or NaN, which what is made of it would hide."""
+    if not isinstance(value, FormulaSql) or value.operator in ("min", "max", "abs", "negate", "harmonic_mean", "sqrt"):
+        return value.text
+    return f"nullif(nullif(nullif({value.text}, 'inf'::double), '-inf'::double), 'nan'::double)"
+
+
+def _has_part(value: Arithmetic) -> bool:
+    return isinstance(value, PartSql) or (isinstance(value, FormulaSql) and any(map(_has_part, value.values)))
+
+
+def reason_sql(conditions: Sequence[Condition]) -> str:
+    """Return what to say where one of some conditions holds, in SQL; null where none does."""
+    reasons = dict.fromkeys(reason for _, reason in conditions)
+    cases = (
+        f"when {' or '.join(condition for condition, said in conditions if said == reason)} then '{reason}'"
+        for reason in reasons
+    )
+    return f"case {' '.join(cases)} end"
+
+
+def _added(one: str, other: str) -> str:
+    if one == "0" or other == "0":
+        return other if one == "0" else one
+    return f"({one} + {other})"
+
+
+def _times(slope: str, text: str) -> str:
+    return "0" if slope == "0" else text if slope == "1" else f"({slope} * {text})"
+
+
+EACH_DRAW = "unnest(draws) as value, generate_subscripts(draws, 1) as draw"
+"""The columns of a row a draw, of a table that has a list of them."""
+
+
+def collected_draws(parts: Parts, dims: tuple[str, ...], rows: str) -> str:
+    """Return a table of draws, from rows of `draw` and `value`."""
+    values = parts.add("values", rows)
+    return parts.add(
+        "drawn",
+        f"""select {columns(dims)}, list(value order by draw) as draws
+from {values}
+group by {columns(dims)}""",
+    )
+
+
+def draws_of(parts: Parts, node: FigureTables) -> str:
+    """Return the table of draws of a figure: its own, or those that the influences of its items come to."""
+    if node.drawn is not None:
+        return node.drawn
+    cell = columns(node.dims, "c")
+    lists = ", ".join(f"list(u.{name} order by u.cluster_id)" for name in ("cluster_id", "influence"))
+    return parts.add(
+        "drawn",
+        f"""select {cell}, tripos_draws(any_value(c.value), {lists}) as draws
+from {node.cells} as c left join {by_unit(parts, node)} as u on {same("c", "u", node.dims)}
+group by {cell}""",
+    )
+
+
+def bounded(parts: Parts, node: FigureTables, drawn: str, error: str) -> str:
+    """Return the query of a figure with the bounds that its draws show. `error` is the table of its `precision`.
+
+    Where all draws have the same value, influences show no spread: then the degrees of freedom are those of as many
+    units that weigh alike.
+    """
+    df = "coalesce(e.df, greatest(e.items - 1, 0), 0)"
+    found = parts.add(
+        "found",
+        f"""select c.*, {df} as "df of items", coalesce(e.items, 0) as items,
+  case when c.known and c.value is not null then tripos_interval(d.draws, {df}) end as found
+from {node.cells} as c left join {error} as e on {same("c", "e", node.dims)}
+  left join {drawn} as d on {same("c", "d", node.dims)}""",
+    )
+    return f"""{parts.text}
+select {columns(node.dims)}, value, found.error as standard_error, "df of items" as df, items, n, total, reason,
+  known as "is known", found.low as low, found.high as high
+from {found}
+order by all
+"""
+
+
+MOST_EXCESS = 1
+"""How far chance may move a figure, in errors. Twice the excess makes up for the half of it that draws do not show
+where absolute values are 0 in the long run."""
+MOST_OF_DRAWN = 0.25
+"""The same of what has its interval from draws, which are as far off once more."""
+EMPTY = "one of its cells has no value, so its error is unknown"
+BY_CHANCE = "chance alone moves it by more than its error shows, so its error is unknown"
+THERE = 0.95
+"""The share of draws in which all cells have a value, at least, as of what is drawn again anyway."""
+
+
+@dataclass(frozen=True)
+class CellsSql:
+    """Writes the tables of an aggregate of the cells of another figure."""
+
+    parts: Parts
+    figure: Aggregate
+    inner: FigureTables
+    cut: Cut
+    missing: Missing
+
+    def write(self) -> FigureTables:
+        """Return the tables."""
+        node = self._of_cells()
+        if self.inner.made_of and node.bends and self.figure.function != "count":
+            node = self._held_against_draws(node)
+        return self._told_apart(node) if self.figure.function in ("min", "max") else node
+
+    def _of_cells(self) -> FigureTables:
+        figure, inner, cut = self.figure, self.inner, self.cut
+        group = columns(cut.dims)
+        weighed = self.parts.add(
+            "cells",
+            f"""select *, {_WEIGHTS[figure.function]} as weight
+from (
+  select *, row_number() over (partition by {group} order by value nulls last, {columns(inner.dims)}) as place,
+    count(value) over cell as "number of cells", {ordered("avg", "value")} over cell as "mean of cells",
+    {ordered("stddev_samp", "value")} over cell as "spread of cells"
+  from {inner.cells}
+  window cell as (partition by {group})
+)""",
+        )
+        value, undefined = _OF_CELLS[figure.function], ""
+        counts = "weight <> 0" if inner.drawn is None else "value is not null"
+        one_item, one_in_a_cell = quoted(ONE_ITEM), quoted(ONE_IN_A_CELL)
+        reason = f"""any_value(reason) filter (value is null),
+    any_value(reason) filter (reason <> {one_item}),
+    case when count(*) = 1 then any_value(reason)
+      when bool_or(reason = {one_item}) filter ({counts}) then {one_in_a_cell} end"""
+        means_of_scores = figure.function == "mean" and not inner.made_of and inner.drawn is None
+        empty = f" when count(value) < count(*) then {quoted(EMPTY)}" if means_of_scores else ""
+        whole = " and count(value) = count(*)" if empty else ""
+        if self.missing == "fail" or cut.labels != "none":
+            value = f"case when count(value) = count(*) then {value} end"
+        if inner.made_of:
+            undefined = ', bool_or("is undefined") as "is undefined"'
+            value = f'case when not bool_or("is undefined") then {value} end'
+            reason = f'any_value(reason) filter ("is undefined"), {reason}'
+        counted = [f"sum({each})" for each in ("n", "total")]
+        if figure.function in OF_ONE_CELL:
+            counted = [f"coalesce({each} filter (weight <> 0), {each})" for each in counted]
+        cells = self.parts.add(
+            "cells",
+            f"""select {group}, {value} as value, {counted[0]}::bigint as n, {counted[1]}::bigint as total,
+  coalesce({reason}, case when count(value) = 0 then 'no cell has a value'
+    when max(abs(weight)) = 0 then '{_STILL.get(figure.function, "")}'{empty} end) as reason,
+  coalesce(bool_and(known) filter ({counts}), false){whole} as known{undefined}
+from {weighed}
+group by {group}""",
+        )
+        counted_here = "c.weight <> 0" if figure.function in OF_ONE_CELL else "c.value is not null"
+        source = f"from {inner.leaves} as l join {weighed} as c on {same('l', 'c', inner.dims)}\n  where {counted_here}"
+        leaves = combined_leaves(self.parts, cut.dims, [("c.weight", source)])
+        drawn = None
+        if inner.drawn is not None:
+            drawn = self._draws(f"select {columns(inner.dims)}, {EACH_DRAW} from {inner.drawn}")
+        bends = inner.bends or figure.function not in ("mean", "sum", "count")
+        node = FigureTables(
+            cells, leaves, cut.dims, inner.influences, drawn=drawn, is_moved=inner.is_moved, bends=bends
+        )
+        return self._of_formula(node, weighed) if inner.made_of else node
+
+    def _of_formula(self, node: FigureTables, weighed: str) -> FigureTables:
+        """Return an aggregate of a formula's cells, with what it looks at counted once."""
+        of_one = self.figure if self.figure.function in OF_ONE_CELL else None
+        made_of = over_cells(self.parts, self.inner, weighed, node.dims, of_one)
+        named = [(f"part{place}", each) for place, each in enumerate(made_of, 1)]
+        joins = "".join(
+            f"\nleft join {each.cells} as {name} on {same('base', name, each.dims)}" for name, each in named
+        )
+        rows = [(name, each.rows) for name, each in named]
+        told = ", ".join(f"({counted_once(rows, each)})::bigint as {each}" for each in ("n", "total"))
+        cells = self.parts.add("cells", f"select base.* replace ({told})\nfrom {node.cells} as base{joins}")
+        return replace(node, cells=cells, made_of=made_of)
+
+    # --- draws ---
+
+    def _draws(self, each: str, holds: str | None = None) -> str:
+        """Return the table of draws of the aggregate, from rows of draws of its cells."""
+        group, value = columns(self.cut.dims), _OF_CELLS[self.figure.function]
+        value = value if holds is None else f"case when {holds} then {value} end"
+        rows = f"select {group}, draw, {value} as value\nfrom ({each})\ngroup by {group}, draw"
+        return collected_draws(self.parts, self.cut.dims, rows)
+
+    def _held_against_draws(self, node: FigureTables) -> FigureTables:
+        """Return an aggregate whose error is unknown where chance alone moves it too far. What the influences of the
+        items come to in the same draws is taken off, so that only what bends is left."""
+        inner, dims, most = self.inner, node.dims, MOST_EXCESS if node.drawn is None else MOST_OF_DRAWN
+        group = columns(dims)
+        if node.drawn is None:
+            of_inner = inner.trial or draws_of(self.parts, inner)
+            each = f"""select {columns(inner.dims, "d")}, {EACH_DRAW}
+  from {of_inner} as d join {inner.cells} as c on {same("d", "c", inner.dims)} and c.value is not null"""
+            trial = self._draws(each, "count(value) filter (isfinite(value)) = count(*)")
+            straight = draws_of(self.parts, node)
+            pairs = f"""select {group}, value, value - straight as moved
+  from (
+    select {columns(dims, "t")}, unnest(t.draws) as value, unnest(l.draws) as straight
+    from {trial} as t join {straight} as l on {same("t", "l", dims)}
+  )"""
+            error = f"select {group}, error from {precision(self.parts, node)}"
+        else:
+            trial = node.drawn
+            pairs = f"""select {columns(dims, "t")}, t.value as value, t.value - c.value as moved
+  from (select {group}, {EACH_DRAW} from {trial}) as t join {node.cells} as c on {same("t", "c", dims)}
+  where isfinite(t.value)"""
+            error = f"""select {group}, {ordered("stddev_samp", "value")} as error
+  from (select {group}, {EACH_DRAW} from {trial}) where isfinite(value) group by {group}"""
+        held = self.parts.add(
+            "held",
+            f"""select {columns(dims, "m")}, m.moved, m.there >= {THERE} and abs(m.moved) <= {most} * e.error as holds
+from (
+  select {group}, {ordered("avg", "moved")} as moved, count(value) / count(*) as there
+  from (
+  {pairs}
+  ) group by {group}
+) as m join (
+  {error}
+) as e on {same("m", "e", dims)}""",
+        )
+        holds = "coalesce(h.holds, false)"
+        told = f"'{BY_CHANCE}'"
+        cells = self.parts.add(
+            "cells",
+            f"""select c.* replace (c.known and {holds} as known,
+  case when c.known and not {holds} then {told} else c.reason end as reason), coalesce(h.moved, 0) as excess
+from {node.cells} as c left join {held} as h on {same("c", "h", dims)}""",
+        )
+        return replace(node, cells=cells, trial=trial, bends=True, exceeds=node.drawn is None)
+
+    # --- the least and the greatest ---
+
+    def _told_apart(self, node: FigureTables) -> FigureTables:
+        """Return the least or greatest of cells, which has an error where no other cell comes near it: near is within
+        twice the sum of both errors, which is no less than twice the error of their difference."""
+        function, inner = self.figure.function, self.inner
+        errors = self.parts.add(
+            "errors",
+            f"""select {columns(inner.dims, "c")}, c.value,
+  case when c.known then coalesce(e.error, 0) else 'infinity'::double end as error
+from {inner.cells} as c left join {precision(self.parts, inner)} as e on {same("c", "e", inner.dims)}
+where c.value is not null""",
+        )
+        group = columns(node.dims)
+        end = f"arg_{function}(error, value) over cell"
+        near = self.parts.add(
+            "near",
+            f"""select {group}, count(*) > 1 as near
+from (
+  select *, abs(value - {function}(value) over cell) <= 2 * (error + {end}) as close
+  from {errors}
+  window cell as (partition by {group})
+) where close
+group by {group}""",
+        )
+        which = "least" if function == "min" else "greatest"
+        told = f"'which cell is the {which} may be chance, so its error is unknown'"
+        cells = self.parts.add(
+            "cells",
+            f"""select c.* replace (coalesce(c.known and not n.near, false) as known,
+  coalesce(c.reason, case when n.near then {told} end) as reason)
+from {node.cells} as c left join {near} as n on {same("c", "n", node.dims)}""",
+        )
+        return replace(node, cells=cells)
+
+
+_OF_CELLS = {
+    "mean": ordered("avg", "value"),
+    "median": "median(value)",
+    "stdev": ordered("stddev_samp", "value"),
+    "sum": f"coalesce({ordered('sum', 'value')}, 0)",
+    "min": "min(value)",
+    "max": "max(value)",
+    "count": "count(value)::double",
+}
+
+_WEIGHTS = {
+    "mean": 'case when value is not null then 1 / "number of cells" else 0 end',
+    "median": """case when value is null then 0
+    when "number of cells" % 2 = 1 then (place = ("number of cells" + 1) // 2)::integer
+    else (place in ("number of cells" // 2, "number of cells" // 2 + 1))::integer / 2 end""",
+    "stdev": """case when value is null then 0
+    else coalesce((value - "mean of cells") / nullif(("number of cells" - 1) * "spread of cells", 0), 0) end""",
+    "sum": "(value is not null)::integer",
+    "min": "(value is not null and place = 1)::integer",
+    "max": '(value is not null and place = "number of cells")::integer',
+    "count": "0",
+}
+"""How each changes with the value of a cell; and why there is no error where it changes with that of none."""
+_STILL = {"count": "a number of cells has no error", "stdev": "the cells do not differ: nothing shows the error"}
+
+
+Unread = tuple[tuple[str, End], ...]
+"""As in a `Cut`: the scores whose unreadable replies count as wrong."""
+
+
+def sql_of(
+    plan: Plan,
+    measure: Measure,
+    by_people: bool = False,
+    sums: Sums = no_sums,
+    unread: Unread = (),
+) -> str:
+    """Return the SQL of a measure of a plan: a query over the views of its benchmark.
+
+    It yields `model`, a column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`,
+    `total`, `is share` (of independent items), and it may be `reason` (why there is no value or no error) and `low` and
+    `high` (the ends of an interval from draws). Means of scores, which are most figures, have a query that is shorter
+    and faster. Where scores by people are apart, the figure is one of models, and with `by_people` one of people; a
+    measure that goes by evaluators has a value for each of them anyway.
+
+    Of a measure that people correct it yields three figures and the pulls of items on them instead (`corrected_sql`),
+    from which `evaluate` takes one. A mean of scores is taken from the tables that `sums` names, if there are any. With
+    `unread` scores whose reply could not be read count as the worst that they may be.
+    """
+    axes = [*axis_columns(plan), *arm_columns(plan)]
+    if measure.corrected and not by_people:
+        return renamed(_corrected_sql_of(plan, measure), plan.benchmark.name, axes, measure.by)
+    graders = graders_of(measure, by_people)
+    summed = _sql_of(plan, measure, graders, sums, unread)
+    if renamed(summed, plan.benchmark.name, axes, measure.by) == summed:
+        return summed
+    return renamed(_sql_of(plan, measure, graders, unread=unread), plan.benchmark.name, axes, measure.by)
+
+
+def _corrected_sql_of(plan: Plan, measure: Measure) -> str:
+    writer = _FigureWriter(plan, scored_values_of(plan), Parts())
+    cuts = (Cut(measure.by, labels=each) for each in LABELS)
+    return corrected_sql(writer.parts, *(writer.node(measure.figure, cut, measure.missing) for cut in cuts))
+
+
+def pairs_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep]) -> str:
+    """Return the SQL of the pairs that an aggregate of two columns is taken of, `n` for each model, `gold` and what was
+    said for it, which is `key`, as texts and as numbers; `items` are those of a model that have this `gold`."""
+    parts = Parts()
+    pairs = LeafSql(plan, parts, figure, tuple(scored), Cut(), "skip").pairs()
+    return f"""{parts.text}
+select model, gold, key, value, "gold value", count(*) as n, any_value(items) as items
+from {pairs} left join (
+  select model, gold, count(distinct item_id) as items from {pairs} where gold is not null group by all
+) using (model, gold)
+group by model, gold, key, value, "gold value"
+order by all
+"""
+
+
+def graders_of(measure: Measure, by_people: bool = False) -> Graders:
+    """Return whose scores a measure is of."""
+    return "each" if {"evaluator", PAIR} & set(measure.by) else "people" if by_people else "counted"
+
+
+def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = no_sums, unread: Unread = ()) -> str:
+    writer = _FigureWriter(plan, scored_values_of(plan), Parts(), sums)
+    node = writer.node(measure.figure, Cut(measure.by, graders=graders, unread=unread), measure.missing)
+    return figure_query(writer.parts, node)
+
+
+@dataclass(frozen=True)
+class _Term:
+    """A part of a formula: the name of its column beside the others, and its tables."""
+
+    name: str
+    node: FigureTables
+
+
+@dataclass
+class _FigureWriter:
+    plan: Plan
+    values: ScoredValues
+    parts: Parts
+    sums: Sums = no_sums
+    made: dict[tuple[object, ...], FigureTables] = field(default_factory=dict)
+
+    def node(self, figure: Figure, cut: Cut, missing: Missing, inside: bool = False) -> FigureTables:
+        """Return the tables of a figure. `inside`: an aggregate is taken of its cells."""
+        terms: dict[str, _Term] = {}
+        value = self._read(figure, cut, missing, terms)
+        if isinstance(value, PartSql):
+            node = terms[value.name].node
+            if set(node.dims) == set(cut.dims):
+                return node
+        return self._joined(value, list(terms.values()), cut, inside)
+
+    # --- the parts of a formula ---
+
+    def _read(self, figure: Figure, cut: Cut, missing: Missing, terms: dict[str, _Term]) -> Arithmetic:
+        """Return the arithmetic of a figure, over parts that are added to `terms`."""
+        match figure:
+            case Constant(value=value):
+                return NumberSql(value)
+            case Aggregate():
+                return _part(self._aggregate(figure, cut, missing), terms)
+            case Measured(measure=name, slice=fixed):
+                known = named(self.plan.measures, name)
+                inner = replace(
+                    cut,
+                    dims=tuple(dim for dim in cut.dims if dim not in fixed),
+                    fixed=tuple(dict([*cut.fixed, *fixed.items()]).items()),
+                )
+                return self._read(known.figure, inner, known.missing, terms)
+            case Formula(operator="overall", values=(of,), over=over):
+                whole = replace(
+                    cut,
+                    dims=tuple(dim for dim in cut.dims if dim not in over),
+                    fixed=tuple(pair for pair in cut.fixed if pair[0] not in over),
+                )
+                return self._read(of, whole, missing, terms)
+            case Formula(operator=operator, values=values):
+                if (mean := pooled_mean(self.plan, figure, missing)) is not None:
+                    return self._read(mean, cut, missing, terms)
+                return FormulaSql(operator, tuple(self._read(each, cut, missing, terms) for each in values))
+
+    def _aggregate(self, figure: Aggregate, cut: Cut, missing: Missing) -> FigureTables:
+        taken = figure.model_copy(update={"by": ()}).model_dump_json()  # in a formula it goes by what the formula does
+        key = (taken, cut, missing)
+        if key not in self.made:
+            scored = scored_by(self.values, figure)
+            if figure.of is None:
+                of = CompareSql if scored[0].kind == "compare" else LeafSql
+                node = of(self.plan, self.parts, figure, scored, cut, missing, self.sums).write()
+            else:
+                fixed = {name for name, _ in cut.fixed}
+                within = dict.fromkeys([*cut.dims, *(dim for dim in figure.of.by if dim not in fixed)])
+                inner = self.node(figure.of, replace(cut, dims=tuple(within)), missing, inside=True)
+                node = CellsSql(self.parts, figure, inner, cut, missing).write()
+                if not scored and not node.made_of:  # of a slice
+                    of_one = figure if figure.function in OF_ONE_CELL else None
+                    node = replace(node, rows=seen_over(inner, cut.dims, of_one))
+            self.made[key] = replace(node, rows=seen(figure, scored, cut)) if scored else node
+        return self.made[key]
+
+    # --- draws ---
+
+    def _drawn(self, value: Arithmetic, terms: list[_Term], cut: Cut, base: str, trial: bool = False) -> str | None:
+        """Return the draws of a formula, where one of its parts has such, or for a trial. All parts are drawn with the
+        same items."""
+        if any(term.node.drawn is not None for term in terms) == trial:
+            return None
+        tables = [(trial and term.node.trial) or draws_of(self.parts, term.node) for term in terms]
+        joins = "\n".join(
+            f"join {table} as {term.name} on {same('base', term.name, term.node.dims)}"
+            for term, table in zip(terms, tables, strict=True)
+        )
+        # The lists of a cell are taken apart side by side: a join by the number of the draw would be one of all cells.
+        lists = ", ".join(f'unnest({term.name}.draws) as "draw of {term.name}"' for term in terms)
+        given = ", ".join(f"{{'value': \"draw of {term.name}\"}} as {term.name}" for term in terms)
+        return collected_draws(
+            self.parts,
+            cut.dims,
+            f"""select {columns(cut.dims)}, draw, {value.text} as value
+from (
+  select *, {given}
+  from (
+    select {columns(cut.dims, "base")}, {lists}, generate_subscripts({terms[0].name}.draws, 1) as draw
+    from {base} as base
+    {joins}
+  )
+)""",
+        )
+
+    # --- arithmetic ---
+
+    def _joined(self, value: Arithmetic, terms: list[_Term], cut: Cut, inside: bool) -> FigureTables:
+        """Return the tables of a formula over its parts, in every cell that one of them has."""
+        base = self._cells_of(terms, cut)
+        joins = "\n".join(
+            f"left join {term.node.cells} as {term.name} on {same('base', term.name, term.node.dims)}" for term in terms
+        )
+        present = " and ".join(f"{term.name}.value is not null" for term in terms)
+        reasons = ", ".join(
+            f"case when {term.name}.value is null then coalesce({term.name}.reason, 'a part of it has no value') end"
+            for term in terms
+        )
+        own = ", ".join(_own_reason(term, len(terms)) for term in terms)
+        looked_at = [each for term in terms for each in _looked_at(term)]
+        counted = [(name, each.rows) for name, each in looked_at]
+        joins += "".join(
+            f"\nleft join {each.cells} as {name} on {same('base', name, each.dims)}"
+            for name, each in looked_at
+            if all(name != term.name for term in terms)
+        )
+        excess = [f'coalesce("{term.name} weight" * {term.name}.excess, 0)' for term in terms if term.node.exceeds]
+        undefined = [f"({present} and {value.text} is null)"]
+        undefined += [f'coalesce({term.name}."is undefined", false)' for term in terms if term.node.made_of]
+        weights = ",\n  ".join(
+            f'case when {present} then {value.slope(term.name)} end as "{term.name} weight"' for term in terms
+        )
+        cuts = value.cuts() if cut.labels == "none" and not any(term.node.drawn for term in terms) else []
+        cut_off = " or ".join(condition for condition, _ in cuts)
+        own = f"{own}, {reason_sql(cuts)}" if cuts else own
+        gap = reason_sql([*value.gaps(), ("true", PAST)])
+        active = [f'("{term.name} weight" = 0 or coalesce({term.name}.known, false))' for term in terms]
+        limited = len(terms) == 1 and value.is_straight and terms[0].node.limited
+        limits = f", {_moved_limits(value, terms[0].name)} as limits" if limited else ""
+        cells = self.parts.add(
+            "cells",
+            f"""select {columns(cut.dims, "base")}, case when {present} then {value.text} end as value,
+  {weights},
+  coalesce({reasons}, case when {present} and {value.text} is null then {gap} end, {own}) as reason,
+  {counted_once(counted, "n")} as n, {counted_once(counted, "total")} as total,
+  coalesce({" and ".join([*active, *([f"not ({cut_off})"] if cut_off else [])])}, false) as known{
+                f', {" or ".join(undefined)} as "is undefined"' if inside else ""
+            }{f", {' + '.join(excess)} as excess" if excess else ""}{limits}
+from {base} as base
+{joins}""",
+        )
+        through = [
+            (
+                f'c."{term.name} weight"',
+                f"from {cells} as c join {term.node.leaves} as l on {same('c', 'l', term.node.dims)}",
+            )
+            for term in terms
+        ]
+        leaves = combined_leaves(self.parts, cut.dims, through)
+        bends = not value.is_straight or any(term.node.bends for term in terms)
+        return FigureTables(
+            cells,
+            leaves,
+            cut.dims,
+            tuple(dict.fromkeys(name for term in terms for name in term.node.influences)),
+            drawn=self._drawn(value, terms, cut, base),
+            made_of=tuple(each for _, each in looked_at),
+            is_moved=len(terms) == 1 and value.is_straight and (terms[0].node.is_moved or not terms[0].node.made_of),
+            bends=bends,
+            exceeds=bool(excess),
+            limited=limited,
+            trial=self._drawn(value, terms, cut, base, trial=True) if inside and bends else None,
+        )
+
+    def _cells_of(self, terms: list[_Term], cut: Cut) -> str:
+        """Return every cell that a formula has a part for; a part that does not go by a dimension counts in all its
+        values."""
+        full = [term for term in terms if set(term.node.dims) == set(cut.dims)]
+        if full:
+            cells = "\nunion\n".join(f"select {columns(cut.dims)} from {term.node.cells}" for term in full)
+            return self.parts.add("base", cells)
+        lines: list[str] = []
+        known: set[str] = set()
+        for term in terms:
+            new = [dim for dim in term.node.dims if dim not in known]
+            if lines and not new:
+                continue
+            shared = [dim for dim in term.node.dims if dim in known]
+            picked = f"(select distinct {columns(term.node.dims)} from {term.node.cells})"
+            lines.append(picked if not lines else f"join {picked} using ({columns(tuple(shared))})")
+            known.update(new)
+        return self.parts.add("base", f"select {columns(cut.dims)}\nfrom " + "\n".join(lines))
+
+
+def figure_query(parts: Parts, node: FigureTables) -> str:
+    """Return the query: a row a cell, with the error that the influences come to."""
+    error = precision(parts, node)
+    if node.drawn is not None:
+        return bounded(parts, node, node.drawn, error)
+    told = ', c.classes as "its classes"' if node.classes else ""
+    told += ', c.limits as "its limits"' if node.limited else ""
+    told += ', c.excess as "its excess"' if node.exceeds else ""
+    told += ', c."items that count", c."all items"' if node.tried else ""
+    hidden = f'case when c.known and e."is hidden" and e.shown > 0 then {quoted(ALIKE_IN_A_CELL)} end'
+    known = 'c.known and not coalesce(e."is hidden" and e.shown > 0, false)'
+    return f"""{parts.text}
+select {columns(node.dims, "c")}, c.value, case when {known} and c.value is not null then e.error end as standard_error,
+  e.shown, coalesce(e.df, 0) as df, coalesce(e.items, 0) as items, c.n, c.total,
+  coalesce(c.reason, {hidden}) as reason, {known} as "is known", e.units as "effective items", e.down, e.up,
+  e.below, e.above, e."is hidden", e.shares as "its shares"{told}
+from {node.cells} as c left join {error} as e on {same("c", "e", node.dims)}
+order by all
+"""
+
+
+def _looked_at(term: _Term) -> list[tuple[str, FigureTables]]:
+    """Return the tables of all that a part looks at, each under the name that it has beside the part."""
+    made_of = term.node.made_of
+    return [(f"{term.name}_{place}", each) for place, each in enumerate(made_of, 1)] or [(term.name, term.node)]
+
+
+def _own_reason(term: _Term, terms: int) -> str:
+    """Return why a part has no error, in the words of the whole."""
+    if terms == 1:
+        return f"{term.name}.reason"
+    one_item, part = quoted(ONE_ITEM), quoted(ONE_IN_A_CELL)
+    return f"case when {term.name}.reason = {one_item} then {part} else {term.name}.reason end"
+
+
+def _moved_limits(value: Arithmetic, part: str) -> str:
+    """Return the SQL of the limits of a part as a straight formula of it moves and stretches them."""
+    ends = (f"{value.text} + {value.slope(part)} * ({part}.limits[{place}] - {part}.value)" for place in (1, 2))
+    return f"case when {part}.limits is not null then list_sort([{', '.join(ends)}]) end"
+
+
+def _part(node: FigureTables, terms: dict[str, _Term]) -> PartSql:
+    """Return the part that a node is, the same wherever it occurs in the formula."""
+    found = next((term for term in terms.values() if term.node == node), None)
+    if found is None:
+        found = _Term(f"part{len(terms) + 1}", node)
+        terms[found.name] = found
+    return PartSql(found.name)
+
+
+OF_SCORE = ("scenario", "metric", "scorer", "evaluator")
+"""The columns, beside the item, arms, and the place of an element, that tell a score of a model from its others."""
+
+
+def keys_of_scores(plan: Plan, figure: Aggregate) -> tuple[str, ...]:
+    """Return the columns that tell the scores of a mean apart, beside the model, the item and the sample."""
+    return (*OF_SCORE, *arm_columns(plan), *((PLACE,) if figure.elements else ()))
+
+
+def scores_sql(plan: Plan, measure: Measure, figure: Aggregate, by_people: bool = False) -> str:
+    """Return the SQL of the scores of a measure that is the mean `figure`, or the mean of its cells: the model, the
+    dimensions that make the cells, `item_id`, `cluster_id`, the columns `keys_of_scores`, `value` and `its weight`."""
+    dims = tuple(dict.fromkeys([*measure.by, *figure.by]))
+    scored = scored_by(scored_values_of(plan), figure)
+    cut = Cut(dims, graders=graders_of(measure, by_people))
+    parts = Parts()
+    keys = [name for name in keys_of_scores(plan, figure) if name not in dims]
+    rows = _ScoreRows(plan, parts, figure, scored, cut, measure.missing).table(keys)
+    shown = ", ".join([columns(dims), "item_id", "cluster_id", *map(sql_named, keys), "value", '"its weight"'])
+    query = f"{parts.text}\nselect {shown}\nfrom {rows}\nwhere value is not null"
+    axes = [*axis_columns(plan), *arm_columns(plan)]
+    return renamed(query, plan.benchmark.name, axes, [*dims, *keys])
+
+
+class _ScoreRows(AggregateTables):
+    """The table of the single scores of a mean."""
+
+    def table(self, keys: list[str]) -> str:
+        """Add the table with these columns, and return its name."""
+        return self._single(*keys)

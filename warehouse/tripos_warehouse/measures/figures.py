@@ -1,0 +1,369 @@
+"""The parts of a measure: its aggregates, also those of the measures that it names.
+
+Gaps: scores that should be there and have no value, and calls that could not be made, each with its reason.
+"""
+
+from __future__ import annotations
+
+import math
+import operator as operator_module
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict
+from functools import partial, reduce
+from typing import Any
+
+from tripos_compiler.language.intervals import CURVES, curve
+from tripos_compiler.plan import (
+    Aggregate,
+    Column,
+    Compare,
+    Constant,
+    Figure,
+    Formula,
+    Grade,
+    Measure,
+    Measured,
+    Plan,
+    Score,
+)
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse import sql
+from tripos_warehouse.query.connection import Connection
+
+
+def aggregates(plan: Plan, figure: Figure) -> Iterator[Aggregate]:
+    """Yield the aggregates of a figure, and those whose cells they are taken over."""
+    measures = {measure.name: measure.figure for measure in plan.measures}
+    waiting = [figure]
+    while waiting:
+        match waiting.pop():
+            case Aggregate() as found:
+                yield found
+                waiting += [] if found.of is None else [found.of]
+            case Measured(measure=name):
+                waiting.append(measures[name])
+            case Formula(values=values):
+                waiting += values
+
+
+def is_moved_median(plan: Plan, figure: Figure) -> bool:
+    """Return true if a figure is a median of values, or one that numbers move and stretch: a · median + b, with a not
+    0."""
+    measures = {measure.name: measure.figure for measure in plan.measures}
+    while True:
+        match figure:
+            case Measured(measure=name):
+                figure = measures[name]
+            case Formula(operator="negate", values=(inner,)):
+                figure = inner
+            case Formula(operator="+" | "-", values=(Constant(), inner) | (inner, Constant())):
+                figure = inner
+            case Formula(operator="*", values=(Constant(value=factor), inner) | (inner, Constant(value=factor))):
+                if factor == 0:
+                    return False
+                figure = inner
+            case Formula(operator="/", values=(inner, Constant())):
+                figure = inner
+            case Aggregate(function="median", of=None):
+                return True
+            case _:
+                return False
+
+
+def cut_of(figure: Figure) -> tuple[Figure, float, float] | None:
+    """Return a figure without the numbers that cut its values, as `max(0, min(1, a))` cuts those of a, and the least
+    and the greatest value that they leave; None of any other."""
+    low, high = -math.inf, math.inf
+    inner = figure
+    while isinstance(inner, Formula) and inner.operator in ("min", "max"):
+        numbers = [value.value for value in inner.values if isinstance(value, Constant)]
+        others = [value for value in inner.values if not isinstance(value, Constant)]
+        if not numbers or len(others) != 1:
+            break
+        # What stands further out has the last word.
+        if inner.operator == "min":
+            high = max(min(high, *numbers), low)
+        else:
+            low = min(max(low, *numbers), high)
+        inner = others[0]
+    return None if inner is figure else (inner, low, high)
+
+
+Curve = Callable[[float], float]
+
+
+def has_curve(plan: Plan, figure: Figure) -> bool:
+    """Return true if a root, a logarithm or another curve is part of a figure."""
+    measures = {measure.name: measure.figure for measure in plan.measures}
+    waiting = [figure]
+    while waiting:
+        match waiting.pop():
+            case Formula(operator=operator, values=values):
+                if operator in CURVES:
+                    return True
+                waiting += values
+            case Measured(measure=name):
+                waiting.append(measures[name])
+            case Aggregate(of=of) if of is not None:
+                waiting.append(of)
+            case _:
+                pass
+    return False
+
+
+def curve_of(figure: Figure) -> tuple[Figure, Curve] | None:
+    """Return the figure of which another is a root, a logarithm or another curve, which numbers may move and stretch as
+    in `100 * sqrt(a)`, and what it makes of a value; None of any other."""
+    steps: list[Curve] = []
+    curved = False
+    while isinstance(figure, Formula):
+        match figure:
+            case Formula(operator="negate", values=(inner,)):
+                steps.append(operator_module.neg)
+            case Formula(operator=name, values=(inner,)) if name in CURVES:
+                steps.append(partial(curve, name))
+                curved = True
+            case Formula(operator="+" | "-" | "*" | "/" as sign, values=(inner, Constant(value=number))):
+                steps.append(partial(_with_right, sign, number))
+            case Formula(operator="+" | "-" | "*" as sign, values=(Constant(value=number), inner)):
+                steps.append(partial(_ARITHMETIC[sign], number))
+            case _:
+                break
+        figure = inner
+    if not curved:
+        return None
+    return figure, lambda value: reduce(lambda each, step: step(each), reversed(steps), value)
+
+
+def _with_right(sign: str, number: float, value: float) -> float:
+    return _ARITHMETIC[sign](value, number)
+
+
+_ARITHMETIC: dict[str, Callable[[float, float], float]] = {
+    "+": operator_module.add,
+    "-": operator_module.sub,
+    "*": operator_module.mul,
+    "/": operator_module.truediv,
+}
+MEANS = frozenset(("mean", "share", "accuracy", "pass_at", "pass_all"))
+"""Aggregates to which every item adds its own mean, between two ends."""
+
+
+def slices_of_sum(plan: Plan, figure: Figure) -> tuple[Mapping[str, str], ...] | None:
+    """Return the slices of a figure that adds means to each other or takes them from each other, each of them once;
+    None of any other. The value of an item that nobody met moves such a sum no further than from end to end of its
+    scale."""
+    measures = {measure.name: measure.figure for measure in plan.measures}
+    seen: set[str] = set()
+    slices: list[Mapping[str, str]] = []
+    waiting: list[tuple[Figure, dict[str, str], frozenset[str]]] = [(figure, {}, frozenset())]
+    while waiting:
+        match waiting.pop():
+            case Measured(measure=name, slice=fixed), sliced, over:
+                slices += [fixed] if fixed else []
+                waiting.append((measures[name], {**fixed, **sliced}, over))
+            case Formula(operator="overall", values=values, over=more), sliced, over:
+                waiting += [(each, sliced, over | {*more}) for each in values]
+            case Formula(operator="negate" | "+" | "-", values=values), sliced, over:
+                waiting += [(each, sliced, over) for each in values]
+            case Aggregate() as part, sliced, over if _is_mean(part):
+                told = f"{part.model_copy(update={'by': ()}).model_dump_json()} {sorted(sliced.items())} {sorted(over)}"
+                if told in seen:
+                    return None
+                seen.add(told)
+            case Constant(), _, _:
+                pass
+            case _:
+                return None
+    return tuple(slices) if seen else None
+
+
+def _is_mean(part: Aggregate) -> bool:
+    inner = part.of
+    if inner is None:
+        return part.function in MEANS
+    return part.function == "mean" and isinstance(inner, Aggregate) and _is_mean(inner)
+
+
+def of_formula(figure: Aggregate) -> bool:
+    """Return true if an aggregate is taken, at any depth, of the cells of what is no aggregate."""
+    while isinstance(figure.of, Aggregate):
+        figure = figure.of
+    return figure.of is not None
+
+
+GROWING = frozenset(("sum", "count"))
+"""Aggregates of values that are twice as large where there are twice as many items."""
+
+
+def degree(plan: Plan, figure: Figure) -> float | None:
+    """With which power of the number of items a figure grows: 0 of a mean, 1 of a sum, ½ of its root, 0 again of a
+    sum by a count. None where it adds what grows with the items to what does not, such as `sum(x) + 5`."""
+    return _degree({measure.name: measure.figure for measure in plan.measures}, figure)
+
+
+def _degree(measures: Mapping[str, Figure], figure: Figure) -> float | None:
+    match figure:
+        case Constant():
+            return 0
+        case Measured(measure=name):
+            return _degree(measures, measures[name])
+        case Aggregate(of=inner) if inner is not None:
+            return 0 if figure.function == "count" else _degree(measures, inner)  # it counts cells, which stay
+        case Aggregate():
+            return int(figure.function in GROWING)
+        case Formula(operator=operator, values=values):
+            found = [_degree(measures, value) for value in values]
+            known = [each for each in found if each is not None]
+            if len(known) < len(found):
+                return None
+            match operator:
+                case "*":
+                    return sum(known)
+                case "/":
+                    return known[0] - known[1]
+                case "sqrt":
+                    return known[0] / 2
+                case "log" | "exp" | "atanh" | "tanh":
+                    return 0 if known[0] == 0 else None
+            return known[0] if len(set(known)) == 1 else None
+
+
+UNDEFINED, NOT_APPLICABLE = "undefined", "not_applicable"
+"""The statuses of what has no value because of a reply, and because of the row or a condition."""
+NOT_ASKED = "not asked"
+"""The kind of a gap that is a call which was not made."""
+
+
+@dataclass(frozen=True)
+class MissingResults:
+    """`count` of `total` results that are not there for one `reason`; `name` is a metric, a step or a scorer."""
+
+    kind: str
+    name: str
+    count: int
+    total: int
+    reason: str
+
+    @property
+    def shown(self) -> str:
+        """Return what is missing, as a line says it.
+
+        >>> reason = "`nth` has no value: a list of 1 has no item at position 1"
+        >>> MissingResults("undefined", "right", 9, 10, reason).shown
+        '9 of 10 right: `nth` has no value: a list of 1 has no item at position 1'
+        """
+        return f"{self.count:,} of {self.total:,} {self.name}: {self.reason}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the gap as JSON values."""
+        return asdict(self)
+
+
+def find_gaps(connection: Connection, benchmark: str) -> tuple[MissingResults, ...]:
+    """Return the gaps in what `connection` shows of a benchmark: scores that are undefined because of what a reply
+    says, and calls that were not made because what they were to ask has no value; the most frequent first."""
+    schema = sql.name(benchmark)
+    scores = " union all ".join(
+        f"select metric as name, score_id as id, status, error from {schema}.{table}" for table in ("scores", "columns")
+    )
+    calls = f"""select step as name, sample_id as id, status, error from {schema}.samples
+      union all select scorer, judgement_id, status, error from {schema}.judgements"""
+    found = [
+        *_counted(connection, scores, UNDEFINED, (UNDEFINED,)),
+        *_counted(connection, calls, NOT_ASKED, (UNDEFINED, NOT_APPLICABLE)),
+    ]
+    return tuple(sorted(found, key=lambda gap: (gap.kind, -gap.count, gap.name, gap.reason)))
+
+
+def _counted(connection: Connection, rows: str, kind: str, statuses: tuple[str, ...]) -> Iterator[MissingResults]:
+    lacking = ", ".join(map(sql.text, statuses))
+    query = f"""select name, coalesce(error, 'no reason is kept'), count(distinct id) from ({rows})
+    where status in ({lacking}) group by all"""
+    found = connection.execute(query).fetchall()
+    if not found:
+        return
+    names = ", ".join(sql.text(name) for name in sorted({name for name, _, _ in found}))
+    counts = f"""select name, count(distinct id) from ({rows})
+    where name in ({names}) and (status <> {sql.text(NOT_APPLICABLE)} or status in ({lacking})) group by all"""
+    totals = dict(connection.execute(counts).fetchall())
+    for name, reason, count in found:
+        told = reason.removeprefix("not asked: ").removeprefix("not held: ")
+        yield MissingResults(kind, name, count, totals[name], told)
+
+
+def why_missing(connection: Connection, plan: Plan, figure: Figure, model: str) -> str:
+    """Return the statuses of the scores of a model under a figure that have no value: "undefined, refused", the most
+    frequent first; empty where all have one."""
+    schema = sql.name(plan.benchmark.name)
+    names = sorted(_scored(figure, {measure.name: measure.figure for measure in plan.measures}))
+    known = ", ".join(map(sql.text, names)) or "''"
+    query = f"""select status from (
+      select model, metric, scorer, status from {schema}.scores where value is null
+      union all select model, metric, null, status from {schema}.columns where value is null and given is null)
+    where model = {sql.text(model)} and (metric in ({known}) or scorer in ({known}))
+      and status <> {sql.text(NOT_APPLICABLE)}
+    group by status order by count(*) desc, status"""
+    return ", ".join(status for (status,) in connection.execute(query).fetchall())
+
+
+def _scored(figure: Figure, measures: Mapping[str, Figure]) -> set[str]:
+    """Return the names of scores, scorers and columns that a figure is taken from."""
+    match figure:
+        case Aggregate(of=None, values=values):
+            return set(values)
+        case Aggregate(of=inner) if inner is not None:
+            return _scored(inner, measures)
+        case Measured(measure=name):
+            return _scored(measures[name], measures)
+        case Formula(values=values):
+            return {name for each in values for name in _scored(each, measures)}
+    return set()
+
+
+BY_A_RUN = "its values are not worked out yet: `tripos run` with this spec does"
+WITHOUT_A_CALL = f"{BY_A_RUN}, without a call"
+
+
+def find_unworked(plan: Plan, kept: Collection[str], measure: Measure) -> str | None:
+    """Return what to say of a measure that has no rows; `kept` are the fingerprints of the run. None where the run
+    knows all that the measure looks at."""
+    wanted = list(looked_at(plan, measure.figure))
+    found = [
+        (scenario, step)
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Score | Column | Grade | Compare) and step.fingerprint not in kept
+        if any(within in (None, scenario.name) and is_called(step, name) for within, name in wanted)
+    ]
+    if not found:
+        return None
+    for scenario, step in found:
+        asked = {each.fingerprint for each in scenario.steps if each.name in step.needs}
+        if not isinstance(step, Score | Column) or not asked <= set(kept):
+            return BY_A_RUN
+    return WITHOUT_A_CALL
+
+
+def looked_at(plan: Plan, figure: Figure) -> Iterator[tuple[str | None, str]]:
+    """Yield the scenario, where it is one, and the name of everything that a figure is made of."""
+    match figure:
+        case Aggregate(of=None):
+            yield from ((figure.scenario, name) for name in figure.values)
+        case Aggregate(of=inner) if inner is not None:
+            yield from looked_at(plan, inner)
+        case Formula():
+            for each in figure.values:
+                yield from looked_at(plan, each)
+        case Measured(measure=name):
+            for measure in plan.measures:
+                if measure.name == name:
+                    yield from looked_at(plan, measure.figure)
+
+
+def is_called(step: Score | Column | Grade | Compare, name: str) -> bool:
+    """Return true if a figure that looks at `name` looks at what the step gives: by its name, its scorer's or a
+    metric's."""
+    return name == step.name or (
+        isinstance(step, Grade | Compare) and name in (step.scorer, *getattr(step, "metrics", ()))
+    )

@@ -1,0 +1,369 @@
+"""SQL of the error of a figure: what each unit contributes to it, and what these contributions come to.
+
+A unit is an item, or a cluster of items that were drawn together. A leaf cell is one cell of an aggregate of scores. In
+it a unit has a weight w, its share of what the cell is a mean of (Σ w = 1), and an influence r, the change of the value
+with the unit to the first order. With S_k = Σ wᵏ, where units are alike in spread:
+
+- E Σ r² = σ² (S₂ − 2 S₃ + S₂²), which gives σ², and the variance of the value is σ² S₂. So each influence is multiplied
+  by √(S₂ / (S₂ − 2 S₃ + S₂²)), which is √(m / (m − 1)) of m units that weigh alike (CR2: Bell and McCaffrey 2002;
+  Pustejovsky and Tipton 2018).
+- The variance has (S₂ − 2 S₃ + S₂²)² / T degrees of freedom, where T is the trace of the square of the covariance of
+  the influences, S₂⁴ + 2 S₂ S₄ − 4 S₂² S₃ + 2 S₃² + S₄ (1 + 2 S₂) − 4 S₅ (Bell and McCaffrey). Units that weigh alike
+  have m − 1.
+
+A figure is made of leaf cells, each with the derivative g of the figure by its value. The influence of a unit on the
+figure is the sum of g r over the leaf cells that it is in, and the variance is the sum of their squares, so what a unit
+has in common in several cells is counted. Its expected square is v = Σ g² σ² w², and the degrees of freedom are
+(Σ v)² / Σ t², where t = Σ g² σ² w² √κ and κ makes those of a single leaf cell the ones above (Satterthwaite 1946). A
+small cell may show less spread than there is, just where it has most of the error. So the degrees of freedom are no
+more than they would be if the cells of an aggregate had one spread, that of all of their units. All of this depends on
+the leaf cells and the derivatives alone, and so not on how the figure is written.
+
+So a figure carries its leaf cells with it, each with its derivative, which are few rows; the influences of units are
+joined to them once, at the end.
+
+Beside units there may be studies that a figure rests on, as of the rates of a judge: their influences are errors of
+their own, and count no more than that.
+
+A leaf cell whose units are all alike shows no error. Units that none of m showed are at most the share 1 − (α/2)^(1/m)
+of all, and may lie at either end of the scale, so the interval of a figure reaches further by that, on each side by the
+root of the sum of squares of its cells. Without a scale nothing is known.
+
+Between which ends the values of an aggregate of scores lie, in SQL: where its units are all alike, what is not seen
+may lie at either.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tripos_compiler.language.aggregates import AGGREGATES
+from tripos_compiler.language.intervals import Range, enclosing_range, ranges_of
+from tripos_compiler.language.scored_values import ScoredStep
+from tripos_compiler.plan import Aggregate, Grade, Missing, Plan
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.measures.query import IS_ITEM, Cut, FigureTables, Parts, columns, ordered, same
+from tripos_warehouse.sql import name as named, text as quoted
+from tripos_warehouse.statistics.intervals import ONE_ITEM
+from tripos_warehouse.statistics.result import CONFIDENCE, two_sided, z_quantile
+
+ONE_HEAVY = "one item has nearly all the weight"
+LEAST_FREEDOM = 0.02
+"""What the influences show of a spread, at least, as a part of what they would show of many units. With less, one unit
+has some 90 % of the weight, and the others say too little of it."""
+CANCELLED = 1e-12
+"""A weight below this part of what it is made of is what rounding leaves of a cell that is added and taken away."""
+ALIKE = 1e-10
+"""Influences below this part of the scale, or of the value, are what rounding leaves of none."""
+CONSTANTS = ("items", "aggregate", "sigma", "root", "unseen", "share", "below", "above")
+"""What a leaf cell has: its units; the aggregate that it is of; σ; √κ; the share that units may have which none of
+them shows, where all are alike, NULL where nothing is known of it then, and else 0; the value where the cell is a share
+of independent units; and how far the value lies above the low end of its scale, and below the high one."""
+TAIL = round(1 - two_sided(CONFIDENCE), 12)
+"""The chance of missing what is not seen, at either end of an interval."""
+NORMAL = z_quantile(two_sided(CONFIDENCE))
+"""The quantile of the normal distribution there."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Between which ends the values of a unit lie, in SQL. `shows`: a unit that nobody met moves the value no further
+    than it lies from the others, as in a mean."""
+
+    low: str
+    high: str
+    shows: bool = True
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """An aggregate of scores: the text that tells it from others, the values that its slice fixes, its scale, and
+    whether it has no error, as a number of scores has none."""
+
+    text: str
+    fixed: tuple[tuple[str, str], ...] = ()
+    scale: Scale | None = None
+    exact: bool = False
+
+    def key(self, dims: Sequence[str]) -> str:
+        """Return the SQL of what names a leaf cell of a model, the same whether a value is fixed by a slice or the
+        cell's own."""
+        values = {name: quoted(value) for name, value in self.fixed}
+        values |= {name: f"coalesce(c.{named(name)}::varchar, '')" for name in dims}
+        told = ", ".join(f"{quoted(name)}, {values[name]}" for name in sorted(values))
+        return f"hash(concat_ws(chr(31), c.model, {quoted(self.text)}{f', {told}' if told else ''}))"
+
+
+def leaf_tables(
+    parts: Parts, dims: tuple[str, ...], leaf: Leaf, cells: str, units: str, *, weighted: bool, failing: bool
+) -> FigureTables:
+    """Return the tables of an aggregate of scores, from its cells and the plain influences of its units.
+
+    `cells` has `value`, `n`, `total`, `reason` and `is share`, and `units` the columns `cluster_id`, `influence` and,
+    where it is `weighted`, `weight`.
+    """
+    moments = parts.add("moments", _moments(units, dims, weighted))
+    low, high = ("NULL", "NULL") if leaf.scale is None else (leaf.scale.low, leaf.scale.high)
+    by_length = "case when low is not null and high is not null then high - low else abs(value) end"
+    unseen = "0"
+    if not leaf.exact:
+        shown = leaf.scale is not None and leaf.scale.shows
+        bound = (
+            f"case when low is not null and high is not null then 1 - {TAIL!r} ** s2 end" if shown else "NULL::double"
+        )
+        unseen = f"case when alike then {bound} else 0 end"
+    leaves = parts.add(
+        "leaves",
+        f"""select *, 1 as slope, hash({quoted(leaf.text)}) as aggregate, value - low as below, high - value as above,
+  case when "is share" and low = 0 and high = 1 then value end as share,
+  case when alike then 0 else coalesce(sqrt(squares / freedom), 0) end as sigma, {unseen} as unseen
+from (
+  select *, greatest <= {ALIKE} * ({by_length}) as alike
+  from (
+    select {columns(dims, "c")}, c.value, c.n, c.total, c.reason, c."is share", m.clusters as items, m.m, m.squares,
+      m.greatest, m.s2, m.freedom, m.root, {leaf.key(dims)} as leaf, ({low})::double as low, ({high})::double as high
+    from {cells} as c left join {moments} as m on {same("c", "m", dims)}
+  )
+)""",
+    )
+    value = "case when n = total then value end" if failing else "value"
+    told = "(total - n) || ' of ' || total || ' have no value, which `missing: fail` forbids'"
+    reason = f"case when n < total then {told} else reason end" if failing else "reason"
+    heavy = f"m > 1 and freedom < {LEAST_FREEDOM} * s2"
+    reason = f"""coalesce({reason}, case when value is not null and items = 1 then {quoted(ONE_ITEM)}
+    when value is not null and {heavy} then {quoted(ONE_HEAVY)} end)"""
+    done = parts.add(
+        "cells",
+        f"""select {columns(dims)}, {value} as value, n, total, {reason} as reason,
+  coalesce(m > 1 and not ({heavy}), false) as known
+from {leaves}""",
+    )
+    influences = parts.add(
+        "influences",
+        f"""select l.leaf, u.cluster_id,
+  case when not {IS_ITEM} then u.influence when l.alike then 0
+    else u.influence * sqrt(l.s2 / nullif(l.freedom, 0)) end as influence,
+  {"u.weight" if weighted else f"case when {IS_ITEM} then 1 / nullif(l.m, 0) else 0 end"} as weight
+from {leaves} as l join {units} as u on {same("l", "u", dims)}""",
+    )
+    return FigureTables(done, leaves, dims, (influences,), is_leaf=True)
+
+
+def _moments(units: str, dims: tuple[str, ...], weighted: bool) -> str:
+    """Return the SQL of what the weights and influences of the units of a cell come to: `s2`, `freedom` (Σ r² over σ²)
+    and `root` (√κ)."""
+    only = f"filter ({IS_ITEM})"
+    sums = f"""count(*) {only} as clusters, count(influence) {only} as m,
+    {ordered("sum", "influence ** 2")} {only} as squares, max(abs(influence)) {only} as greatest"""
+    if not weighted:
+        return f"""select *, 1 / nullif(m, 0) as s2, (m - 1) / nullif(m, 0) ** 2 as freedom,
+  sqrt(m / nullif(m - 1, 0)) as root
+from (
+  select {columns(dims)}, {sums}
+  from {units}
+  group by {columns(dims)}
+)"""
+    powers = ", ".join(f"{ordered('sum', f'weight ** {power}')} as p{power}" for power in (2, 3, 4, 5))
+    trace = "p2 ** 4 + 2 * p2 * p4 - 4 * p2 ** 2 * p3 + 2 * p3 ** 2 + p4 * (1 + 2 * p2) - 4 * p5"
+    even = "least >= most * (1 - 1e-12)"
+    return f"""select {columns(dims)}, clusters, m, squares, greatest,
+  case when {even} then 1 / m else p2 end as s2,
+  case when {even} then (m - 1) / m ** 2 else p2 - 2 * p3 + p2 ** 2 end as freedom,
+  case when {even} then sqrt(m / nullif(m - 1, 0))
+    else p2 * sqrt(({trace}) / nullif(p4, 0)) / nullif(p2 - 2 * p3 + p2 ** 2, 0) end as root
+from (
+  select {columns(dims)}, {sums}, min(weight) as least, max(weight) as most, {powers}
+  from {units}
+  group by {columns(dims)}
+)"""
+
+
+def combined_leaves(parts: Parts, dims: tuple[str, ...], through: Sequence[tuple[str, str]]) -> str:
+    """Return the leaf cells of a figure, from those of what it is made of: for each part its derivative in SQL, and the
+    `from` that joins the cells of the figure, `c`, with the leaf cells of the part, `l`."""
+    every = "\nunion all\n".join(
+        f"""select {columns(dims, "c")}, l.leaf, l.slope * {slope} as slope,
+    {", ".join(f"l.{name}" for name in CONSTANTS)}
+  {source}"""
+        for slope, source in through
+    )
+    return parts.add(
+        "leaves",
+        f"""select {columns(dims)}, leaf,
+  case when abs(sum(slope)) > {CANCELLED} * sum(abs(slope)) then {ordered("sum", "slope")} else 0 end as slope,
+  {", ".join(f"any_value({name}) as {name}" for name in CONSTANTS)}
+from (
+  {every}
+)
+group by {columns(dims)}, leaf""",
+    )
+
+
+def _joined(node: FigureTables, leaves: str) -> str:
+    """Return the `from` of the leaf cells of a figure, `l`, with the influences on them, `i`.
+
+    A leaf cell may stand in several tables, as that of a slice does in the table of all cells: each unit counts once.
+    """
+    every = " union all ".join(f"from {each}" for each in node.influences)
+    if len(node.influences) > 1:
+        once = "min(influence) as influence, min(weight) as weight"
+        every = f"select leaf, cluster_id, {once} from ({every}) group by leaf, cluster_id"
+    return f"from {leaves} as l join ({every}) as i on l.leaf = i.leaf"
+
+
+def by_unit(parts: Parts, node: FigureTables) -> str:
+    """Return the table of the influence of each unit on a figure."""
+    return parts.add(
+        "units",
+        f"""select {columns(node.dims, "l")}, i.cluster_id, {ordered("sum", "l.slope * i.influence")} as influence
+{_joined(node, node.leaves)}
+group by {columns(node.dims, "l")}, i.cluster_id""",
+    )
+
+
+def precision(parts: Parts, node: FigureTables) -> str:
+    """Return the table of the error of a figure: `error`, `shown` (that of it which units show), `df`, `items`, `units`
+    (how many that weigh alike would say as much), `down` and `up`, how far what is not seen reaches, and `is hidden`,
+    whether nothing shows the error of one of its leaf cells.
+
+    Of a figure that adds up its leaf cells, each times a number, it has also `below` and `above`, how far the value
+    lies from the ends of the scale that those of the leaf cells come to, and `shares`, where all are shares of units of
+    which none is in two of them: for each its weight, its value and its units.
+    """
+    group = columns(node.dims)
+    # Sums that only the degrees of freedom rest on are rounded in the end, so their order makes no difference.
+    pooled, spreads = node.leaves, {"": "l.slope * i.weight * l.sigma"}
+    if not node.is_leaf:
+        pooled = parts.add(
+            "leaves",
+            f"""select *,
+  sqrt(sum(sigma ** 2 * (items - 1)) over alike / nullif(sum(items - 1) over alike, 0)) as pooled
+from {node.leaves}
+window alike as (partition by {group}, aggregate order by sigma, items
+  rows between unbounded preceding and unbounded following)""",
+        )
+        spreads["of one spread"] = "l.slope * i.weight * l.pooled"
+    squares = {name: f"({each}) ** 2" for name, each in spreads.items()}
+    summed = {f"spread {name}": each for name, each in squares.items()}
+    summed |= {f"known {name}": f"{each} * l.root" for name, each in squares.items()}
+    summed |= {"weight": "abs(l.slope * i.weight)", "leaves": "(l.slope <> 0)::integer"}
+    influence, grouped = "l.slope * i.influence", ""
+    if not node.is_leaf:  # a unit is in several leaf cells
+        influence, summed = ordered("sum", influence), {name: f"sum({each})" for name, each in summed.items()}
+        grouped = f"\ngroup by {columns(node.dims, 'l')}, i.cluster_id"
+    of_unit = ", ".join([f"{influence} as influence", *(f'{each} as "{name}"' for name, each in summed.items())])
+    units = parts.add(
+        "units", f"""select {columns(node.dims, "l")}, i.cluster_id, {of_unit}\n{_joined(node, pooled)}{grouped}"""
+    )
+    ends = {"below": ("below", "above"), "above": ("above", "below")}
+    distances = ", ".join(
+        f"""case when bool_and({one} is not null and {other} is not null)
+    then {ordered("sum", f"abs(slope) * case when slope > 0 then {one} else {other} end")} end as {one}"""
+        for one, other in ends.values()
+    )
+    unseen_squares = {
+        name: f"(slope * unseen * case when slope > 0 then {one} else {other} end) ** 2"
+        for name, (one, other) in (("down", ends["below"]), ("up", ends["above"]))
+    }
+    reaches = ", ".join(f"sqrt(coalesce({ordered('sum', each)}, 0)) as {name}" for name, each in unseen_squares.items())
+    leaves = parts.add(
+        "leaves",
+        f"""select {group}, {distances}, {reaches}, bool_or(unseen is null) as hidden,
+  case when bool_and(share is not null)
+    then list({{'weight': slope, 'share': share, 'items': items}} order by slope, share, items) end as shares
+from {node.leaves}
+where slope <> 0
+group by {group}""",
+    )
+    straight = ("l.below", "l.above", "case when u.leaves <= 1 then l.shares end")
+    straight = ("NULL::double", "NULL::double", "NULL") if node.bends else straight
+    of_spread = 'sum(sqrt("spread ")) ** 2 / nullif(sum("spread "), 0)'
+    of_weight = "sum(weight) ** 2 / nullif(sum(weight ** 2), 0)"
+    freedom = ", ".join(f"""sum("spread {name}") ** 2 / nullif(sum("known {name}" ** 2), 0)""" for name in spreads)
+    return parts.add(
+        "precision",
+        f"""select {columns(node.dims, "u")}, u.items, u.shown, u.df, u.units, coalesce(l.down, 0) as down,
+  coalesce(l.up, 0) as up, coalesce(l.hidden, false) as "is hidden",
+  sqrt(u.shown ** 2 + (coalesce(l.down, 0) ** 2 + coalesce(l.up, 0) ** 2) / (2 * {NORMAL} ** 2)) as error,
+  {", ".join(f"{each} as {name}" for each, name in zip(straight, ("below", "above", "shares"), strict=True))}
+from (
+  select {group}, count(*) filter ({IS_ITEM}) as items, max(leaves) as leaves,
+    sqrt({ordered("sum", "influence ** 2")}) as shown,
+    case when sum("spread ") > 0 then round(greatest(least({freedom}), 1), 9)
+      else count(*) filter ({IS_ITEM}) - 1 end as df,
+    round(coalesce({of_spread}, {of_weight}), 9) as units
+  from {units}
+  group by {group}
+) as u left join {leaves} as l on {same("u", "l", node.dims)}""",
+    )
+
+
+JACKKNIFED = frozenset(
+    (
+        *("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman"),
+        *("cohen_kappa", "quadratic_kappa", "gwet_ac1", "gwet_ac2", "mcc"),
+        *("ece", "auroc", "length_controlled"),
+    )
+)
+"""Aggregates whose influences are found by leaving out items."""
+CORRELATED = JACKKNIFED | {"bradley_terry", "self_preference"}
+"""Aggregates that are no means over items: where all items are alike, nothing says how far another could move them."""
+RARELY_BELOW_MINUS_1 = frozenset(("krippendorff_alpha", "gwet_ac2"))
+"""Aggregates that may come to less than -1, but hardly ever do: two raters who never agree come to -1 as items grow."""
+
+
+def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missing, cut: Cut) -> Scale | None:
+    """Return the scale of an aggregate of something scored; None where one of its ends is not known. Of cells that go
+    by metric each has the scale of its own."""
+    if figure.function not in AGGREGATES:
+        return None
+    shows = figure.function not in CORRELATED
+    if figure.true_of or scored.kind == "compare":
+        by_metric: dict[str, Range] = {}
+        every = (0.0, 1.0)
+    else:
+        by_metric, every = _ranges(plan, scored)
+    metrics = by_metric if "metric" in cut.dims and len(by_metric) > 1 else {}
+    fixed = dict(cut.fixed).get("metric")
+    every = by_metric.get(fixed, every) if fixed is not None else every
+    scales = {name: _bounds(figure.function, ends, missing) for name, ends in metrics.items()}
+    whole = _bounds(figure.function, every, missing)
+    if not scales:
+        if figure.function in RARELY_BELOW_MINUS_1:
+            return Scale("case when c.value > -1 then -1 end", "1", shows)
+        return None if whole is None else Scale(repr(whole[0]), repr(whole[1]), shows)
+    ends = []
+    for place in (0, 1):
+        whens = " ".join(
+            f"when {quoted(name)} then {scale[place]!r}" for name, scale in sorted(scales.items()) if scale is not None
+        )
+        ends.append(f"case c.metric::varchar {whens} end" if whens else "NULL")
+    return Scale(ends[0], ends[1], shows)
+
+
+def _bounds(function: str, ends: Range, missing: Missing) -> Range | None:
+    low, high = (None if math.isinf(end) else end for end in ends)
+    if missing == "zero":
+        low, high = None if low is None else min(low, 0.0), None if high is None else max(high, 0.0)
+    found = AGGREGATES[function].bounds((low, high))
+    return None if found[0] is None or found[1] is None else (float(found[0]), float(found[1]))
+
+
+def _ranges(plan: Plan, scored: ScoredStep) -> tuple[dict[str, Range], Range]:
+    """Return the ends of something scored, by metric where judges give several, and of all of it."""
+    ranges = ranges_of(plan)
+    scales = {metric.name: metric.ends for metric in plan.metrics}
+    by_metric: dict[str, list[Range]] = {}
+    for scenario in scored.scenarios:
+        for step in scenario.steps:
+            if step not in scored.steps:
+                continue
+            if isinstance(step, Grade) and step.metrics:
+                for name in (scored.name,) if scored.kind == "metric" else step.metrics:
+                    low, high = scales.get(name) or (-math.inf, math.inf)
+                    by_metric.setdefault(name, []).append((float(low), float(high)))
+            else:
+                by_metric.setdefault(step.name, []).append(ranges.of_step(scenario, step))
+    found = {name: enclosing_range(each) for name, each in by_metric.items()}
+    return found, enclosing_range(found.values()) if found else (-math.inf, math.inf)

@@ -1,0 +1,402 @@
+"""The items of a run: which tell no models apart, go against the rest, are copies, or have judges at odds.
+
+The items of a run one by one: how hard each is, whether it tells models apart, and what is wrong with it.
+
+Remarks on the items of a run: those that tell no models apart, those against the rest, those that judges are at odds
+about.
+
+The places at which the right option of a question stood, of the items of a run.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+import orjson
+
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_compiler.diagnostics.text_format import counted
+from tripos_compiler.language.evaluation import Fault, Unavailable, evaluate
+from tripos_compiler.language.references import subexpressions
+from tripos_compiler.plan import Call, Expr, Plan, Scenario, Score
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse import sql
+from tripos_warehouse.measures.confusion import UNEVEN
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.statistics.validity import tested_correlation, wrongly_keyed
+from tripos_warehouse.tables.text import TextColumn, grid, wrapped
+from tripos_warehouse.views.derived import analysis_of
+
+FEWEST = 5
+"""Fewer items than that may be alike by chance."""
+LEAST_MODELS = 3
+"""Of fewer models it is no wonder that all or none solve an item."""
+MANY = 0.2
+"""A share of the items that is worth a remark."""
+ROWS_AT_ONCE = 10_000
+"""Rows of items that are held as Python values."""
+APART = 0.5
+"""Judges who are so much of a scale apart are at odds."""
+
+
+def told_of_items(connection: Connection, benchmark: str) -> Iterator[str]:
+    """Yield sentences about the items that `connection` shows of a benchmark."""
+    answer = connection.execute(
+        f"""select metric::varchar, item_id, models, discrimination, solved_by, apart
+        from {analysis_of(connection, benchmark)} order by scenario, metric, item_id"""
+    )
+    by_metric: defaultdict[str, _AnalysedItems] = defaultdict(_AnalysedItems)
+    while rows := answer.fetchmany(ROWS_AT_ONCE):
+        for metric, *row in rows:
+            by_metric[metric].add(*row)
+    for metric, items in by_metric.items():
+        if len(items.names) >= FEWEST:
+            yield from items.told(metric, benchmark)
+
+
+class _AnalysedItems:
+    """The items of a metric: of a run of many, a few numbers each."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self._models, self._values = array("q"), array("d")
+        self._solved: Counter[str] = Counter()
+        self._at_odds = 0
+
+    def add(
+        self, name: str, models: int, discrimination: float | None, solved_by: str | None, apart: float | None
+    ) -> None:
+        """Take in an item."""
+        self.names.append(name)
+        self._models.append(models)
+        self._values.append(math.nan if discrimination is None else discrimination)
+        if models >= LEAST_MODELS and solved_by is not None:
+            self._solved[solved_by] += 1
+        self._at_odds += apart is not None and apart >= APART
+
+    def told(self, metric: str, benchmark: str) -> Iterator[str]:
+        """Yield what is to be said of them."""
+        many = len(self.names)
+        every, none = self._solved["every model"], self._solved["no model"]
+        if every + none >= MANY * many:
+            told = (
+                f"`{metric}`: every model solves {every:,} of {many:,} items and no model {none:,}:"
+                " these tell no models apart"
+            )
+            yield told
+        values = (None if math.isnan(value) else value for value in self._values)
+        tested = (tested_correlation(value, models) for value, models in zip(values, self._models, strict=True))
+        if against := [self.names[place] for place in wrongly_keyed(tested)]:
+            more = f" and {len(against) - 3:,} more" if len(against) > 3 else ""
+            told = ", ".join(against[:3])
+            worse = f"`{metric}`: models that do better elsewhere do worse on {told}{more}: look at the key"
+            yield worse
+        if self._at_odds >= MANY * many:
+            told = (
+                f"`{metric}`: judges are half of the scale or more apart on {self._at_odds:,} of {many:,} items:"
+                f" look at `from {benchmark}.disagreements()`"
+            )
+            yield told
+
+
+MOST_COMPARED = 1000
+"""The most items whose texts are compared with each other."""
+LEAST_LETTERS = 40
+"""Shorter texts are alike without being copies, as sums are."""
+SHOWN = 15
+"""The items of a metric that the text has."""
+KEPT = 300
+"""The items of a metric that the page has."""
+EXCERPT = 60
+"""The letters of a text that are shown."""
+
+
+@dataclass(frozen=True)
+class AnalysedItem:
+    """An item on a metric. `share` is its mean place on the scale, `discrimination` its correlation with the other
+    items over models, with the 95 % interval `low` to `high`, and `apart` how far judges are apart on it."""
+
+    scenario: str
+    metric: str
+    item_id: str
+    models: int
+    share: float | None
+    discrimination: float | None
+    low: float | None
+    high: float | None
+    solved_by: str | None
+    apart: float | None
+    wrong_key: bool = False
+    """True if models that do better elsewhere do worse on it, at a false discovery rate of 5 %."""
+    near: str | None = None
+    """The item whose text is nearly the same, which came before."""
+    text: str | None = None
+    """The beginning of its longest text."""
+
+    @property
+    def split(self) -> bool:
+        """True if judges are half of the scale apart, or more."""
+        return self.apart is not None and self.apart >= APART
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The remarks on it, the worst first."""
+        found = [localized("look at the key")] if self.wrong_key else []
+        found += [localized("judges split")] if self.split else []
+        found += [localized(f"nearly {short_id(self.near)}")] if self.near is not None else []
+        if self.models >= LEAST_MODELS and self.solved_by is not None:
+            found.append(localized("solved by all") if self.solved_by == "every model" else localized("solved by none"))
+        return tuple(found)
+
+
+def analysed_items(connection: Connection, benchmark: str) -> list[AnalysedItem]:
+    """Return the items that `connection` shows of a benchmark, metric by metric, those first that something is
+    wrong with."""
+    schema = sql.name(benchmark)
+    rows = connection.execute(
+        f"""select scenario::varchar, metric::varchar, item_id, models, share, discrimination, low, high, solved_by,
+          apart from {analysis_of(connection, benchmark)} order by metric, scenario, item_id"""
+    ).fetchall()
+    near = near_items(connection, schema)
+    found = [replace(AnalysedItem(*row), near=near.get(row[2])) for row in rows]
+    against = {place for metric in {item.metric for item in found} for place in _against(found, metric)}
+    made = [replace(item, wrong_key=place in against) for place, item in enumerate(found)]
+    order = {metric: place for place, metric in enumerate(dict.fromkeys(item.metric for item in made))}
+    made.sort(
+        key=lambda item: (
+            order[item.metric],
+            not item.wrong_key,
+            not item.split,
+            item.near is None,
+            2.0 if item.discrimination is None else item.discrimination,
+            item.item_id,
+        )
+    )
+    shown: Counter[str] = Counter()
+    first = set()
+    for item in made:
+        shown[item.metric] += 1
+        if shown[item.metric] <= KEPT:
+            first.add(item.item_id)
+    texts = _texts(connection, schema, sorted(first))
+    return [replace(item, text=texts.get(item.item_id)) for item in made]
+
+
+def _texts(connection: Connection, schema: str, items: Sequence[str]) -> dict[str, str]:
+    """Return the beginning of the longest text of each item that has one."""
+    rows = connection.execute(
+        f"select item_id, any_value(fields) from {schema}.items where item_id in (select unnest(?)) group by item_id",
+        [list(items)],
+    ).fetchall()
+    found = {}
+    for item, fields in rows:
+        texts = [value for value in orjson.loads(fields).values() if isinstance(value, str)] if fields else []
+        if longest := " ".join(max(texts, key=len, default="").split()):
+            found[item] = longest if len(longest) <= EXCERPT else longest[: EXCERPT - 1] + "…"
+    return found
+
+
+def short_id(item: str) -> str:
+    """Return an id as far as it is needed to tell it from others: those that are made of a row are long.
+
+    >>> short_id("question-7"), short_id("7c4c88e0061061e150168f37e3ad0a9f")
+    ('question-7', '7c4c88e00610…')
+    """
+    return item if len(item) <= 16 else item[:12] + "…"
+
+
+def _against(items: Sequence[AnalysedItem], metric: str) -> Iterator[int]:
+    """Yield the places of the items of a metric that go against the rest."""
+    places = [place for place, item in enumerate(items) if item.metric == metric]
+    if len(places) < FEWEST:
+        return
+    tested = [tested_correlation(items[place].discrimination, items[place].models) for place in places]
+    yield from (places[each] for each in wrongly_keyed(tested))
+
+
+def near_items(connection: Connection, schema: str) -> dict[str, str]:
+    """Return the items whose texts are nearly those of another, each with the first such item. Of fewer than
+    `FEWEST` items, or more than `MOST_COMPARED`, none are compared."""
+    rows = connection.execute(
+        f"select item_id, any_value(fields) from {schema}.items group by item_id order by item_id"
+    ).fetchmany(MOST_COMPARED + 1)
+    if not FEWEST <= len(rows) <= MOST_COMPARED:
+        return {}
+    from tripos_compiler.language.near_duplicates import NearTexts, letters_and_digits
+
+    kept: NearTexts[str] = NearTexts()
+    near: dict[str, str] = {}
+    for item, fields in rows:
+        values = orjson.loads(fields).values() if fields else ()
+        text = " ".join(value for value in values if isinstance(value, str))
+        if len(letters_and_digits(text)) < LEAST_LETTERS:
+            continue
+        if (like := kept.find(text)) is not None:
+            near[item] = like[0]
+        kept.add(item, text)
+    return near
+
+
+def items_json(items: Sequence[AnalysedItem], most: int | None = None) -> dict[str, Any]:
+    """Return the items as JSON values, `most` of each metric at most, with how many there are of each kind."""
+    shown: Counter[str] = Counter()
+    rows = []
+    for item in items:
+        shown[item.metric] += 1
+        if most is None or shown[item.metric] <= most:
+            rows.append({**asdict(item), "split": item.split})
+    return {"items": rows, "item_counts": [_counts(items, metric) for metric in dict.fromkeys(shown)]}
+
+
+def _counts(items: Sequence[AnalysedItem], metric: str) -> dict[str, Any]:
+    own = [item for item in items if item.metric == metric]
+    solved = Counter(item.solved_by for item in own if item.models >= LEAST_MODELS)
+    return {
+        "metric": metric,
+        "items": len(own),
+        "every_model": solved["every model"],
+        "no_model": solved["no model"],
+        "split": sum(item.split for item in own),
+        "wrong_key": sum(item.wrong_key for item in own),
+        "near": sum(item.near is not None for item in own),
+    }
+
+
+def items_text(items: Sequence[AnalysedItem], benchmark: str, width: int) -> str:
+    """Return the items as text of `width` cells: of each metric what they come to, and the first ones in a table."""
+    blocks = []
+    for metric in dict.fromkeys(item.metric for item in items):
+        own = [item for item in items if item.metric == metric]
+        blocks.append("\n".join(_lines(metric, own, benchmark, width)) + "\n")
+    return "\n".join(blocks)
+
+
+def _lines(metric: str, items: Sequence[AnalysedItem], benchmark: str, width: int) -> Iterator[str]:
+    counts = _counts(items, metric)
+    told = localized(f"{metric}: {counted(len(items), 'item')}")
+    parts = {
+        "solved by every model": counts["every_model"],
+        "by no model": counts["no_model"],
+        "judges split": counts["split"],
+        "against the rest": counts["wrong_key"],
+        "nearly another": counts["near"],
+    }
+    yield wrapped("; ".join([told, *(f"{localized(name)} {many:,}" for name, many in parts.items() if many)]), width)
+    first = items[:SHOWN]
+    several = len({item.scenario for item in items}) > 1
+    cells = [
+        (
+            *((item.scenario,) if several else ()),
+            short_id(item.item_id),
+            item.text or "—",
+            _figure(item.share),
+            _figure(item.discrimination),
+            "—" if item.low is None or item.high is None else f"{item.low:.2f} – {item.high:.2f}",
+            _figure(item.apart),
+            ", ".join(item.remarks) or "—",
+        )
+        for item in first
+    ]
+    names = (
+        *(("scenario",) if several else ()),
+        "item",
+        "text",
+        "share",
+        "tells apart",
+        "95 % interval",
+        "judges",
+        "look at",
+    )
+    texts = ("scenario", "item", "text", "look at")
+    columns = [
+        TextColumn(localized(name), column, name not in texts, whole=name == "item", fold=name != "text")
+        for name, column in zip(names, zip(*cells, strict=True), strict=True)
+        if name in ("item", "share") or any(cell != "—" for cell in column)
+    ]
+    yield from grid(columns, width)
+    if len(items) > len(first):
+        yield localized(f"{len(items) - len(first):,} more: from {benchmark}.item_analysis()")
+
+
+def _figure(value: float | None) -> str:
+    return "—" if value is None else f"{value:.2f}"
+
+
+PLACES = ("shuffled_place", "key_place")
+"""The functions that `options` finds the place of the right option with."""
+LEAST_EXPECTED = 5
+"""At fewer items for each place an uneven draw says nothing."""
+MOST_ITEMS = 20_000
+"""The items of a scenario that are looked at."""
+
+
+def unbalanced_keys(connection: Connection, plan: Plan, schema: str) -> Iterator[str]:
+    """Yield a sentence for each scenario whose `options` have the right one at some place far too often."""
+    for scenario in plan.scenarios:
+        places = _places(scenario)
+        if not places or scenario.rows is None:
+            continue
+        rows = connection.execute(
+            f"select any_value(fields) from {schema}.items where scenario = {sql.text(scenario.name)}"
+            f" group by item_id order by item_id limit {MOST_ITEMS}"
+        ).fetchall()
+        every = [{scenario.rows.alias: orjson.loads(fields)} for (fields,) in rows if fields]
+        told = (_unbalanced(scenario.name, _counted(place, every)) for place in places)
+        if (first := next((each for each in told if each is not None), None)) is not None:
+            yield first
+
+
+def _places(scenario: Scenario) -> list[Call]:
+    """Return the places of right options that the scores of a scenario ask for."""
+    found: dict[str, Call] = {}
+    for treatment in scenario.treatments:
+        for step in treatment.steps:
+            if isinstance(step, Score):
+                found |= {each.model_dump_json(): each for each in _outermost(step.value)}
+    return list(found.values())
+
+
+def _outermost(expr: Expr) -> list[Call]:
+    """Return the places in an expression that stand in no other place: a shuffled place is made of one."""
+    found = [each for each in subexpressions(expr) if isinstance(each, Call) and each.function in PLACES]
+    inner = {id(part) for each in found for part in subexpressions(each) if part is not each}
+    return [each for each in found if id(each) not in inner]
+
+
+def _counted(place: Call, rows: Iterable[Mapping[str, Any]]) -> Counter[tuple[int, int]]:
+    """Return how often the right option stands at a place of so many. What needs more than the row is left out."""
+    counts: Counter[tuple[int, int]] = Counter()
+    for names in rows:
+        try:
+            counts[evaluate(place, names), len(evaluate(place.args[1], names))] += 1
+        except (Unavailable, Fault, LookupError):
+            continue
+    return counts
+
+
+def _unbalanced(scenario: str, counts: Counter[tuple[int, int]]) -> str | None:
+    """Return a sentence where the places of the most frequent number of options are no even draw."""
+    sizes: Counter[int] = Counter()
+    for (_, options), many in counts.items():
+        sizes[options] += many
+    if not sizes:
+        return None
+    options, items = sizes.most_common(1)[0]
+    even = items / max(options, 1)
+    if options < 2 or even < LEAST_EXPECTED:
+        return None
+    from scipy.special import chdtrc
+
+    own = [counts[place, options] for place in range(options)]
+    if float(chdtrc(options - 1, sum((each - even) ** 2 / even for each in own))) >= UNEVEN:
+        return None
+    at = max(range(options), key=lambda place: own[place])
+    return (
+        f"`{scenario}`: option {at + 1} is right in {own[at] / items:.0%} of {items:,} items, and 1 of {options} would"
+        f" be {1 / options:.0%}: shuffle the options"
+    )

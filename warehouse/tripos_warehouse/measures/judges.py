@@ -1,0 +1,536 @@
+"""Judges of a run: beside people, beside each other, and beside themselves when they are asked again.
+
+The judges of a run: severity, use of the scale, stability, calibration by people, and drift.
+
+Scores of judges and people on the same replies, as the rows of a run have them.
+
+Cascades of judges: what a run escalated and saved, and thresholds that labels teach.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import fmean, stdev
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
+
+from tripos_compiler.plan import Grade, Plan, Scorer, Verdict
+from tripos_warehouse import sql
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.statistics.intervals import mean
+from tripos_warehouse.statistics.preferences import judge_severity
+from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.statistics.validity import (
+    Calibration,
+    CorrectedPrevalence,
+    JudgeDrift,
+    JudgeNoise,
+    JudgeStability,
+    LearnedThreshold,
+    RepeatedVerdict,
+    calibrate,
+    corrected_prevalence,
+    judge_drift,
+    judge_noise,
+    judge_stability,
+    learned_threshold,
+)
+from tripos_warehouse.statistics.variance import PanelStudy, panel_study
+from tripos_warehouse.store.schemas import HUMAN
+from tripos_warehouse.views.benchmark_views import clusters_of
+from tripos_warehouse.views.runs import RunRecord
+
+VERDICT = "verdict"
+"""What a judge's one value is called in `judgements.parsed`; the metric is then called like the score."""
+
+MetricKey = tuple[str, str]
+"""A scorer and a metric."""
+
+
+class GradedScore(NamedTuple):
+    """The score that one judge or person gave a reply, or an element of one, on a metric. `fingerprint` is that of the
+    score: the same in two runs where both asked the same."""
+
+    evaluator: str
+    reply: str
+    cluster: str
+    model: str
+    value: float
+    low: float | None
+    high: float | None
+    fingerprint: str
+
+
+def graded_scores(connection: Connection, plan: Plan) -> dict[MetricKey, list[GradedScore]]:
+    """Return the scores that somebody gave, by scorer and metric; of several rounds the last."""
+    found: dict[MetricKey, list[GradedScore]] = defaultdict(list)
+    rows = connection.execute(
+        f"""select score.scorer, score.metric::varchar, score.evaluator,
+          concat_ws(' ', score.sample_id, score.element_place), any_value(score.cluster_id),
+          any_value(score.model), arg_max(score.value, coalesce(score.round, 0)), any_value(score.low),
+          any_value(score.high), any_value(score.fingerprint)
+        from {sql.name(plan.benchmark.name)}.scores as score
+        where score.evaluator is not null and score.value is not null group by 1, 2, 3, 4 order by 1, 2, 3, 4"""
+    )
+    for scorer, metric, *score in rows.fetchall():
+        found[scorer, metric].append(GradedScore(*score))
+    return dict(found)
+
+
+def repeated_scorers(plan: Plan) -> frozenset[str]:
+    """Return the scorers whose judges are asked several times."""
+    return frozenset(scorer.name for scorer in plan.scorers if scorer.samples > 1)
+
+
+def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, list[RepeatedVerdict]]:
+    """Return every verdict of judges that are asked several times, by scorer and metric. Of a judge that gives one
+    value the metric is called like the score. Verdicts on two replies, or on elements, are known by what the judge was
+    sent."""
+    wanted = repeated_scorers(plan)
+    found: dict[MetricKey, list[RepeatedVerdict]] = defaultdict(list)
+    if not wanted:
+        return {}
+    rows = connection.execute(
+        f"""select distinct judgement.judgement_id, judgement.scorer, judgement.evaluator, judgement.item_id,
+          judgement.fingerprint, judgement.sample_id, judgement.parsed,
+          case when judgement.scorer in {sql.texts(_by_messages(plan))} then md5(judgement.messages) else '' end,
+          max(judgement.repeat) over (partition by judgement.scorer, judgement.evaluator)
+        from {sql.name(plan.benchmark.name)}.judgements as judgement
+        where judgement.scorer in {sql.texts(wanted)} and judgement.repeat is not null and judgement.parsed is not null
+        order by 1"""
+    )
+    names, clusters = titles(plan), clusters_of(connection, plan)
+    cascades = {scorer.name for scorer in plan.scorers if scorer.then is not None}
+    for _, scorer, evaluator, item, fingerprint, sample, parsed, sent, last in rows.fetchall():
+        if scorer in cascades and not last:
+            continue  # a stronger judge, which is asked once
+        for metric, told in read_scores(parsed).items():
+            cluster = clusters.get(item, item)
+            for name in names.get(fingerprint, (scorer,)) if metric == VERDICT else (metric,):
+                found[scorer, name].append(RepeatedVerdict(evaluator, (fingerprint, sample, sent), cluster, told))
+    return dict(found)
+
+
+def titles(plan: Plan) -> dict[str, tuple[str, ...]]:
+    """Return the names of scores of one value, by the fingerprint of the judge's reply, first those of scores without a
+    condition. Several scores may have one reply."""
+    steps = [step for scenario in plan.scenarios for step in scenario.steps]
+    grades = [step for step in steps if isinstance(step, Grade) and not step.metrics]
+    found: dict[str, dict[str, None]] = {}
+    for step in sorted(grades, key=lambda each: each.when is not None):
+        found.setdefault(step.judgement, {})[step.name] = None
+    return {judgement: tuple(names) for judgement, names in found.items()}
+
+
+def _by_messages(plan: Plan) -> list[str]:
+    """Return the scorers whose verdicts on one reply may be on several things, which what was sent tells apart: which
+    of two replies is better, and elements of a list. One without a name where there is none."""
+    chosen = {each.name for each in plan.scorers if each.gives is not None and each.gives.kind == "choice"}
+    steps = (step for scenario in plan.scenarios for step in scenario.steps)
+    return sorted(chosen | {step.scorer for step in steps if isinstance(step, Verdict) and step.loops}) or [""]
+
+
+def read_scores(parsed: str | None) -> dict[str, float]:
+    """Return the scores in the JSON of a judgement, by metric."""
+    if parsed is None:
+        return {}
+    try:
+        told = orjson.loads(parsed)
+    except orjson.JSONDecodeError:
+        return {}
+    parts = told.items() if isinstance(told, Mapping) else ()
+    scores = {name: part.get("score") for name, part in parts if isinstance(part, Mapping)}
+    return {name: float(score) for name, score in scores.items() if isinstance(score, int | float)}
+
+
+def by_reply(scores: Sequence[GradedScore], people: Sequence[str]) -> dict[str, float]:
+    """Return the mean of these people for each reply that they graded."""
+    given: dict[str, list[float]] = defaultdict(list)
+    for each in scores:
+        if each.evaluator in people:
+            given[each.reply].append(each.value)
+    return {reply: sum(values) / len(values) for reply, values in given.items()}
+
+
+HALF_A_POINT = 0.5
+"""A score agrees with people where it is nearer to their mean than this: of true and false, where it is the same."""
+Roles = Mapping[str, Sequence[str]]
+"""The models of a run, by role."""
+
+
+@dataclass(frozen=True)
+class CascadeUse:
+    """The calls of a cascade to its stronger judges. Costs are None where a provider did not tell."""
+
+    scorer: str
+    unsure_below: float
+    escalated: StatisticResult
+    """The share of replies that went to the stronger judges, with an interval by item."""
+    calls: int
+    saved_calls: int
+    cost_usd: float | None
+    saved_usd: float | None
+    """What the calls that were not made would have cost, at the mean of those that were."""
+
+
+@dataclass(frozen=True)
+class ScorerThreshold:
+    """The threshold of a scorer, if it were a cascade, or is one: `unsure below` this."""
+
+    scorer: str
+    level: float
+    learned: LearnedThreshold
+
+
+@dataclass
+class _Reply:
+    """The verdicts of the first judges of a scorer on a reply, by metric, and how many of them were asked."""
+
+    cluster: str
+    asked: int = 0
+    said: dict[str, list[float | str]] = field(default_factory=lambda: defaultdict(list))
+    probability: float | None = None
+    """That of the one verdict, where its tokens tell it."""
+
+    @property
+    def confidence(self) -> float:
+        """The share of verdicts that are what most are, of several metrics the least; or the probability of the one."""
+        if self.probability is not None and self.asked == 1:
+            return self.probability
+        shares = [max(map(values.count, values)) / self.asked for values in self.said.values()]
+        return min(shares, default=0.0)
+
+
+def cascade_uses(connection: Connection, plan: Plan, roles: Roles) -> tuple[CascadeUse, ...]:
+    """Return what every cascade of a run escalated and saved."""
+    return tuple(_use(connection, plan, scorer, roles) for scorer in plan.scorers if scorer.then is not None)
+
+
+def _use(connection: Connection, plan: Plan, scorer: Scorer, roles: Roles) -> CascadeUse:
+    assert scorer.then is not None
+    stronger = tuple(roles.get(scorer.then, ()))
+    replies = _replies(connection, plan, scorer, roles.get(scorer.role, ()))
+    rows = connection.execute(
+        f"""select distinct judgement_id, fingerprint, sample_id, cost_usd
+        from {sql.name(plan.benchmark.name)}.judgements
+        where scorer = ? and evaluator in {sql.texts(stronger) if stronger else "['']"} and round is null""",
+        [scorer.name],
+    ).fetchall()
+    # A stronger verdict on a reply may be there for another run, with another threshold: what the first judges said
+    # decides, as it did in the run.
+    unsure = {key for key, reply in replies.items() if reply.confidence < scorer.unsure_below}
+    escalated = [float(key in unsure) for key in replies]
+    saved = (len(replies) - len(unsure)) * len(stronger)
+    costs = [cost for _, fingerprint, sample, cost in rows if (fingerprint, sample) in unsure]
+    known = [cost for cost in costs if cost is not None]
+    cost = sum(known) if len(known) == len(costs) else None
+    return CascadeUse(
+        scorer.name,
+        scorer.unsure_below,
+        mean(escalated, [each.cluster for each in replies.values()], ends=(0.0, 1.0)),
+        len(costs),
+        saved,
+        cost,
+        None if cost is None or not costs else cost / len(costs) * saved,
+    )
+
+
+def learned_thresholds(
+    connection: Connection,
+    plan: Plan,
+    roles: Roles,
+    scores: Mapping[MetricKey, Sequence[GradedScore]],
+    people: Sequence[str],
+    level: float,
+) -> tuple[ScorerThreshold, ...]:
+    """Return the threshold of every scorer with several verdicts on a reply, from those that people graded. Of several
+    replies to the items of a cluster one counts, since the bound is of independent draws: the first by name, which is a
+    hash."""
+    found = []
+    for scorer in plan.scorers:
+        judges = [each for each in roles.get(scorer.role, ()) if each not in people]
+        whole = scorer.gives is None or scorer.gives.kind in ("bool", "integer")
+        probable = scorer.settings.top_logprobs is not None and len(judges) == 1
+        several = scorer.samples * len(judges) > 1 or probable
+        if not scorer.writes or not whole or scorer.weighted or not several:
+            continue
+        labels = {metric: by_reply(some, people) for (name, metric), some in scores.items() if name == scorer.name}
+        if not any(labels.values()):
+            continue
+        by_cluster: dict[str, tuple[float, bool]] = {}
+        replies = _replies(connection, plan, scorer, judges)
+        for (_, sample), reply in sorted(replies.items(), key=lambda each: each[0]):
+            pairs = [
+                (_combined(scorer, said), labels[metric][sample])
+                for metric, said in reply.said.items()
+                if sample in labels.get(metric, {})
+            ]
+            if pairs and len(pairs) == len(reply.said):
+                agrees = all(abs(value - label) < HALF_A_POINT for value, label in pairs)
+                by_cluster.setdefault(reply.cluster, (reply.confidence, agrees))
+        sure, agreed = [each for each, _ in by_cluster.values()], [each for _, each in by_cluster.values()]
+        found.append(ScorerThreshold(scorer.name, level, learned_threshold(sure, agreed, level)))
+    return tuple(found)
+
+
+Kind = TypeVar("Kind")
+
+
+def _read_verdict(parsed: str | None, name: str, kind: type[Kind]) -> dict[str, Kind]:
+    """Return what the JSON of a judgement has beside the score of a verdict, by the name of that."""
+    told = orjson.loads(parsed) if parsed else None
+    part = told.get(VERDICT) if isinstance(told, dict) else None
+    found = part.get(name) if isinstance(part, dict) else None
+    return {VERDICT: found} if isinstance(found, kind) else {}
+
+
+def _combined(scorer: Scorer, verdicts: Sequence[float | str]) -> float:
+    """Return the score that verdicts come to: of true and false what most of them are, and else the mean."""
+    said = [each for each in verdicts if not isinstance(each, str)]
+    if scorer.gives is not None and scorer.gives.kind == "bool":
+        return max(said, key=list(said).count)
+    return fmean(said)
+
+
+def _replies(
+    connection: Connection, plan: Plan, scorer: Scorer, judges: Sequence[str]
+) -> dict[tuple[str, str], _Reply]:
+    """Return what these judges said of each reply, by the fingerprint of what they were asked and the sample."""
+    names, clusters = titles(plan), clusters_of(connection, plan)
+    rows = connection.execute(
+        f"""select distinct judgement_id, fingerprint, sample_id, item_id, parsed, repeat, status
+        from {sql.name(plan.benchmark.name)}.judgements
+        where scorer = ? and evaluator in {sql.texts(judges) if judges else "['']"} and round is null
+          and sample_id is not null and status not in ('undefined', 'not_applicable')
+        order by repeat, judgement_id""",
+        [scorer.name],
+    ).fetchall()
+    found: dict[tuple[str, str], _Reply] = {}
+    failed: set[tuple[str, str]] = set()
+    for _, fingerprint, sample, item, parsed, _, status in rows:
+        if status == "provider_error":  # nothing is decided until it arrives
+            failed.add((fingerprint, sample))
+        reply = found.setdefault((fingerprint, sample), _Reply(clusters.get(item, item)))
+        reply.asked += 1
+        told: dict[str, float | str] = {**read_scores(parsed), **_read_verdict(parsed, "choice", str)}
+        reply.probability = _read_verdict(parsed, "probability", float).get(VERDICT)
+        for metric, value in told.items():
+            reply.said[names.get(fingerprint, (scorer.name,))[0] if metric == VERDICT else metric].append(value)
+    return {key: reply for key, reply in found.items() if key not in failed}
+
+
+@dataclass(frozen=True)
+class RaterUse:
+    """How one judge or person uses a scale. `lowest` and `highest` are the shares of its scores at the ends."""
+
+    rater: str
+    n: int
+    mean: float
+    deviation: float | None
+    values: int
+    """How many different scores it gave."""
+    lowest: float | None
+    highest: float | None
+    severity: StatisticResult
+    """How far it lies from the mean of all who scored the same replies: below 0 it is strict."""
+
+
+@dataclass(frozen=True)
+class ModelPrevalence:
+    """The share of a model's replies that people would find good, by a judge that says good or bad."""
+
+    judge: str
+    model: str
+    share: CorrectedPrevalence
+
+
+@dataclass(frozen=True)
+class DriftedJudge:
+    """Two versions of a judge on the same replies."""
+
+    before: str
+    after: str
+    drift: JudgeDrift
+
+
+@dataclass(frozen=True)
+class JudgedMetric:
+    """The judges of one metric of a scorer."""
+
+    scorer: str
+    metric: str
+    raters: tuple[RaterUse, ...]
+    panel: PanelStudy | None = None
+    """How dependable its judges are together; none of one judge."""
+    stability: Mapping[str, JudgeStability] = field(default_factory=dict)
+    """By judge, of scorers with `samples`."""
+    noise: JudgeNoise | None = None
+    calibrations: Mapping[str, Calibration] = field(default_factory=dict)
+    """By judge, where people graded."""
+    prevalences: tuple[ModelPrevalence, ...] = ()
+    drifts: tuple[DriftedJudge, ...] = ()
+
+
+@dataclass(frozen=True)
+class JudgeReport:
+    """The judges of a run; `since` is the earlier run that drift is counted from."""
+
+    run_id: str
+    people: tuple[str, ...]
+    metrics: tuple[JudgedMetric, ...]
+    since: str | None = None
+    cascades: tuple[CascadeUse, ...] = ()
+    thresholds: tuple[ScorerThreshold, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as JSON values."""
+        return {"format": "tripos.judges/1", **asdict(self)}
+
+
+def report_judges(
+    connection: Connection,
+    plan: Plan,
+    run: RunRecord,
+    before: Connection | None = None,
+    since: str | None = None,
+    *,
+    against: str | None = None,
+    level: float = 0.9,
+) -> JudgeReport:
+    """Return what is known of the judges of the run that `connection` shows. `before` shows an earlier run, with other
+    judges of the same replies. `against` is the evaluator that stands in the place of people, and `level` the agreement
+    that the thresholds of cascades are to have."""
+    scores, verdicts = graded_scores(connection, plan), repeated_verdicts(connection, plan)
+    earlier = graded_scores(before, plan) if before is not None else {}
+    raters = {each.evaluator for some in scores.values() for each in some}
+    people = sorted(each for each in raters if (each.startswith(HUMAN) if against is None else each == against))
+    keys = sorted({*scores, *verdicts})
+    metrics = tuple(
+        _metric(plan, key, scores.get(key, []), verdicts.get(key, []), people, earlier.get(key, [])) for key in keys
+    )
+    return JudgeReport(
+        run.run_id,
+        tuple(people),
+        metrics,
+        since,
+        cascade_uses(connection, plan, run.roles),
+        learned_thresholds(connection, plan, run.roles, scores, people, level),
+    )
+
+
+def _metric(
+    plan: Plan,
+    key: MetricKey,
+    scores: Sequence[GradedScore],
+    verdicts: Sequence[Any],
+    people: Sequence[str],
+    earlier: Sequence[GradedScore],
+) -> JudgedMetric:
+    raters = sorted({each.evaluator for each in scores})
+    judges = [each for each in raters if each not in people]
+    told = by_reply(scores, people)
+    return JudgedMetric(
+        *key,
+        _uses(scores, raters),
+        _panel(scores, judges) if len(judges) > 1 else None,
+        judge_stability(verdicts),
+        judge_noise(verdicts) if verdicts else None,
+        {judge: _calibration(plan, key[0], scores, judge, told) for judge in judges} if told else {},
+        tuple(_prevalences(scores, judges, told)) if told and _is_binary(plan, key[0]) else (),
+        tuple(_drifts(earlier, scores, people)),
+    )
+
+
+def _uses(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[RaterUse, ...]:
+    severities = judge_severity(*_matrix(scores, raters)) if len(raters) > 1 else ()
+    found = []
+    for place, rater in enumerate(raters):
+        own = [each for each in scores if each.evaluator == rater]
+        values, ends = [each.value for each in own], (own[0].low, own[0].high)
+        alone = StatisticResult.undefined("nobody else scored the same replies")
+        found.append(
+            RaterUse(
+                rater,
+                len(values),
+                fmean(values),
+                stdev(values) if len(values) > 1 else None,
+                len(set(values)),
+                None if ends[0] is None else fmean(value <= ends[0] for value in values),
+                None if ends[1] is None else fmean(value >= ends[1] for value in values),
+                severities[place] if severities else alone,
+            )
+        )
+    return tuple(found)
+
+
+def _matrix(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[list[list[float | None]], list[str]]:
+    """Return a row of scores for each rater, a column for each reply that one of them scored, and its cluster."""
+    items = {each.reply: each.cluster for each in scores if each.evaluator in raters}
+    given = {(each.evaluator, each.reply): each.value for each in scores}
+    return [[given.get((rater, reply)) for reply in items] for rater in raters], list(items.values())
+
+
+def _panel(scores: Sequence[GradedScore], judges: Sequence[str]) -> PanelStudy:
+    return panel_study(*_matrix(scores, judges))
+
+
+def _calibration(
+    plan: Plan, scorer: str, scores: Sequence[GradedScore], judge: str, told: Mapping[str, float]
+) -> Calibration:
+    own = [each for each in scores if each.evaluator == judge and each.reply in told]
+    low, high = (0.0, 1.0) if _is_binary(plan, scorer) else next(((each.low, each.high) for each in own), (None, None))
+    inside = low is not None and high is not None and all(low <= told[each.reply] <= high for each in own)
+    return calibrate(
+        [each.value for each in own],
+        [told[each.reply] for each in own],
+        [each.cluster for each in own],
+        ends=(low, high) if inside and low is not None and high is not None else None,
+    )
+
+
+def _is_binary(plan: Plan, scorer: str) -> bool:
+    gives = next((each.gives for each in plan.scorers if each.name == scorer), None)
+    return gives is not None and gives.kind == "bool"
+
+
+def _prevalences(
+    scores: Sequence[GradedScore], judges: Sequence[str], told: Mapping[str, float]
+) -> list[ModelPrevalence]:
+    """Return the corrected share of each judge and model. Where people are split, the label is what most of them say,
+    and a reply on which as many say the one as the other has none."""
+    labels = {reply: float(value > 0.5) for reply, value in told.items() if value != 0.5}
+    found = []
+    for judge in judges:
+        own = [each for each in scores if each.evaluator == judge]
+        both = [each for each in own if each.reply in labels]
+        for model in sorted({each.model for each in own}):
+            of_model = [each for each in own if each.model == model]
+            share = corrected_prevalence(
+                [each.value for each in of_model],
+                [each.value for each in both],
+                [labels[each.reply] for each in both],
+                [each.cluster for each in of_model],
+                [each.cluster for each in both],
+            )
+            found.append(ModelPrevalence(judge, model, share))
+    return found
+
+
+def _drifts(earlier: Sequence[GradedScore], later: Sequence[GradedScore], people: Sequence[str]) -> list[DriftedJudge]:
+    """Return how each judge that the later run alone has differs from each that the earlier one alone had, where both
+    were asked the same about the same replies."""
+    old = {each.evaluator for each in earlier} - {*people}
+    new = {each.evaluator for each in later} - {*people}
+    found = []
+    for before in sorted(old - new):
+        given = {(each.reply, each.fingerprint): each.value for each in earlier if each.evaluator == before}
+        for after in sorted(new - old):
+            both = [each for each in later if each.evaluator == after and (each.reply, each.fingerprint) in given]
+            if both:
+                was = [given[each.reply, each.fingerprint] for each in both]
+                drift = judge_drift(was, [each.value for each in both], [each.cluster for each in both])
+                found.append(DriftedJudge(before, after, drift))
+    return found

@@ -1,0 +1,667 @@
+"""The SQL of measures: aggregates, figures, and the errors that they carry.
+
+Pieces that the SQL of figures is put together from, and the rows that an aggregate looks at.
+
+The tables of a figure, of ratings by pairs of raters, and of the replies of all compared models taken together; and
+how many values a formula rests on, where its parts share some: what several parts count counts once.
+
+Two parts may look at the same scores, or one at some of those of the other: `a` and `a[hint: none]` do, and in the cell
+of `none` both look at the same. Which part is contained in which follows from what its rows must be like.
+
+SQL of scores whose reply could not be read, as the value that counts for them if they count as wrong.
+
+A reply that came and has no value was refused, was cut off, or does not say what the score asks for. A call that was
+never answered is none of these, and neither is a grade that a person did not give.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Literal
+
+from tripos_compiler.language.intervals import Range, ranges_of
+from tripos_compiler.language.scored_values import ScoredStep, conversations_before, element_name, judged_steps
+from tripos_compiler.library.functions.trees import BETWEEN
+from tripos_compiler.plan import FIXED, Aggregate, Compare, Dataset, Grade, Made, Missing, Plan, RecordType, Score, Type
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.sql import name as named, text as quoted, texts
+from tripos_warehouse.store.index import AGAIN
+from tripos_warehouse.store.schemas import HUMAN
+from tripos_warehouse.views.benchmark_views import NOT_GIVEN, Graders, apart_scorers, are_apart
+from tripos_warehouse.views.dimensions import arm_columns
+
+End = Literal["low", "high"]
+"""The end of a score's range that is the worst value of it."""
+SCORED = "scored"
+COMPARED = frozenset(("accuracy", "precision", "recall", "f1"))
+"""Aggregates that hold a value against another: one that could not be read is equal to none."""
+OF_TRIES = frozenset(("pass_at", "pass_all"))
+"""Aggregates that leave out items of too few values, so that an unread score may bring in others beside itself."""
+OF_NUMBERS = OF_TRIES | frozenset(
+    ("mean", "share", "corrected_prevalence", "weighted_mean", "median", "sum", "min", "max")
+)
+"""Aggregates of numbers that take the worst value of a score like any other."""
+
+
+UNREAD = "is unread"
+"""The column that says so of a row."""
+
+
+def is_unread(given: str) -> str:
+    """Return the condition that a row has no value although a reply came. `given` is the SQL of its name or text."""
+    there = texts((SCORED, *AGAIN, NOT_GIVEN))
+    return f"(value is null and {given} is null and status not in {there})"
+
+
+def worst_value(plan: Plan, figure: Aggregate, scored: ScoredStep, end: End) -> str | None:
+    """Return the SQL of the worst value that a row of something scored may have. None if nothing bounds one of them at
+    that end."""
+    if figure.function not in OF_NUMBERS:
+        return None
+    ranges, place = ranges_of(plan), ("low", "high").index(end)
+    if figure.true_of:
+        return _number(place)
+    metrics = {metric.name: metric.ends for metric in plan.metrics}
+    found: dict[tuple[str, str], float] = {}
+    for scenario in scored.scenarios:
+        for step in scenario.steps:
+            if step not in scored.steps:
+                continue
+            if isinstance(step, Grade) and step.metrics:
+                of_it = [name for name in step.metrics if scored.kind != "metric" or name == scored.name]
+                ends: dict[tuple[str, str], Range | None] = {("metric", name): metrics.get(name) for name in of_it}
+            else:
+                ends = {("fingerprint", step.fingerprint): ranges.of_step(scenario, step)}
+            if any(each is None or math.isinf(each[place]) for each in ends.values()):
+                return None
+            found |= {key: float(each[place]) for key, each in ends.items() if each is not None}
+    return _by_row(found) if found else None
+
+
+def _by_row(found: Mapping[tuple[str, str], float]) -> str:
+    """Return the SQL of what each row has, by its metric or fingerprint."""
+    if len(set(found.values())) == 1:
+        return _number(next(iter(found.values())))
+    whens = " ".join(
+        f"when {column} = {quoted(name)} then {_number(value)}" for (column, name), value in sorted(found.items())
+    )
+    return f"case {whens} end"
+
+
+def _number(value: float) -> str:
+    return f"({float(value)!r}::double)"
+
+
+Labels = Literal["none", "judges", "people"]
+"""Which of a judge's scores count: all, those of replies that people graded at random, or in their place people's."""
+Weights = Mapping[str, Mapping[str, float]]
+"""What a metric counts, by scenario and metric."""
+OF_TALK = '"of talk"'
+"""The column that says which of its conversations a reply follows. A name with a space is no axis's."""
+
+
+NODES = ".nodes"
+"""The end of a dimension that goes by every node above a path."""
+_PART = re.compile(r"(?:with |\), )(\w+) as \(\n((?:  .*\n)+)")
+_WORD = re.compile(r"\w+")
+
+
+def columns(dims: Sequence[str], of: str = "") -> str:
+    """Return the columns of a cell: the model, then the dimensions.
+
+    >>> columns(("hint",), "c1")
+    'c1.model, c1."hint"'
+    """
+    prefix = f"{of}." if of else ""
+    return ", ".join(f"{prefix}{name}" for name in ("model", *map(named, dims)))
+
+
+def ordered(aggregate: str, value: str) -> str:
+    """Return an aggregate of numbers that takes them from the least to the greatest: in another order a sum differs in
+    its last bits, so that a figure would tell how its rows lie on the disk.
+
+    >>> ordered("sum", "pull ** 2")
+    'sum(pull ** 2 order by pull ** 2)'
+    """
+    return f"{aggregate}({value} order by {value})"
+
+
+def same(one: str, other: str, dims: Sequence[str]) -> str:
+    """Return whether rows of two tables are of one cell; a dimension that a scenario lacks is NULL in both."""
+    found = [f"{one}.model = {other}.model"]
+    found += [f"{one}.{named(dim)} is not distinct from {other}.{named(dim)}" for dim in dims]
+    return " and ".join(found)
+
+
+@dataclass
+class Parts:
+    """The common table expressions of a query, in their order."""
+
+    written: list[tuple[str, str]] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, stem: str, body: str) -> str:
+        """Add one, and give its name."""
+        self.counts[stem] = self.counts.get(stem, 0) + 1
+        name = f"{stem}{self.counts[stem]}"
+        self.written.append((name, body))
+        return name
+
+    @property
+    def text(self) -> str:
+        """All of them, with `with`."""
+        return _with(self.written)
+
+
+def _with(parts: Iterable[tuple[str, str]]) -> str:
+    return "with " + ", ".join(f"{name} as (\n{indented(body)}\n)" for name, body in parts)
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query as `Parts` writes it: its common table expressions by name, and what is asked of them."""
+
+    parts: Mapping[str, str]
+    answer: str
+
+    @property
+    def text(self) -> str:
+        """The query."""
+        return f"{_with(self.parts.items())}\n{self.answer}"
+
+    def needed(self, *names: str) -> dict[str, str]:
+        """Return these parts and those that they are made of, in their order."""
+        words = set(names)
+        found: dict[str, str] = {}
+        for name, body in reversed(list(self.parts.items())):
+            if name in words:
+                found[name] = body
+                words.update(_WORD.findall(body))
+        return dict(reversed(list(found.items())))
+
+    def without(self, *names: str) -> Query:
+        """Return the query without these parts, and without those that nothing but them is made of."""
+        rest = Query({name: body for name, body in self.parts.items() if name not in names}, self.answer)
+        return Query(rest.needed(*_WORD.findall(self.answer)), self.answer)
+
+
+def query_in(text: str) -> Query | None:
+    """Return a query that `Parts` wrote; None for another one.
+
+    >>> found = query_in("with rows1 as (\\n  select 1 as n\\n), cells1 as (\\n  from rows1\\n)\\nfrom cells1")
+    >>> dict(found.parts), found.answer
+    ({'rows1': 'select 1 as n', 'cells1': 'from rows1'}, 'from cells1')
+    """
+    parts: dict[str, str] = {}
+    at = 0
+    while (part := _PART.match(text, at)) is not None:
+        parts[part[1]] = "\n".join(line[2:] for line in part[2].splitlines())
+        at = part.end()
+    answer = text[at:].removeprefix(")\n")
+    found = Query(parts, answer)
+    return found if parts and found.text == text else None
+
+
+def indented(text: str) -> str:
+    """Indent lines of SQL."""
+    return "\n".join(f"  {line}" for line in text.splitlines())
+
+
+PLACE = "element_place"
+"""The column that tells the elements of a list apart."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Which rows are looked at: the dimensions that they are parted by, the values that a slice fixes, and whose scores
+    they are."""
+
+    dims: tuple[str, ...] = ()
+    fixed: tuple[tuple[str, str], ...] = ()
+    graders: Graders = "counted"
+    labels: Labels = "none"
+    unread: tuple[tuple[str, End], ...] = ()
+    """The scores whose unreadable replies count as wrong, by name, each with the end of its range that is the worst.
+    Empty if they are left out, or as the measure says."""
+
+    @property
+    def of_each(self) -> bool:
+        """True if every evaluator is taken apart, or one is named."""
+        return self.graders == "each" or "evaluator" in dict(self.fixed)
+
+
+def condition(plan: Plan, scored: ScoredStep, cut: Cut) -> str:
+    """Return which rows of the view are of something scored, by the graders of the cut."""
+    column = {"scorer": "scorer", "compare": "step"}.get(scored.kind, "metric")
+    within = f" and scenario = {quoted(scored.within)}" if scored.within is not None else ""
+    return f"{column} = {quoted(scored.name)}{within}{_by_graders(plan, scored, cut)}"
+
+
+def has_apart(plan: Plan, scored: ScoredStep) -> bool:
+    """Return true if scores by people are apart from others of what is scored."""
+    return bool(set(_judges_of(scored)) & set(apart_scorers(plan)))
+
+
+def _by_graders(plan: Plan, scored: ScoredStep, cut: Cut) -> str:
+    if cut.of_each or not has_apart(plan, scored):
+        return ""
+    judges = _judges_of(scored)
+    computed = len(judges) < len(scored.steps)
+    apart = are_apart(plan, scorers=None if computed else set(judges))
+    if cut.graders == "people":
+        return f" and {apart}"
+    return f" and not coalesce({apart}, false)" if computed else f" and not {apart}"
+
+
+def _judges_of(scored: ScoredStep) -> list[str]:
+    """Return the scorer of each step that a judge gives; of elements, where its choice is the score."""
+    graded = [step.scorer for step in scored.steps if isinstance(step, Grade | Compare)]
+    return graded + [step.judge for step in scored.steps if isinstance(step, Score) and step.judge is not None]
+
+
+def weights_of(scored: ScoredStep) -> Weights:
+    """Return the weights of a judge's metrics where they are not all alike; of one metric they make no difference."""
+    if scored.kind != "scorer":
+        return {}
+    own = {step.fingerprint: step for step in judged_steps(scored)}
+    found: dict[str, dict[str, float]] = {}
+    for scenario in scored.scenarios:
+        grade = next(own[step.fingerprint] for step in scenario.steps if step.fingerprint in own)
+        found[scenario.name] = dict(zip(grade.metrics, grade.weights or (1.0,) * len(grade.metrics), strict=True))
+    alike = {weight for weights in found.values() for weight in weights.values()}
+    return found if len(alike) > 1 else {}
+
+
+def weight_sql(weights: Weights) -> str:
+    """Return what a row weighs: 1 where nothing is said of it."""
+    rows = [
+        f"when scenario = {quoted(scenario)} and metric = {quoted(metric)} then {weight!r}"
+        for scenario, metrics in weights.items()
+        for metric, weight in metrics.items()
+        if weight != 1
+    ]
+    return "\n      ".join(["case", *rows, "else 1 end"]) if rows else "1"
+
+
+def is_choice(scored: ScoredStep) -> bool:
+    """Return true if judges choose among names."""
+    return scored.kept and scored.type.kind == "choice"
+
+
+def given_column(scored: ScoredStep) -> str:
+    """Return the column of a view that has the name or the text that something scored comes to."""
+    return "given" if scored.kind == "column" else "choice"
+
+
+def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = (), worst: str | None = None) -> str:
+    """Return the rows of something scored: `model`, the dimensions, `item_id`, `cluster_id`, `sample_id`, `value`,
+    `given`, and `more`. `worst` is the SQL of the value of those whose reply could not be read."""
+    view = "columns" if scored.kind == "column" else "scores"
+    given = "given" if scored.kind == "column" else "NULL::varchar as given"
+    if is_choice(scored):
+        given = "to_json(choice)::varchar as given"
+    value = "value"
+    if worst is not None:
+        value = f"case when {is_unread(given_column(scored))} then {worst} else value end as value"
+    picked = [columns(cut.dims), "scenario", "metric", "item_id", "cluster_id", "sample_id", value, given, *more]
+    return _from_view(plan, view, picked, scored, cut)
+
+
+def compared_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ()) -> str:
+    """Return the rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom, and
+    `more`."""
+    own = [
+        "item_id",
+        "cluster_id",
+        "evaluator",
+        "first_model",
+        "second_model",
+        "first_sample_id",
+        "second_sample_id",
+        '"round"',
+    ]
+    arms = [named(arm) for arm in arm_columns(plan)]
+    picked = dict.fromkeys([*map(_dimension_name, cut.dims), "scenario", *own, *arms, "value", *more])
+    return _from_view(plan, "comparisons", list(picked), scored, cut)
+
+
+def with_talks(plan: Plan, parts: Parts, rows: str, scored: ScoredStep) -> str:
+    """Return the table of rows, each with the conversation that its reply follows; the table itself where none follows
+    several."""
+    talks = conversations_before(scored)
+    if not talks:
+        return rows
+    numbers = " ".join(f"when {quoted(each)} then sample_number % {count}" for each, count in talks.items())
+    of_talk = parts.add(
+        "talks",
+        f"""select distinct sample_id, case fingerprint {numbers} end as {OF_TALK}
+from {named(plan.benchmark.name)}.samples
+where fingerprint in ({", ".join(map(quoted, talks))})""",
+    )
+    return parts.add("rows", f"select * from {rows} left join {of_talk} using (sample_id)")
+
+
+def with_numbers(plan: Plan, parts: Parts, rows: str) -> str:
+    """Return the table of rows, each with the number of its sample."""
+    samples = f"{named(plan.benchmark.name)}.samples"
+    numbers = parts.add("numbers", f"select distinct sample_id, sample_number\nfrom {samples}")
+    return parts.add("rows", f"select * from {rows} left join {numbers} using (sample_id)")
+
+
+def _dimension_name(dim: str) -> str:
+    """Return a dimension as it is named beside columns that it may be one of."""
+    return dim if dim in FIXED else named(dim)
+
+
+def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: ScoredStep, cut: Cut) -> str:
+    schema = named(plan.benchmark.name)
+    every = dict.fromkeys((*cut.dims, *(name for name, _ in cut.fixed)))
+    elements = [name for name in every if goes_by_elements(scored, name)]
+    fields = dict.fromkeys(name for name in every if "." in name and name not in elements)
+    lines = [f"select {', '.join(picked)}", f"from {schema}.{view}"]
+    if elements:
+        beside = ", ".join(f"element_value ->> {quoted(path_of(name))} as {named(name)}" for name in elements)
+        there = "element_place is not null"  # a reply of which nobody knows what it lists is in no cell
+        lines[-1] = f"from (select *, {beside} from {schema}.{view} where {there})"
+    groups = [name for name in fields if name.partition(".")[0] in {axis.name for axis in plan.axes}]
+    nodes = [name for name in fields if _goes_by_nodes(plan, scored, name)]
+    read = [f"fields ->> {quoted(path_of(name))} as {named(name)}" for name in fields if name not in (*groups, *nodes)]
+    # Every list of nodes is a join of its own: two that are unnested side by side would be no combinations.
+    for own in [", ".join(read), *(f"{_nodes_sql(name)} as {named(name)}" for name in nodes)]:
+        if own:
+            lines.append(f"left join (select scenario, item_id, {own} from {schema}.items) using (scenario, item_id)")
+    lines += [_groups_sql(plan, name) for name in groups]
+    fixed = "".join(f" and {named(name)} = {quoted(value)}" for name, value in cut.fixed)
+    lines.append(f"where {condition(plan, scored, cut)}{fixed} and status <> 'not_applicable'")
+    return "\n".join(lines)
+
+
+def goes_by_elements(scored: ScoredStep, dim: str) -> bool:
+    """Return true if a dimension is the element that is scored, or a field of it."""
+    return dim.partition(".")[0] in {element_name(step) for step in scored.steps}
+
+
+def _groups_sql(plan: Plan, name: str) -> str:
+    """Return the join that puts the group of its value of an axis beside a row: `stage.group`."""
+    axis = next(axis for axis in plan.axes if axis.name == name.partition(".")[0])
+    rows = ", ".join(f"({quoted(each.name)}, {quoted(each.group)})" for each in axis.values if each.group is not None)
+    column = f"{axis.name} value"
+    groups = f"select * from (values {rows}) as groups ({named(column)}, {named(name)})"
+    return f"left join ({groups}) on {named(axis.name)}::varchar = {named(column)}"
+
+
+def _nodes_sql(name: str) -> str:
+    """Return the nodes that a path of a row lies below or at, from the top: `q.point.nodes`."""
+    names = f"string_split(fields ->> {quoted(path_of(name.removesuffix(NODES)))}, {quoted(BETWEEN)})"
+    upper = f"array_to_string({names}[:depth], {quoted(BETWEEN)}) for depth in range(1, len({names}) + 1)"
+    return f"unnest([{upper}])"
+
+
+def _goes_by_nodes(plan: Plan, scored: ScoredStep, name: str) -> bool:
+    """Return true if a dimension is the nodes of a path, and no field of that name."""
+    if not name.endswith(NODES):
+        return False
+    alias, *path = name.removesuffix(NODES).split(".")
+    own = {each.rows.dataset for each in scored.scenarios if each.rows is not None and each.rows.alias == alias}
+    every: list[Dataset | Made] = [*plan.datasets, *plan.made]
+    type_: Type | None = RecordType(fields={f.name: f.type for each in every if each.name in own for f in each.fields})
+    for step in path:
+        type_ = type_.of if type_ is not None and type_.kind == "optional" else type_
+        type_ = type_.fields.get(step) if type_ is not None and type_.kind == "record" else None
+    return type_ is not None and (type_.of if type_.kind == "optional" else type_).kind == "path"
+
+
+def path_of(name: str) -> str:
+    """Return where a field of a row stands in the JSON of its item.
+
+    >>> path_of("q.subject"), path_of("q.source.book")
+    ('$."subject"', '$."source"."book"')
+    """
+    return "".join(["$", *(f'."{each}"' for each in name.split(".")[1:])])
+
+
+def given_value(missing: Missing) -> str:
+    """Return a value, where one that is missing counts as zero or not at all."""
+    return "coalesce(value, 0)" if missing == "zero" else "value"
+
+
+WITH_AXES = ("scores", "columns", "comparisons")
+"""The views that have a column for each axis and arm."""
+_TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"(?P<schema>\.)?|(?P<word>\w+)""")
+
+
+def renamed(text: str, schema: str, axes: Iterable[str], dims: Iterable[str]) -> str:
+    """Return a query in which no axis or arm is called like something of the query's own; the query itself where none
+    is. `dims` are those that the answer has.
+
+    What is written of a measure quotes the names of axes and arms, and no other name without a space. So the words that
+    stand without quotes are the query's own, and a quoted name that is one of them becomes another, which the query
+    gives that column of the views.
+
+    >>> print(renamed('select "n", count(*) as n\\nfrom "b".scores group by "n"', "b", ["n"], ["n"]))
+    select * exclude ("its n"), "its n" as "n"
+    from (
+      select "its n", count(*) as n
+      from (select * exclude ("n"), "n" as "its n" from "b".scores) group by "its n"
+    )
+    """
+    own = {found["word"].casefold() for found in _TOKEN.finditer(text) if found["word"]}
+    awkward = {axis: named(f"its {axis}") for axis in axes if axis.casefold() in own}
+    inside = {named(axis): other for axis, other in awkward.items()}
+
+    def other_name(found: re.Match[str]) -> str:
+        return found[0] if found["schema"] else inside.get(found[0], found[0])
+
+    written = _TOKEN.sub(other_name, text)
+    if written == text:
+        return text
+    columns = ", ".join(inside)
+    given = ", ".join(f"{column} as {other}" for column, other in inside.items())
+    for view in WITH_AXES:
+        read = f"{named(schema)}.{view}"
+        written = re.sub(
+            rf"{re.escape(read)}\b", lambda found: f"(select * exclude ({columns}), {given} from {found[0]})", written
+        )
+    told = {dim: awkward[dim] for dim in dims if dim in awkward}
+    if not told:
+        return written
+    back = ", ".join(f"{other} as {named(dim)}" for dim, other in told.items())
+    return f"select * exclude ({', '.join(told.values())}), {back}\nfrom (\n{indented(written)}\n)"
+
+
+PAIR = "pair"
+"""The dimension whose values are every two evaluators."""
+REPLY_TO_ITEM = '"of item" || chr(31) || subject'
+"""What is rated, behind the item that it is a reply to; the warehouse parts them there."""
+
+
+IS_ITEM = "not starts_with(cluster_id, chr(31))"
+"""Of what pulls at a figure: whether it is an item, and no study behind a rate (`list_statistics.STUDY`)."""
+OF_ONE_CELL = ("min", "max", "median")
+"""Aggregates of cells that are the value of a single one, or of the two in the middle, and rest on that alone."""
+
+Conditions = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class CountedRows:
+    """The rows that an aggregate looks at: `required` are the columns that choose them, each with its value in SQL,
+    `given` what holds of them beside. A dimension that it goes by has the value of the cell, `base`."""
+
+    required: Conditions = ()
+    given: Conditions = ()
+
+
+UNSEEN = CountedRows()
+
+
+@dataclass(frozen=True)
+class FigureTables:
+    """The tables of a figure, and the dimensions that its cells go by."""
+
+    cells: str
+    leaves: str
+    """The table of its leaf cells, each with its derivative (`influences`)."""
+    dims: tuple[str, ...]
+    influences: tuple[str, ...] = ()
+    """The tables of the influences of units on leaf cells, its own and others'."""
+    is_leaf: bool = False
+    """Whether each of its cells is a single leaf cell (`influences`)."""
+    drawn: str | None = None
+    """The table of `draws`: the value of every cell in each of many draws of the items. Only where the pulls alone give
+    no interval, as of a median and what is made of it."""
+    classes: bool = False
+    """Whether its cells have `classes`: the shares of classes, where some have few items, and how many."""
+    limited: bool = False
+    """Whether its cells have `limits`: the ends of an interval that is not the one of their error."""
+    tried: bool = False
+    """Whether its cells have `items that count`, and `all items`: those of a chance of several tries."""
+    rows: CountedRows = UNSEEN
+    """What it looks at, where it is an aggregate of scores or of the cells of such."""
+    made_of: tuple[FigureTables, ...] = ()
+    """Of a formula, and of the cells of one, the tables of all that it looks at."""
+    is_moved: bool = False
+    """Whether it is a formula of one part that numbers move and stretch, or the cells of such."""
+    bends: bool = False
+    """Whether it is a formula that is no sum of its parts, or is made of such."""
+    exceeds: bool = False
+    """Whether its cells have an `excess`: how far chance alone moves the value up."""
+    trial: str | None = None
+    """Of what bends, and stands inside of an aggregate of cells: its draws, which no interval is taken from."""
+
+
+def without_pair(dims: Sequence[str]) -> tuple[str, ...]:
+    """Return the dimensions that rows have of their own; who makes a pair follows from them."""
+    return tuple(dim for dim in dims if dim != PAIR)
+
+
+def by_pair(parts: Parts, rows: str) -> str:
+    """Return ratings under every pair that their rater is in."""
+    raters = f"(select distinct rater from {rows} where rater is not null)"
+    pairs = parts.add(
+        "pairs",
+        f"""select one.rater as one, other.rater as other, one.rater || ' & ' || other.rater as {named(PAIR)}
+from {raters} as one join {raters} as other on one.rater < other.rater""",
+    )
+    return parts.add(
+        "rows",
+        f"""select r.*, {named(PAIR)}
+from {rows} as r join {pairs} as p on r.rater in (p.one, p.other)""",
+    )
+
+
+def models_as_one(parts: Parts, rows: str) -> str:
+    """Return the same rows with nothing said of whose reply it is, so that cells hold those of all models."""
+    return parts.add("rows", f"select * replace ('' as model)\nfrom {rows}")
+
+
+def for_every_model(parts: Parts, node: FigureTables, rows: str) -> FigureTables:
+    """Return a figure of all models together, as that of each of them: what else is made of it goes by model."""
+    models = parts.add("models", f"select distinct model\nfrom {rows}")
+    cells = f"select c.* replace (m.model as model)\nfrom {node.cells} as c cross join {models} as m"
+    leaves = f"select l.* replace (m.model as model)\nfrom {node.leaves} as l cross join {models} as m"
+    return replace(node, cells=parts.add("cells", cells), leaves=parts.add("leaves", leaves))
+
+
+def seen(figure: Aggregate, scored: Sequence[ScoredStep], cut: Cut) -> CountedRows:
+    """Return the rows of an aggregate in a cell."""
+    of = scored[0]
+    required = {"": quoted(_TABLES.get(of.kind, "scores"))}
+    if of.within is not None:
+        required["scenario"] = quoted(of.within)
+    column = _COLUMNS.get(of.kind, "metric")
+    required[column] = quoted(" ".join(each.name for each in scored))
+    if figure.across is not None:
+        required["its role"] = quoted(figure.across)
+    if figure.of is not None and figure.function in OF_ONE_CELL:
+        required["its cell"] = quoted(figure.function)
+    if figure.function in _OF_BOTH_ORDERS:
+        required["its orders"] = quoted("both")
+    if not cut.of_each:
+        required["its graders"] = quoted(cut.graders)
+    required |= {name: quoted(value) for name, value in cut.fixed}
+    required |= {name: f"base.{named(name)}" for name in cut.dims}
+    return CountedRows(tuple(required.items()), (*_given(of), *_given_graders(cut)))
+
+
+def _given(of: ScoredStep) -> Conditions:
+    scorers = {step.scorer for step in judged_steps(of)} if of.kind in ("score", "metric") else set()
+    return (("scorer", quoted(scorers.pop())),) if len(scorers) == 1 else ()
+
+
+def _given_graders(cut: Cut) -> Conditions:
+    """Return that a model, where one is named, is among those that count."""
+    named_one = dict(cut.fixed).get("evaluator")
+    return () if named_one is None or named_one.startswith(HUMAN) else (("its graders", quoted("counted")),)
+
+
+def counted_once(parts: Sequence[tuple[str, CountedRows]], column: str) -> str:
+    """Return the sum of a column over parts, given by their names, without those whose rows another part counts."""
+    terms = []
+    for place, (name, rows) in enumerate(parts):
+        within: list[str] = []
+        for other, (_, wider) in enumerate(parts):
+            contained = _contained(rows, wider)
+            if other == place or contained is None:
+                continue
+            back = _contained(wider, rows) if other > place else None  # of equal parts the first counts
+            if back is None:
+                within.append(" and ".join(contained) or "true")
+            elif not set(back) <= set(contained):
+                within.append(" and ".join([*contained, f"not ({' and '.join(back)})"]))
+        plain = f"coalesce({name}.{column}, 0)"
+        if not within:
+            terms.append(plain)
+        elif "true" not in within:
+            terms.append(f"case when {' or '.join(within)} then 0 else {plain} end")
+    return " + ".join(terms)
+
+
+def _contained(rows: CountedRows, wider: CountedRows) -> tuple[str, ...] | None:
+    """Return what must hold of a cell for all of the rows to be among the wider ones; None where they never are."""
+    known = dict(rows.given) | dict(rows.required)
+    conditions = []
+    for name, value in wider.required:
+        own = known.get(name)
+        if own is None or (own != value and not (own.startswith("base.") or value.startswith("base."))):
+            return None
+        if own != value:
+            conditions.append(" is not distinct from ".join(sorted((own, value))))
+    return tuple(conditions)
+
+
+def over_cells(
+    parts: Parts, inner: FigureTables, cells: str, dims: tuple[str, ...], of_one: Aggregate | None
+) -> tuple[FigureTables, ...]:
+    """Return the tables of all that an aggregate of a formula's cells looks at, each score counting once. `of_one`: it
+    rests on one of its cells, which have a weight."""
+    found = []
+    for each in inner.made_of:
+        own = columns(tuple(dict.fromkeys([*dims, *each.dims])))
+        chosen = "" if of_one is None else ' where weight <> 0 or "number of cells" = 0'
+        counts = parts.add(
+            "counts",
+            f"""select {columns(dims, "b")}, sum(t.n) as n, sum(t.total) as total
+from (select distinct {own} from {cells}{chosen}) as b left join {each.cells} as t on {same("b", "t", each.dims)}
+group by {columns(dims, "b")}""",
+        )
+        found.append(FigureTables(counts, "", dims, rows=seen_over(each, dims, of_one)))
+    return tuple(found)
+
+
+def seen_over(node: FigureTables, dims: tuple[str, ...], of_one: Aggregate | None) -> CountedRows:
+    """Return the rows of an aggregate of the cells of a figure; `of_one`: of one of them, whichever it is."""
+    inside = {f"base.{named(dim)}" for dim in node.dims if dim not in dims}
+    required = [pair for pair in node.rows.required if pair[1] not in inside]
+    if of_one is not None:
+        its_cell = quoted(of_one.model_dump_json())
+        required += [(name, its_cell) for name, value in node.rows.required if value in inside]
+    return CountedRows(tuple(required), node.rows.given)
+
+
+_TABLES = {"compare": "comparisons", "column": "columns"}
+_COLUMNS = {"scorer": "scorer", "compare": "step"}
+_OF_BOTH_ORDERS = ("position_bias", "flip_rate")

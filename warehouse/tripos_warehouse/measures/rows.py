@@ -1,0 +1,699 @@
+"""The tables that every aggregate is made of: rows of scores, cells with their values, and the pulls of items.
+
+SQL of the scores of replies that people graded in a judge's place: the judge's, or people's.
+
+A label is the mean of people's grades of a reply on a metric. It counts where the reply was drawn at random from no
+fewer replies of its scenario and model than the judge has graded, in a run that has all their items, or where people
+graded all of these. The labels of a
+scenario, model, scorer and metric weigh as much together as all that the judge graded there, so a scenario of which
+more was drawn counts no more than it should. A cell where one of them has no label has no value: it would be a figure
+of the others.
+
+SQL of means over a benchmark's `scores` view by axes and arms, which most figures are made of.
+
+It is that of any other mean of scores (`AggregateTables`), in fewer passes: the rows are grouped as they are read, or
+taken from the sums that a store keeps. Where metrics have weights w, a mean over metrics is sum(w * score) / sum(w).
+Weights say what metrics count beside each other, so a mean that goes by metric has none.
+
+All sums of numbers are taken from the least to the greatest, here and in the other modules of this room: in another
+order their last bits differ, and a figure would tell how its rows lie on the disk.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from tripos_compiler.language.scored_values import ScoredStep, conversations_before, judged_steps
+from tripos_compiler.plan import Aggregate, Missing, Plan
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.measures.influences import Leaf, by_unit, leaf_scale, leaf_tables, precision
+from tripos_warehouse.measures.query import (
+    COMPARED,
+    OF_TALK,
+    OF_TRIES,
+    PLACE,
+    UNREAD,
+    Cut,
+    End,
+    FigureTables,
+    Labels,
+    Parts,
+    Weights,
+    columns,
+    compared_sql,
+    condition,
+    given_column,
+    given_value,
+    goes_by_elements,
+    indented,
+    is_unread,
+    ordered,
+    rows_sql,
+    same,
+    weight_sql,
+    weights_of,
+    with_talks,
+    worst_value,
+)
+from tripos_warehouse.sql import name as named, text as quoted
+from tripos_warehouse.views.benchmark_views import Graders
+from tripos_warehouse.views.dimensions import arm_columns
+
+LABELS: tuple[Labels, ...] = ("none", "judges", "people")
+"""What the three figures of a corrected one are of: judges on all, judges on what people graded, and people."""
+
+
+@dataclass(frozen=True)
+class Gradable:
+    """The grades of people in a judge's place: the rows of a view, the columns of what is drawn with one chance, those
+    that name one of it, what people say of one, which is its label, and what is drawn, where it holds several."""
+
+    view: str
+    stratum: str
+    own: str
+    label: str
+    drawn: str = ""
+    made: str = ""
+
+    @property
+    def unit(self) -> str:
+        """The columns that name one."""
+        return f"{self.stratum}, {self.own}"
+
+
+REPLIES = Gradable(
+    "scores", "model, scenario, scorer, metric", "sample_id, fingerprint", ordered("avg", "value"), "sample_id"
+)
+"""Replies, each under every step that grades it: arms may share a reply and ask the judge different things of it."""
+ELEMENTS = replace(REPLIES, own=f"{REPLIES.own}, element_place", drawn="concat_ws(' ', sample_id, element_place)")
+"""Elements of lists, each drawn and labelled on its own."""
+BOTH_ORDERS = """least(first_model, second_model) as "one model", greatest(first_model, second_model) as "other model",
+    least(first_sample_id, second_sample_id) as "one sample",
+    greatest(first_sample_id, second_sample_id) as "other sample\""""
+TWO_REPLIES = Gradable(
+    "comparisons",
+    'scenario, step, "one model", "other model"',
+    '"one sample", "other sample"',
+    "list({'evaluator': evaluator, 'first': first_model, 'second': second_model, 'value': value} order by evaluator)",
+    made=f"select *, {BOTH_ORDERS}",
+)
+"""Two replies to an item, in either order: the label is the list of people's verdicts."""
+
+
+def labelled_rows(
+    plan: Plan,
+    parts: Parts,
+    scored: ScoredStep,
+    cut: Cut,
+    rows: str,
+    weight: str,
+    arms: Sequence[str],
+    beside: Sequence[str] = (),
+) -> str:
+    """Return the table of the values of a cut that have a label: of the judges or of people, each with what it weighs.
+
+    `rows` is the SQL of the judges' scores, and `arms` are the columns that part those of one reply. `beside` names
+    columns of theirs that the table has too; all of people are one evaluator there, in one round. A score without a
+    label has no value; in a cell that lacks labels none has, and `is lacking` says of what. Names with a space are no
+    axis's.
+    """
+    of, placed = (ELEMENTS, [PLACE]) if scored.scores_elements else (REPLIES, [])
+    labels = _labels(plan, parts, scored, of)
+    cell = columns(cut.dims)
+    part = f"{cell}, scenario, scorer, metric"
+    by_people = cut.labels == "people"
+    keys = ", ".join(dict.fromkeys([*part.split(", "), "sample_id", *placed, *map(named, arms)]))
+    once = f"\n  qualify row_number() over (partition by {keys} order by evaluator) = 1" if by_people else ""
+    where = "' in `' || scenario || '` on `' || metric || '`'"
+    of_people = {"evaluator": "'people' as evaluator", "round": "NULL::bigint as round"} if by_people else {}
+    further = "".join(f", {of_people.get(name, named(name))}" for name in beside)
+    return parts.add(
+        "rows",
+        f"""select {cell}, item_id, cluster_id, sample_id{further}, "it counts" and "is lacking" is null as "has value",
+  case when "it counts" and "is lacking" is null then {'"its label"' if by_people else "value"} end as value,
+  "raised by" * {weight} as "its weight", "is lacking"
+from (
+  select *, max({_why_lacking(where)}) over (partition by {cell}) as "is lacking"
+  from (
+    select *, count("its label") over part as "labels here", count(*) filter ("it counts") over part as "counted here"
+    from (
+{indented(indented(indented(rows)))}
+    ) join {labels} using ({of.unit})
+    where value is not null
+    window part as (partition by {part})
+  ){once}
+)""",
+    )
+
+
+def labelled_comparisons(plan: Plan, parts: Parts, scored: ScoredStep, cut: Cut) -> str:
+    """Return the table of the comparisons of a cut that have a label: of the judges in both orders, or of people.
+
+    `its weight` is how often each counts, those of several people together as one; `is lacking here` says why two
+    models have no label that counts. A comparison without one has no value.
+    """
+    labels = _labels(plan, parts, scored, TWO_REPLIES)
+    cell = "".join(f"{named(dim)}, " for dim in cut.dims)
+    who = "' in `' || scenario || '` on `' || step || '` of `' || \"one model\" || '` and `' || \"other model\" || '`'"
+    marked = f"""select *, {_why_lacking(who)} as "is lacking here"
+  from (
+    select *, count("its label") over part as "labels here", count(*) filter ("it counts") over part as "counted here"
+    from (
+      {TWO_REPLIES.made}
+      from (
+{indented(indented(indented(indented(compared_sql(plan, scored, cut, ["step"])))))}
+      )
+    ) join {labels} using ({TWO_REPLIES.unit})
+    where value is not null
+    window part as (partition by {cell}{TWO_REPLIES.stratum})
+  )"""
+    told = f"{cell}item_id, cluster_id, first_sample_id, second_sample_id"
+    if cut.labels == "judges":
+        return parts.add(
+            "compared",
+            f"""select {told}, evaluator, first_model, second_model, case when "it counts" then value end as value,
+  "raised by" as "its weight", "is lacking here"
+from (
+  {marked}
+)""",
+        )
+    return parts.add(
+        "compared",
+        f"""select {told}, verdict.evaluator as evaluator, coalesce(verdict.first, first_model) as first_model,
+  coalesce(verdict.second, second_model) as second_model, verdict.value as value,
+  "raised by" / greatest(coalesce(len("its label"), 1), 1) as "its weight", "is lacking here"
+from (
+  select *, unnest(case when "it counts" then "its label" else [NULL] end) as verdict
+  from (
+    {marked}
+    qualify row_number() over (partition by {cell}{TWO_REPLIES.unit} order by evaluator, first_model) = 1
+  )
+)""",
+    )
+
+
+def _why_lacking(where: str) -> str:
+    """Return the SQL of why what is drawn together has no label that counts; NULL where it has one."""
+    return f"""case when "labels here" = 0 then 'people graded nothing' || {where}
+    when "counted here" = 0
+      then 'the replies that people graded' || {where} || ' were not drawn at random from all' end"""
+
+
+def _labels(plan: Plan, parts: Parts, scored: ScoredStep, of: Gradable = REPLIES) -> str:
+    """Return the table of what judges graded, a row a reply and metric or two replies, each with its label."""
+    schema = named(plan.benchmark.name)
+    judges, people = (condition(plan, scored, Cut(graders=graders)) for graders in ("counted", "people"))
+    view = f"({of.made} from {schema}.{of.view})" if of.made else f"{schema}.{of.view}"
+    own = "* exclude (run_id)" if of.made else f"{of.unit}, judgement_id, value"
+    said = parts.add(
+        "said",
+        f"""select {of.unit}, {of.label} as "its label", coalesce(max(drawn_of), 0) as "drawn of",
+  max_by(run_id, coalesce(drawn_of, 0)) as "drawn from"
+from (select {own} from {view} where {people} and value is not null)
+  left join (select judgement_id, drawn_of, run_id from {schema}.judgements) using (judgement_id)
+group by {of.unit}""",
+    )
+    judged = f"from {view} where {judges} and value is not null"
+    frames = parts.add(
+        "frames",
+        f"""select {of.stratum}, "drawn from", bool_and("is there") as "has all"
+from (
+  select every.*, listed.item_id is not null as "is there"
+  from (
+    select {of.stratum}, item_id, "drawn from"
+    from (select distinct {of.stratum}, item_id {judged})
+      cross join (select distinct "drawn from" from {said} where "drawn of" > 0)
+  ) as every left join main.run_items as listed
+    on listed.run_id = "drawn from" and listed.scenario = every.scenario::varchar and listed.item_id = every.item_id
+)
+group by all""",
+    )
+    return parts.add(
+        "labels",
+        f"""select *, "all graded" / nullif(count(*) filter ("it counts") over stratum, 0) as "raised by"
+from (
+  select *, "its label" is not null
+    and (("drawn of" >= "all drawn" and coalesce("has all", false)) or "all labels" = "all graded") as "it counts"
+  from (
+    select *, count(*) over stratum as "all graded", count("its label") over stratum as "all labels",
+      count({f"distinct {of.drawn}" if of.drawn else "*"}) over stratum as "all drawn"
+    from (select distinct {of.unit} {judged}) left join {said} using ({of.unit})
+      left join {frames} using ({of.stratum}, "drawn from")
+    window stratum as (partition by {of.stratum})
+  )
+)
+window stratum as (partition by {of.stratum})""",
+    )
+
+
+def corrected_sql(parts: Parts, on_all: FigureTables, on_graded: FigureTables, people: FigureTables) -> str:
+    """Return the query of a figure that people correct: a row a cell of the judges' figure.
+
+    It yields `model`, the dimensions, `of judge` (the figure on all), `on graded` and `of people` (those of the replies
+    with a label), `reason` (why one of them is missing), `n` (labels), `total` (scores by judges), `df`,
+    `are known` (that the three have errors) and `effective items` of the labels, and `all pulls`: for each item its
+    influence on the three, in their order.
+    """
+    dims = on_all.dims
+    figures = (on_all, on_graded, people)
+    each = "\nunion all\n".join(
+        f"select {columns(dims)}, cluster_id, {_only(name)}\nfrom {by_unit(parts, node)}"
+        for name, node in zip(_PULLS, figures, strict=True)
+    )
+    error = precision(parts, people)
+    pulls = parts.add(
+        "pulls",
+        f"""select {columns(dims)}, cluster_id, {", ".join(f"{ordered('sum', name)} as {name}" for name in _PULLS)}
+from (
+{indented(each)}
+)
+group by {columns(dims)}, cluster_id""",
+    )
+    row = ", ".join(f"'{name}': {name}" for name in ("cluster_id", *_PULLS))
+    lists = parts.add(
+        "lists",
+        f"""select {columns(dims)}, list({{{row}}} order by cluster_id) as "all pulls"
+from {pulls}
+group by {columns(dims)}""",
+    )
+    return f"""{parts.text}
+select {columns(dims, "c")}, c.value as "of judge", g.value as "on graded", p.value as "of people",
+  coalesce(c.reason, p.reason, g.reason) as reason, coalesce(p.n, 0) as n, c.total, coalesce(e.df, 0) as df,
+  c.known and g.known and p.known as "are known", e.units as "effective items",
+  l."all pulls"
+from {on_all.cells} as c left join {on_graded.cells} as g on {same("c", "g", dims)}
+  left join {people.cells} as p on {same("c", "p", dims)}
+  left join {error} as e on {same("c", "e", dims)}
+  left join {lists} as l on {same("c", "l", dims)}
+order by all
+"""
+
+
+def _only(name: str) -> str:
+    """Return the columns of all three pulls, of which a table has one."""
+    return ", ".join(f"{'influence' if each == name else 'NULL'} as {each}" for each in _PULLS)
+
+
+_PULLS = ("of_judge", "of_graded", "of_people")
+
+
+Sums = Callable[[Collection[str]], str | None]
+"""Returns the name of the table of sums of the scores that has these dimensions, where there is one."""
+
+
+def no_sums(dims: Collection[str]) -> str | None:
+    """Return no table."""
+    return None
+
+
+def is_plain_mean(figure: Aggregate, scored: ScoredStep, cut: Cut, missing: Missing) -> bool:
+    """Return true if an aggregate is a mean of scores that the columns of `scores` alone choose."""
+    if figure.function != "mean" or figure.of_condition or missing == "paired" or not scored.kept:
+        return False
+    names = (*cut.dims, *(name for name, _ in cut.fixed))
+    of_items = any("." in name or goes_by_elements(scored, name) for name in names)
+    return not of_items and cut.labels == "none" and not dict(cut.unread).get(figure.values[0])
+
+
+@dataclass(frozen=True)
+class PlainMean:
+    """The rows of a mean: the schema that has them, a condition, and the dimensions of its cells."""
+
+    parts: Parts
+    benchmark: str
+    condition: str
+    dims: tuple[str, ...]
+
+    def tables(self, weights: Weights, missing: Missing, sums: str | None = None) -> tuple[str, str]:
+        """Return the tables of the cells, and of the units with their plain influences and weights (`leaf_tables`)."""
+        if sums is not None and not weights and missing == "skip":
+            rows = self._of_sums(sums)
+        else:
+            rows = self._of_scores(weights, missing)
+        cell = columns(self.dims)
+        cells = self.parts.add(
+            "cells",
+            f"""select {cell}, {ordered("sum", '"its total"')} / nullif({ordered("sum", '"its weight"')}, 0) as value,
+  {ordered("sum", '"its weight"')} as "weight of cell", sum("its n")::bigint as n, sum("its rows")::bigint as total,
+  coalesce(sum("that count") = count(*) filter ("that count" > 0) and bool_and("all are 0 or 1")
+    and min("least weight") = max("most weight"), false) as "is share", NULL::varchar as reason
+from {rows}
+group by {cell}""",
+        )
+        units = self.parts.add(
+            "units",
+            f"""select {columns(self.dims, "rows")}, cluster_id,
+  ("its total" - value * "its weight") / "weight of cell" as influence, "its weight" / "weight of cell" as weight
+from {rows} as rows join {cells} as cells on {same("rows", "cells", self.dims)}
+where "that count" > 0""",
+        )
+        return cells, units
+
+    def _of_scores(self, weights: Weights, missing: Missing) -> str:
+        """Return the table of the sums of each unit in each cell."""
+        sums = f"""{ordered("sum", "value")} as "its total", count(value) as "its weight",
+  1 as "least weight", 1 as "most weight\""""
+        weighed, there = "", "value is not null"
+        if weights:
+            sums = f"""{ordered("sum", '"own weight" * value')} as "its total",
+  {ordered("sum", '"own weight"')} filter ({there}) as "its weight",
+  min("own weight") filter ({there}) as "least weight", max("own weight") filter ({there}) as "most weight\""""
+            weighed = f""",
+    {weight_sql(weights)} as "own weight\""""
+        return self.parts.add(
+            "rows",
+            f"""select {columns(self.dims)}, cluster_id, {sums},
+  count(value) as "that count", count(*) filter ("has value") as "its n", count(*) as "its rows",
+  coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1"
+from (
+  select {columns(self.dims)}, cluster_id, {there} as "has value", {given_value(missing)} as value{weighed}
+  from {named(self.benchmark)}.scores
+  where {self.condition} and status <> 'not_applicable'
+)
+group by {columns(self.dims)}, cluster_id""",
+        )
+
+    def _of_sums(self, sums: str) -> str:
+        """Return the same from the sums of each item's scores."""
+        return self.parts.add(
+            "rows",
+            f"""select {columns(self.dims)}, cluster_id, {ordered("sum", '"its total"')} as "its total",
+  sum("its n") as "its weight", sum("its n") as "that count", sum("its n") as "its n", sum("its rows") as "its rows",
+  1 as "least weight", 1 as "most weight", bool_and("all are 0 or 1") as "all are 0 or 1"
+from {sums}
+where {self.condition} and status <> 'not_applicable' and "is score"
+group by {columns(self.dims)}, cluster_id""",
+        )
+
+
+def arms_of(scored: ScoredStep) -> dict[str, int]:
+    """Under how many combinations of arms each scenario has what is scored."""
+    own = {step.fingerprint for step in scored.steps}
+    return {
+        scenario.name: sum(any(step.fingerprint in own for step in each.steps) for each in scenario.treatments)
+        for scenario in scored.scenarios
+    }
+
+
+def keys_of(scored: ScoredStep) -> list[str]:
+    """Return the columns that tell items apart, beside the model: where judges grade, each on each metric by itself."""
+    return ["scenario", "item_id", *(("metric", "evaluator") if scored.judges else ())]
+
+
+def paired_rows(plan: Plan, parts: Parts, rows: str, scored: ScoredStep, least: int, graders: Graders) -> str:
+    """Return the table of rows, which has the columns `keys_of`, without the values of items that lack one under some
+    combination of arms; `least` is how many replies to one question must have a value."""
+    judged = ["evaluator"] if scored.judges else []
+    every = parts.add("rows", rows_sql(plan, scored, Cut(graders=graders), [*judged, *map(named, arm_columns(plan))]))
+    talks = [OF_TALK] if conversations_before(scored) else []
+    every = with_talks(plan, parts, every, scored)
+    item = ", ".join(["model", *keys_of(scored)])
+    # Arms that a scenario has not are NULL in all its rows: they part nothing.
+    arms = ", ".join([item, *map(named, arm_columns(plan))])
+    wanted = " ".join(f"when {quoted(name)} then {count}" for name, count in arms_of(scored).items())
+    whole = parts.add(
+        "whole",
+        f"""select {item}
+from (
+  select distinct {arms}
+  from (
+    select {arms}
+    from {every}
+    where value is not null or given is not null
+    group by {", ".join([arms, *talks])}
+    having count(distinct sample_id) >= {least}
+  )
+)
+group by {item}
+having count(*) = case scenario {wanted} end""",
+    )
+    return parts.add(
+        "rows",
+        f"""select * replace (
+  "has value" and whole.item_id is not null as "has value",
+  case when whole.item_id is not null then value end as value
+)
+from {rows} left join {whole} as whole using ({item})""",
+    )
+
+
+JUDGED = (
+    "kendall_w",
+    "krippendorff_alpha",
+    "kendall_tau",
+    "spearman",
+    "cohen_kappa",
+    "quadratic_kappa",
+    "gwet_ac1",
+    "gwet_ac2",
+    "mean_tau_agreement",
+)
+OF_CATEGORIES = ("gwet_ac1", "gwet_ac2")
+"""Agreements that depend on the categories that a rater may choose, also those that nobody did."""
+OF_TEXTS = ("corpus_bleu", "corpus_chrf", "corpus_ter")
+OF_NUMBERS = ("brier", "log_loss", "ece", "auroc", "length_controlled")
+PYTHON = "python"
+"""What the statistic of a function of the user's is called."""
+SUMMED = (*OF_TEXTS, "mcc", *OF_NUMBERS)
+"""Metrics of a whole set that are functions of sums over its items."""
+RATED = ("scorer", "round")
+"""What tells scores of a reply apart, beside its rater."""
+
+
+@dataclass(frozen=True)
+class AggregateTables:
+    """Write the tables that the aggregates of what is scored have in common."""
+
+    plan: Plan
+    parts: Parts
+    figure: Aggregate
+    scored: tuple[ScoredStep, ...]
+    cut: Cut
+    missing: Missing
+    sums: Sums = no_sums
+    """Finds a table of sums of the scores, which plain means are taken from."""
+
+    @property
+    def _by(self) -> str:
+        return columns(self.cut.dims)
+
+    def _rows(self, scored: ScoredStep, *further: str) -> str:
+        if scored.kind == "column":
+            more = [] if "evaluator" in self.cut.dims else ["NULL::varchar as evaluator"]
+            more += [name for name in further if name == PLACE]
+        else:
+            more = [name for name in ("evaluator", *further) if name not in self.cut.dims]
+        axes = [name for name in arm_columns(self.plan) if name not in self.cut.dims]
+        hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
+        if self._worst_end is not None and self.figure.function in COMPARED | OF_TRIES and scored is self.scored[0]:
+            more.append(f'{is_unread(given_column(scored))} as "{UNREAD}"')
+        rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)], self._worst(scored))
+        for name in hidden:  # it stands among the dimensions already
+            rows = rows.replace(f", {name},", ",", 1)
+        return self._chosen(rows) if scored is self.scored[0] else rows
+
+    @property
+    def _worst_end(self) -> End | None:
+        """The end of its range that a score counts as if its reply could not be read; None if it is left out."""
+        return dict(self.cut.unread).get(self.figure.values[0])
+
+    def _worst(self, scored: ScoredStep) -> str | None:
+        if self._worst_end is None or scored is not self.scored[0]:
+            return None
+        return worst_value(self.plan, self.figure, scored, self._worst_end)
+
+    def _chosen(self, rows: str) -> str:
+        """Return the rows whose choice counts, and with true and false as the values of a condition on it."""
+        true, among = self.figure.true_of, self.figure.among
+        if not true and not among:
+            return rows
+        kept = "select *"
+        if true:
+            value = f"case when given is not null then given in ({_names(true)}) end::double"
+            if self._worst_end is not None:
+                value = f"coalesce({value}, value)"  # the worst value, of what could not be read
+            kept += f"\n  replace ({value} as value, NULL::varchar as given)"
+        only = f"\nwhere given is null or given in ({_names(among)})" if among else ""
+        return f"{kept}\nfrom (\n{indented(rows)}\n){only}"
+
+    def _single(self, *beside: str) -> str:
+        """Return a row a value: `value` as it counts, and whether it was there; `beside` names further columns."""
+        scored = self.scored[0]
+        weights = {} if "metric" in self.cut.dims else weights_of(scored)
+        weight = weight_sql(weights) if self.figure.function == "mean" else "1"
+        if self.cut.labels != "none":
+            placed = [PLACE] if scored.scores_elements else []
+            rated = (name for name in beside if name in RATED)
+            own = self._rows(scored, *dict.fromkeys(["scorer", "fingerprint", *placed, *rated]))
+            arms = arm_columns(self.plan)
+            return labelled_rows(self.plan, self.parts, scored, self.cut, own, weight, arms, beside)
+        if self.missing == "paired":
+            keys = [name for name in keys_of(scored) if name != "item_id" and name not in self.cut.dims]
+            beside = tuple(dict.fromkeys([*beside, *keys]))
+        rows = self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, cluster_id, sample_id,
+  value is not null or given is not null as "has value",
+  {given_value(self.missing)} as value, {weight} as "its weight"{"".join(f", {named(name)}" for name in beside)}
+from (
+{indented(self._rows(scored, *(name for name in beside if name in RATED)))}
+)""",
+        )
+        if self.missing != "paired":
+            return rows
+        least = self.figure.named.get("k", 1)
+        least = least if isinstance(least, int) else 1
+        return paired_rows(self.plan, self.parts, rows, scored, least, self.cut.graders)
+
+    def pairs(self) -> str:
+        """Return a row a reply, or a verdict on it: what it has and what it should have, as texts and as numbers."""
+        one, other = self.scored
+        raters = ", ".join(f"{of}.evaluator" for of, scored in (("one", one), ("other", other)) if scored.judges)
+        rater = f"concat_ws(' ', {raters})" if raters else "''"
+        taken = "any_value(coalesce(given, value::varchar)) as key, any_value(value) as value"
+        placed = [PLACE] if one.scores_elements else []
+        own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
+        wrong = self._worst_end is not None and self.figure.function in COMPARED
+        there = f'({own_key} is not null or one."{UNREAD}")' if wrong else f"{own_key} is not null"
+        return self.parts.add(
+            "rows",
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.cluster_id, one.sample_id, {own_key} as key,
+  other.key as gold, one.value, other.value as "gold value", {rater} as "of rater",
+  {there} and other.key is not null as "has value"{"".join(f", one.{name}" for name in placed)}
+from (
+{indented(self._rows(one, *placed))}
+) as one {self._beside(other, "other", taken)}""",
+        )
+
+    def _beside(self, other: ScoredStep, alias: str, taken: str) -> str:
+        """Return the join of what is scored beside the rows of `one`: a row a reply, or where it stands beside no reply
+        a row an item. Of what judges give it is a row a verdict, beside those of the same judge where one is there."""
+        arms = arm_columns(self.plan)
+        if self.scored[0].of == other.of:
+            also = ", sample_id"
+            met = f"one.sample_id = {alias}.sample_id"
+        else:  # what stands beside no reply is the same for every reply to the item
+            also, met = "", "true"
+        if other.scores_elements:  # both are of the elements of one list
+            also, met = f"{also}, {PLACE}", f"{met} and one.{PLACE} is not distinct from {alias}.{PLACE}"
+        shared = [f"one.{named(arm)} is not distinct from {alias}.{named(arm)}" for arm in arms]
+        conditions = " and ".join([f"one.model = {alias}.model", f"one.item_id = {alias}.item_id", met, *shared])
+        named_arms = "".join(f", {named(arm)}" for arm in arms)
+        judged = ["evaluator"] if other.judges else []
+        named_arms += ", evaluator" if judged else ""
+        if set(other.judges) & set(self.scored[0].judges):
+            conditions += f" and one.evaluator = {alias}.evaluator"
+        placed = [PLACE] if other.scores_elements else []
+        rows = rows_sql(self.plan, other, replace(self.cut, dims=()), [*judged, *placed, *map(named, arms)])
+        return f"""left join (
+  select model, item_id{also}{named_arms}, {taken}
+  from (
+{indented(indented(rows))}
+  ) group by all
+) as {alias} on {conditions}"""
+
+    def _agreeing(self) -> str:
+        """Return pairs as a score: whether both are the same."""
+        pairs = self.pairs()
+        equal = 'case when "has value" then (key = gold)::double end'
+        if self._worst_end is not None:  # a value that could not be read is equal to none
+            equal = 'case when "has value" then coalesce((key = gold)::double, 0) end'
+        value = f"case when gold is not null then coalesce({equal}, 0) end" if self.missing == "zero" else equal
+        return self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, cluster_id, sample_id, "has value", {value} as value, 1 as "its weight"
+from {pairs}""",
+        )
+
+    def _plain_mean(self) -> FigureTables:
+        """The mean of scores that columns of `scores` choose."""
+        scored, cut = self.scored[0], self.cut
+        weights = {} if "metric" in cut.dims else weights_of(scored)
+        fixed = "".join(f" and {named(name)} = {quoted(value)}" for name, value in cut.fixed)
+        mean = PlainMean(self.parts, self.plan.benchmark.name, f"{condition(self.plan, scored, cut)}{fixed}", cut.dims)
+        sums = self.sums([*cut.dims, *(name for name, _ in cut.fixed)])
+        cells, units = mean.tables(weights, self.missing, sums)
+        return self._leaf(cells, units, weighted=True)
+
+    def _mean(self, rows: str, reason: str = "NULL::varchar") -> FigureTables:
+        """The mean of rows; `reason` is the SQL of why there is none."""
+        means = self.parts.add(
+            "cells",
+            f"""select {self._by},
+  {ordered("sum", '"its weight" * value')} / {ordered("sum", '"its weight"')} filter (value is not null) as value,
+  {ordered("sum", '"its weight"')} filter (value is not null) as "weight of cell",
+  coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct cluster_id) filter (value is not null)
+    and count(distinct "its weight") = 1 as "is share",
+  count(*) filter ("has value") as n, count(*) as total, {reason} as reason
+from {rows}
+group by {self._by}""",
+        )
+        own = ordered("sum", '"its weight" * (rows.value - cells.value)')
+        influence = f'{own} / any_value("weight of cell")'
+        weight = f"""{ordered("sum", '"its weight"')} / any_value("weight of cell")"""
+        return self._leaf(means, self._units(rows, means, influence, weight), weighted=True)
+
+    def _in_role(self, scored: ScoredStep) -> str:
+        """Return a condition that leaves scores by the raters of the role that the aggregate is taken across, where
+        those of other roles have scores of the same name."""
+        found = {step.scorer for step in judged_steps(scored)}
+        own = sorted(scorer for scorer in found if self.plan.scorer(scorer).role == self.figure.across)
+        return f"\n    and scorer in ({', '.join(map(quoted, own))})" if len(own) < len(found) else ""
+
+    def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> str:
+        """Return a row a cell, with what a statistic of lists came to."""
+        key = "key" if function in (*JUDGED, *SUMMED, PYTHON) else "NULL::varchar"
+        row = f"{{'item': cluster_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
+        # What two columns say of a reply is two rows here, and one pair that counts.
+        pair = "rater = 'gold'" if function in JUDGED and len(self.scored) == 2 else ""
+        counted = f'"has value" and {pair}' if pair else '"has value"'
+        every = f"count(*) filter ({pair})" if pair else "count(*)"
+        by = columns(sorted(self.cut.dims))  # in one order, so that measures of the same cells have the same words
+        return self.parts.add(
+            "cells",
+            f"""select {by}, count(*) filter ({counted}) as n, {every} as total,
+  tripos_statistic({quoted(function)}, {level}, list({row} order by {row})) as found
+from {rows}
+group by {by}""",
+        )
+
+    def _opened(self, found: str) -> FigureTables:
+        """Return the tables of cells whose values were found by a function."""
+        cells = self.parts.add(
+            "cells",
+            f"""select {self._by}, found.value as value, n, total, false as "is share", found.reason as reason
+from {found}""",
+        )
+        units = self.parts.add(
+            "units",
+            f"""select {self._by}, unnest(found.items) as cluster_id, unnest(found.pulls) as influence
+from {found}""",
+        )
+        return self._leaf(cells, units)
+
+    def _units(self, rows: str, cells: str, influence: str, weight: str | None = None, every: bool = False) -> str:
+        """Return the plain influence of each unit, and its weight where units differ in it."""
+        only = "" if every else "\nwhere rows.value is not null"
+        weighed = "" if weight is None else f", {weight} as weight"
+        return self.parts.add(
+            "units",
+            f"""select {columns(self.cut.dims, "rows")}, rows.cluster_id, {influence} as influence{weighed}
+from {rows} as rows join {cells} as cells on {same("rows", "cells", self.cut.dims)}{only}
+group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
+        )
+
+    def _leaf(self, cells: str, units: str, weighted: bool = False) -> FigureTables:
+        """Return the two tables of the figure, from its cells and the plain influences of the units."""
+        cut, figure = self.cut, self.figure
+        told = [figure.model_copy(update={"by": ()}).model_dump_json(), self.missing, cut.graders, cut.labels]
+        scale = leaf_scale(self.plan, figure, self.scored[0], self.missing, cut)
+        leaf = Leaf(" ".join([*told, *map(str, cut.unread)]), cut.fixed, scale, figure.function == "count")
+        failing = self.missing == "fail"
+        return leaf_tables(self.parts, cut.dims, leaf, cells, units, weighted=weighted, failing=failing)
+
+
+def _names(names: tuple[str, ...]) -> str:
+    """Return names as rows have them: each the JSON of a text."""
+    return ", ".join(quoted(json.dumps(name, ensure_ascii=False)) for name in names)

@@ -1,0 +1,555 @@
+"""Variance components of a measure: how much of what two models differ by lies in items, samples and judges.
+
+A measure that is a mean of scores has them. The scores of a reply on several metrics, and of an item's replies in
+several scenarios and arms, are averaged, each less the mean of its own kind: what remains are the items, the models,
+samples and judges of `difference_components`. Where the measure is a mean of cells, of topics for instance, differences
+between cells are no noise, and cells of few items make the whole less sure, as they weigh more than their items.
+
+The lessons of people's grades for a design: how much people's difference of two models varies, and how far judges
+go with it.
+
+A label is the mean of people's grades of a model's replies to an item, and beside it stands the mean of the judges on
+the same replies. Over items that people graded for several models, the variance and the covariance are those within
+items, twice; where these are too few, two models are taken to correlate by `CORRELATION`.
+
+The gain from more labels in a measure that people correct: how far its interval would reach, and up to which price
+of a label more labels are worth more than more items.
+
+The lever that would have sharpened a measure most for the same money: items, samples of each, judges, repeats of
+their marks, or labels by people.
+
+For a tenth more of what a run cost, spent on one of them, the error of a difference of two models falls: from
+√V(I, S, J) to √V(1.1 I, S, J), and so on, with V of `DifferenceComponents` and each lever as far as the money goes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from statistics import fmean, variance
+from typing import Any
+
+import numpy as np
+
+from tripos_compiler.diagnostics.text_format import usd
+from tripos_compiler.language.scored_values import ScoredStep, judged_steps, mean_in, scored_by, scored_values_of
+from tripos_compiler.plan import Aggregate, Measure, Measured, Plan, Scorer, named
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.measures.evaluation import ThreeFigures, find_corrected
+from tripos_warehouse.measures.judges import repeated_verdicts
+from tripos_warehouse.measures.query import Cut, rows_sql, weight_sql, weights_of
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.sql import name as quoted, texts
+from tripos_warehouse.statistics.power import LabelComponents, corrected_variance
+from tripos_warehouse.statistics.result import Floats
+from tripos_warehouse.statistics.variance import (
+    CORRELATION,
+    FEWEST_ITEMS,
+    DifferenceComponents,
+    Unknown,
+    difference_components,
+)
+from tripos_warehouse.views.benchmark_views import Graders, axis_columns
+from tripos_warehouse.views.dimensions import arm_columns, shows_several_times
+
+MOST_ITEMS = 2000
+"""Components of more items are taken from as many: their error is below that of what they are used for."""
+
+
+@dataclass(frozen=True)
+class MeasureComponents:
+    """The components of a difference in a measure, and what they are estimated from."""
+
+    measure: Measure
+    parts: DifferenceComponents
+    models: tuple[str, ...]
+    judges: tuple[str, ...]
+    """Who gave the scores; none where a formula did."""
+    items: int
+    """All items with scores; the parts may be from fewer."""
+    scenarios_an_item: float
+    """In how many scenarios an item has scores, on average."""
+    scenarios: tuple[str, ...] = ()
+    """The scenarios whose scores it is a mean of."""
+    unevenness: float = 1.0
+    """How many times larger the parts are for the sizes of the cells in the store."""
+
+    def planned(self, times: float) -> DifferenceComponents:
+        """Return the parts of a design whose variance is so many times that of as many items that weigh alike."""
+        return self.parts.scaled(times / self.unevenness)
+
+
+def measure_components(
+    connection: Connection, plan: Plan, measure: Measure, models: tuple[str, ...] = ()
+) -> MeasureComponents | Unknown:
+    """Return the components of a difference in a measure, over what `connection` shows of the benchmark.
+
+    With `models`, those of them that have scores are what is compared, else all. `Unknown` says why a measure has none:
+    it is no mean of scores, or too little was scored.
+    """
+    if measure.corrected:
+        return Unknown("people correct it, so its error is that of their grades too")
+    if measure.random:
+        return Unknown("its error is that of its judges or prompts too, as of a sample of them")
+    mean = mean_of_scores(plan, measure)
+    if mean is None:
+        return Unknown("it is no mean of scores")
+    if mean.measure.by:
+        return Unknown(f"it goes by {', '.join(mean.measure.by)}")
+    rows = connection.execute(scores_query(plan, mean, models)).fetchall()
+    if not rows:
+        return Unknown("nothing is scored")
+    model, item, sample, judge, cell, value, every, places, shares = zip(*rows, strict=True)
+    found = difference_components(value, item, model, sample, judge, cell if mean.axes else None)
+    if isinstance(found, Unknown):
+        return found
+    found = _with_repeats(connection, plan, mean, found, fmean(shares))
+    factor = _unevenness(item, cell)
+    judges = tuple(sorted({name for name in judge if name is not None}))
+    names, scenarios = tuple(sorted(set(model))), tuple(each.name for each in mean.scored.scenarios)
+    return MeasureComponents(
+        mean.measure, found.scaled(factor), names, judges, every[0], places[0] / every[0], scenarios, factor
+    )
+
+
+@dataclass(frozen=True)
+class MeanOfScores:
+    """A measure that is a mean of scores, or of cells of such: what is scored, the inner mean, and its axes."""
+
+    measure: Measure
+    scored: ScoredStep
+    inner: Aggregate
+    axes: tuple[str, ...]
+
+
+def mean_of_scores(plan: Plan, measure: Measure) -> MeanOfScores | None:
+    """Return the mean that a measure is; `None` where it is anything else."""
+    figure, measure = _mean_of(plan, measure)
+    scored = scored_step(plan, measure)
+    if figure is None or scored is None:
+        return None
+    inner = mean_in(figure) or figure
+    return MeanOfScores(measure, scored, inner, tuple(axis for axis in axis_columns(plan) if axis in inner.by))
+
+
+def _with_repeats(
+    connection: Connection, plan: Plan, mean: MeanOfScores, parts: DifferenceComponents, share: float
+) -> DifferenceComponents:
+    """Return the parts with that of repeats apart, where judges gave each reply several marks: what a judge gives the
+    same reply when it is asked again is as much noise of one mark as repeats differ. `share` is that of a mark's
+    variance that is left in the value of a reply, which may be a mean over metrics.
+
+    A score is the mean of so many marks, so their noise is in what is left over. Of verdicts that are no numbers the
+    most frequent one is the score, which is no mean: nothing is said of more of them."""
+    asked = {step.scorer: plan.scorer(step.scorer) for step in judged_steps(mean.scored)}
+    counts = {scorer.samples for scorer in asked.values()}
+    repeats = counts.pop() if len(counts) == 1 else 1
+    if repeats < 2 or any(scorer.then is not None or _of_the_most(scorer) for scorer in asked.values()):
+        return parts
+    marks: dict[tuple[object, ...], list[float]] = defaultdict(list)
+    for (scorer, metric), verdicts in repeated_verdicts(connection, plan).items():
+        if scorer in asked and mean.scored.name == (scorer if mean.scored.kind == "scorer" else metric):
+            for each in verdicts:
+                marks[scorer, metric, each.judge, each.reply].append(each.value)
+    several = [variance(each) for each in marks.values() if len(each) > 1]
+    if len(several) < FEWEST_ITEMS:
+        return parts
+    noise = 2 * share * fmean(several)
+    part = "gradings" if "judges" in parts.known else "samples" if "samples" in parts.known else "items"
+    rest = max(getattr(parts, part) - noise / repeats, 0.0)
+    samples, judges, _ = parts.observed
+    return replace(
+        parts, repeats=noise, known=parts.known | {"repeats"}, observed=(samples, judges, repeats), **{part: rest}
+    )
+
+
+def _of_the_most(scorer: Scorer) -> bool:
+    """Return true if the score of several verdicts is the most frequent one."""
+    return scorer.gives is not None and scorer.gives.kind in ("bool", "choice")
+
+
+def call_costs(connection: Connection, plan: Plan) -> dict[str, float]:
+    """Return what a kept call of a model cost on average, in USD; a model that judges is known by its evaluator."""
+    schema = quoted(plan.benchmark.name)
+    query = f"""select model, avg(cost_usd) from (
+      select distinct sample_id, model, cost_usd from {schema}.samples
+      union all select distinct judgement_id, evaluator, cost_usd from {schema}.judgements)
+    group by model having avg(cost_usd) is not null"""
+    return dict(connection.execute(query).fetchall())
+
+
+def scored_step(plan: Plan, measure: Measure) -> ScoredStep | None:
+    """Return the scores that a measure is the mean of; `None` where it is anything else."""
+    figure, _ = _mean_of(plan, measure)
+    scored = None if figure is None else scored_by(scored_values_of(plan), figure)[0]
+    return scored if scored is not None and scored.kept else None
+
+
+def lower_scores(plan: Plan) -> frozenset[tuple[str, str]]:
+    """Return the scores of which lower values are better, each by its scenario and metric: every measure that is a mean
+    of them says so."""
+    told: defaultdict[tuple[str, str], set[bool]] = defaultdict(set)
+    for measure in plan.measures:
+        scored = scored_step(plan, measure)
+        for scenario in () if scored is None else scored.scenarios:
+            for step in scored.steps if scored is not None else ():
+                for metric in getattr(step, "metrics", None) or (step.name,):
+                    told[scenario.name, metric].add(measure.lower_is_better)
+    return frozenset(score for score, ways in told.items() if ways == {True})
+
+
+def _mean_of(plan: Plan, measure: Measure) -> tuple[Aggregate | None, Measure]:
+    """Return the mean that a measure is, itself or by another name; None where it is anything else."""
+    match measure.figure:
+        case Measured(measure=name, slice=fixed) if not fixed:
+            return _mean_of(plan, named(plan.measures, name).model_copy(update={"name": measure.name}))
+        case Aggregate() as figure:
+            inner = mean_in(figure)
+            if inner is not None and not inner.of_condition and not inner.elements and len(inner.values) == 1:
+                return figure, measure
+    return None, measure
+
+
+def scores_query(
+    plan: Plan, mean: MeanOfScores, models: tuple[str, ...], graders: Graders = "counted", labelled: bool = False
+) -> str:
+    """Return the SQL of a value for every model, cluster of items, sample and judge, with the cell, the number of all
+    clusters, and the share that a value has of the variance of one score. Clusters that lie in several cells have none.
+    `labelled` leaves replies that no person graded out.
+
+    The scores are read twice: kept in between, they would all be held at once."""
+    scored, inner, axes = mean.scored, mean.inner, mean.axes
+    arms = [quoted(arm) for arm in arm_columns(plan)]
+    more = tuple(dict.fromkeys(["evaluator", *arms, *(quoted(axis) for axis in axes)]))
+    rows = rows_sql(plan, scored, Cut(graders=graders), more)
+    by_people = rows_sql(plan, scored, Cut(graders="people"), more)
+    kind = ", ".join(["model", "evaluator", "scenario", "metric", *arms])
+    reply = ", ".join(["model", "scenario", "item_id", *arms])
+    weights = {} if "metric" in inner.by else weights_of(scored)
+    value = "coalesce(value, 0)" if mean.measure.missing == "zero" else "value"
+    cell = " || '/' || ".join(f"coalesce({quoted(axis)}::varchar, '')" for axis in axes) or "''"
+    chosen = f"where model in {texts(models)}" if models else ""
+    graded = (
+        f"semi join (select sample_id, metric from ({by_people}) where value is not null) using (sample_id, metric)"
+    )
+    only = f"{graded} " if labelled else ""
+    return f"""\
+with whole as not materialized (
+  select * from ({rows}) {only}{chosen}
+), items as materialized (
+  select distinct scenario, item_id, cluster_id from whole where value is not null
+), drawn as (
+  select distinct cluster_id from items order by cluster_id limit {MOST_ITEMS}
+), chosen as (
+  select *, {cell} as "its cell", {weight_sql(weights)} as "its weight",
+    dense_rank() over (partition by {reply} order by sample_id) as "its sample"
+  from whole semi join drawn using (cluster_id)
+), centred as (
+  select *, {value} - avg({value} order by {value}) over (partition by {kind}) as "its value"
+  from chosen
+), mixed as (
+  select cluster_id from chosen group by cluster_id having count(distinct "its cell") > 1
+)
+select model, cluster_id, "its sample", evaluator,
+  case when exists (from mixed) then '' else any_value("its cell") end,
+  sum("its weight" * "its value" order by "its weight" * "its value") / sum("its weight"),
+  (select count(distinct cluster_id) from items),
+  (select count(*) from items),
+  sum("its weight" ** 2) / sum("its weight") ** 2
+from centred
+where "its value" is not null
+group by model, cluster_id, "its sample", evaluator
+order by all
+"""
+
+
+def _unevenness(items: tuple[str, ...], cells: tuple[str, ...]) -> float:
+    """Return how many times larger the variance of a mean of cells is for cells of different sizes: n / C² · Σ 1 / n_c.
+
+    >>> _unevenness(("a", "b"), ("x", "y")), _unevenness(("a", "b", "c", "d"), ("x", "x", "x", "y"))
+    (1.0, 1.3333333333333333)
+    """
+    own: dict[str, set[str]] = defaultdict(set)
+    for item, cell in zip(items, cells, strict=True):
+        own[cell].add(item)
+    sizes = [len(each) for each in own.values()]
+    return sum(sizes) / len(sizes) ** 2 * sum(1 / size for size in sizes)
+
+
+@dataclass(frozen=True)
+class GradedItems:
+    """The lessons, and the items that people graded."""
+
+    parts: LabelComponents
+    items: int
+
+
+def label_components(
+    connection: Connection, plan: Plan, measure: Measure, models: tuple[str, ...] = ()
+) -> GradedItems | Unknown:
+    """Return how people's grades of a measure vary, and how far judges follow them, over what `connection` shows."""
+    found = mean_of_scores(plan, measure)
+    if found is None:
+        return Unknown("it is no mean of scores")
+    pairs = []
+    for graders in ("people", "counted"):
+        query = scores_query(plan, found, models, graders, labelled=True)
+        values: dict[tuple[str, str], list[float]] = defaultdict(list)
+        for model, item, _, _, _, value, *_ in connection.execute(query).fetchall():
+            values[item, model].append(value)
+        pairs.append({key: sum(each) / len(each) for key, each in values.items()})
+    people, judges = pairs
+    both = sorted(people.keys() & judges.keys())
+    items = len({item for item, _ in both})
+    if items < FEWEST_ITEMS:
+        return Unknown(f"people graded {items} items: it takes {FEWEST_ITEMS}")
+    rows = np.array([(people[key], judges[key]) for key in both])
+    return GradedItems(label_lessons(rows, [item for item, _ in both], [model for _, model in both]), items)
+
+
+def label_lessons(rows: Floats, items: Sequence[str], models: Sequence[str]) -> LabelComponents:
+    """Return twice the variance and the covariance within items, of rows of (people, judges) in which each model has
+    the mean 0; where too few items have two models, those of a model as the correlation leaves them.
+
+    >>> rows = np.array([[1.0, 2.0], [-1.0, -2.0], [-2.0, -1.0], [2.0, 1.0]])
+    >>> found = label_lessons(np.tile(rows, (4, 1)), [item for item in "abcdefgh" for _ in "ab"], ["a", "b"] * 8)
+    >>> round(found.people, 2), round(found.items, 2)
+    (10.29, 10.29)
+    """
+    _, item = np.unique(np.array(items), return_inverse=True)
+    _, model = np.unique(np.array(models), return_inverse=True)
+    sizes = np.bincount(item)
+    centred = rows - _means(rows, model)
+    if int((sizes > 1).sum()) >= FEWEST_ITEMS:
+        kept = sizes[item] > 1
+        within = (centred - _means(centred, item))[kept]
+        df = int((sizes[sizes > 1] - 1).sum()) - (len(np.unique(model[kept])) - 1)
+        products = within.T @ within / max(df, 1)
+        return LabelComponents(float(2 * products[0, 0]), float(2 * products[0, 1]) * _shrunk(products, df))
+    df = len(rows) - len(np.unique(model))
+    products = centred.T @ centred / max(df, 1)
+    people, both = (float(2 * (1 - CORRELATION) * each) for each in products[0])
+    return LabelComponents(people, both * _shrunk(products, df))
+
+
+def _shrunk(products: Floats, df: int) -> float:
+    """Return what a covariance is multiplied by, so that its squared correlation is not too high on average (Ezekiel
+    1930): a design is chosen for it."""
+    square = float(products[0, 1] ** 2 / (products[0, 0] * products[1, 1])) if products[0, 1] else 0.0
+    adjusted = 1 - (1 - square) * df / max(df - 1, 1)
+    return float(np.sqrt(max(adjusted, 0.0) / square)) if square else 1.0
+
+
+def _means(rows: Floats, groups: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Floats:
+    sizes = np.bincount(groups)
+    sums = np.stack([np.bincount(groups, weights=column) for column in rows.T], axis=1)
+    found: Floats = (sums / sizes[:, None])[groups]
+    return found
+
+
+MORE_LABELS = (30, 60, 100)
+"""The numbers of further graded items that are told of."""
+
+
+@dataclass(frozen=True)
+class MoreLabels:
+    """How far the interval of a corrected measure reaches `now`, with so many graded `items`, and about `then`: pairs
+    of graded items and of how far it would reach with them."""
+
+    measure: str
+    model: str
+    now: float
+    items: int
+    then: tuple[tuple[int, float], ...]
+
+    @property
+    def sentence(self) -> str:
+        """Return it for people."""
+        told = ", ".join(f"±{reach:.3g} with {items:,}" for items, reach in self.then)
+        first = f"`{self.measure}` of {self.model}: ±{self.now:.3g} with {self.items:,} graded items"
+        return f"{first}, about {told}." if told else f"{first}, which are all."
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        then = [{"graded_items": items, "half_width": reach} for items, reach in self.then]
+        return {"model": self.model, "graded_items": self.items, "half_width": self.now, "with_more": then}
+
+
+def find_more_labels(connection: Connection, plan: Plan, measure: Measure) -> Iterator[MoreLabels]:
+    """Yield what more labels would bring to each model's figure of a measure that people correct already."""
+    if not measure.corrected or measure.by:
+        return
+    for model, three in sorted(find_corrected(connection, plan, measure).items()):
+        now = three.reach(three.items)
+        if now is not None:
+            yield MoreLabels(measure.name, model, now, three.items, tuple(_then(three)))
+
+
+def _then(three: ThreeFigures) -> Iterator[tuple[int, float]]:
+    for more in MORE_LABELS:
+        items = min(three.items + more, len(three.names))
+        reach = three.reach(items)
+        if reach is not None and items > three.items:
+            yield items, reach
+        if items == len(three.names):
+            return
+
+
+def worth_of_a_label(
+    parts: DifferenceComponents, labels: LabelComponents, items: int, graded: int, spent: float, share: float
+) -> float | None:
+    """Return the price below which a label of both models' replies to an item is worth more than more items: a `share`
+    more of what was `spent` on `items`, of which people graded some, lessens the variance of the corrected difference
+    as much as the labels that this money buys. None where labels of all items would lessen it less.
+
+    >>> parts, labels = DifferenceComponents(items=1.0, known=frozenset()), LabelComponents(people=1.2, items=0.9)
+    >>> round(worth_of_a_label(parts, labels, 400, 50, 20.0, 0.1), 2)
+    1.65
+    """
+    samples, judges, repeats = parts.observed
+    every, one = parts.variance(samples, judges, repeats), parts.variance(1, judges, repeats)
+
+    def variance(items: float, graded: float) -> float:
+        return corrected_variance(labels, every, one, samples, items, graded)
+
+    aim = variance(items * (1 + share), graded)
+    low, high = float(graded), float(items)
+    if graded >= items or variance(items, high) > aim:
+        return None
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if variance(items, middle) > aim else (low, middle)
+    return share * spent / (high - graded) if high > graded else None
+
+
+MORE = 0.1
+"""The share of the cost of a run that is spent on more."""
+
+
+@dataclass(frozen=True)
+class Sharpening:
+    """By what share the error of a difference falls for a tenth more money, by what it is spent on; or why nothing is
+    known."""
+
+    measure: str
+    falls: Mapping[str, float] = field(default_factory=dict)
+    """By lever, `items`, `samples`, `judges` or `repeats`, the most first."""
+    in_calls: bool = False
+    """True if calls are counted, since no cost is known."""
+    reason: str | None = None
+    """Why there are none."""
+    labels: tuple[MoreLabels, ...] = ()
+    """Of a measure that people correct: what more labels would bring."""
+    worth: float | None = None
+    """Of such a measure: the price in USD of a graded reply below which labels are worth more than items."""
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Return sentences for people; none where nothing is known."""
+        labels = tuple(each.sentence for each in self.labels)
+        if self.worth is not None:
+            price = usd(self.worth)
+            told = (
+                "More labels sharpen a difference more than more items do while a graded reply costs less than"
+                f" {price} USD."
+            )
+            labels += (told,)
+        if not self.falls:
+            return labels
+        (best, most), *others = self.falls.items()
+        money = "calls" if self.in_calls else "money"
+        first = (
+            f"`{self.measure}`: a tenth more {money} for more {best} makes a difference of two models"
+            f" {100 * most:.1f} % sharper."
+        )
+        return first, *(f"For more {name} it is {100 * fall:.1f} %." for name, fall in others)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        unit = {} if self.reason else {"unit": "calls" if self.in_calls else "USD"}
+        labels = {"labels": [each.to_json() for each in self.labels]} if self.labels else {}
+        worth = {} if self.worth is None else {"label_worth_usd": self.worth}
+        found = {"measure": self.measure, "error_falls_by": dict(self.falls), **unit, "reason": self.reason}
+        return {**found, **labels, **worth}
+
+
+def find_sharpening(connection: Connection, plan: Plan, measure: Measure) -> Sharpening:
+    """Return what would have sharpened a measure of a run more, over what `connection` shows of the benchmark."""
+    if measure.corrected:
+        return _of_people(connection, plan, measure)
+    scored = scored_step(plan, measure)
+    found = measure_components(connection, plan, measure)
+    if isinstance(found, Unknown) or scored is None:
+        return Sharpening(measure.name, reason=found.reason if isinstance(found, Unknown) else None)
+    in_calls, asked, graded = _costs(connection, plan, scored)
+    falls = error_falls(found.parts, asked, graded)
+    ranked = dict(sorted(falls.items(), key=lambda each: -each[1]))
+    return Sharpening(measure.name, ranked, in_calls, None if ranked else "no call was made")
+
+
+def _of_people(connection: Connection, plan: Plan, measure: Measure) -> Sharpening:
+    """Return what more labels would bring to a measure that people correct."""
+    more = tuple(find_more_labels(connection, plan, measure))
+    reason = "people correct it, so its error is that of their grades too"
+    judged = measure.model_copy(update={"corrected": False})
+    scored = scored_step(plan, judged)
+    found, labels = measure_components(connection, plan, judged), label_components(connection, plan, judged)
+    worth = None
+    if scored is not None and not isinstance(found, Unknown) and not isinstance(labels, Unknown):
+        in_calls, asked, graded = _costs(connection, plan, scored)
+        spent = 0.0 if in_calls else asked + graded
+        both = worth_of_a_label(found.parts, labels.parts, found.items, labels.items, spent, MORE)
+        # That money went to all models, and a label is a reply of one of them.
+        worth = None if both is None or not spent else both / len(found.models)
+    return Sharpening(measure.name, reason=reason, labels=more, worth=worth)
+
+
+def _costs(connection: Connection, plan: Plan, scored: ScoredStep) -> tuple[bool, float, float]:
+    """Return true if calls are counted, and what replies and judgements cost."""
+    schema, scenarios = quoted(plan.benchmark.name), texts(scenario.name for scenario in scored.scenarios)
+    several = any(shows_several_times(plan, role.name) for role in plan.roles if role.kind == "compared")
+    replies, judged = (
+        _spent(connection, [f"{schema}.{table}" for table in tables], scenarios, several)
+        for tables in (("samples", "turns"), ("judgements",))
+    )
+    in_calls = replies[0] is None or judged[0] is None or replies[0] + judged[0] == 0
+    asked, graded = (replies[1], judged[1]) if in_calls else (replies[0] or 0.0, judged[0] or 0.0)
+    return in_calls, asked, graded
+
+
+def error_falls(parts: DifferenceComponents, asked: float, graded: float) -> dict[str, float]:
+    """Return the share by which the error falls, by lever, of a run that spent `asked` on replies and `graded` on
+    judges.
+
+    >>> parts = DifferenceComponents(items=1.0, samples=2.0, judges=0.5, observed=(1, 2, 1))
+    >>> {name: round(fall, 3) for name, fall in error_falls(parts, 4.0, 4.0).items()}
+    {'items': 0.047, 'samples': 0.028, 'judges': 0.006, 'repeats': 0.0}
+    """
+    samples, judges, repeats = parts.observed
+    spent = asked + graded
+    if spent <= 0:
+        return {}
+    now = parts.variance(samples, judges, repeats)
+    found = {"items": now / (1 + MORE)}
+    if "samples" in parts.known:
+        found["samples"] = parts.variance(samples * (1 + MORE), judges, repeats)
+    if "judges" in parts.known and graded > 0:
+        found["judges"] = parts.variance(samples, judges * (1 + MORE * spent / graded), repeats)
+    if "repeats" in parts.known and graded > 0:
+        found["repeats"] = parts.variance(samples, judges, repeats * (1 + MORE * spent / graded))
+    return {name: 1 - math.sqrt(after / now) for name, after in found.items()}
+
+
+def _spent(connection: Connection, tables: list[str], scenarios: str, several: bool) -> tuple[float | None, int]:
+    """Return what calls cost in USD, `None` where one is not known, and how many they were. `several`: one call may
+    stand in several rows. To tell it means to hold the names of all."""
+    keys = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
+    once = {table: f"distinct {keys[table.rpartition('.')[2]]} as call," if several else "" for table in tables}
+    parts = " union all ".join(
+        f"select {name} cost_usd from {table} where scenario in {scenarios}" for table, name in once.items()
+    )
+    query = f"select case when count(cost_usd) = count(*) then coalesce(sum(cost_usd), 0) end, count(*) from ({parts})"
+    [(cost, calls)] = connection.execute(query).fetchall()
+    return cost, calls

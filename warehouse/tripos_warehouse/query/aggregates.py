@@ -1,0 +1,704 @@
+"""The statistics of raters that a measure can be, each as a function of a matrix of ratings.
+
+Statistics of lists, which SQL has no formula for: what `tripos_statistic` comes to in the SQL of a measure.
+
+Each comes with the pull of every item on it. Of agreement and correlation that is the jackknife's (Tukey, 1958): how
+far the value moves when the item is left out. A median has draws of its items instead (`bootstrap`), and its pulls are
+those on the share of values below it, on the scale of the error that the draws show.
+
+Errors of agreement where a class is rare: how much larger they are than the jackknife shows.
+
+The variance of a correlation of classes is a sum of what the items of each class have of it. What five items of a rare
+class show of theirs has four degrees of freedom, however many other items there are. Student's t of a sum of variances
+with different degrees of freedom weighs each of them by the square of its own quantile (Cochran 1964, "Approximate
+significance levels of the Behrens-Fisher test"). So the pull of an item of a class of k items is enlarged by the
+quantile of k - 1 degrees of freedom (no fewer than 2) over that of all items. Where hardly any item is of another class
+than most, its error cannot be known, and there is no interval.
+
+Of numbers every value would be a class of its own. There the kurtosis of the pulls says how many items bear the
+variance: a variance of n values with the kurtosis κ has 2n / (κ - (n - 3) / (n - 1)) degrees of freedom (O'Neill 2014,
+"Some useful moment results in sampling problems").
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from tripos_compiler.language.aggregates import shares_family
+from tripos_warehouse.query.resampling import (
+    LEAST_ITEMS,
+    GivenNumbers,
+    GivenWords,
+    code_texts,
+    medians,
+    read_numbers,
+    redrawn,
+    to_list,
+    user_figure,
+)
+from tripos_warehouse.statistics.agreement import (
+    Level,
+    cohen_kappa,
+    gwet_ac,
+    kendall_tau_b,
+    kendall_w,
+    krippendorff_alpha,
+    mid_ranks,
+    pairwise,
+    tau_of_stacks,
+    w_without,
+)
+from tripos_warehouse.statistics.metrics import (
+    LengthControlled,
+    RankedTruths,
+    SummedMetric,
+    brier,
+    calibration_error,
+    calibration_noise,
+    corpus_metric,
+    log_loss,
+    matthews,
+)
+from tripos_warehouse.statistics.preferences import NOBODY_ELSE, Preference, bradley_terry, fondness
+from tripos_warehouse.statistics.result import Floats, Ints, StatisticResult, two_sided
+from tripos_warehouse.statistics.validity import JudgeRates, rated_prevalence
+
+COMPLETE = frozenset({"kendall_w"})
+"""What takes only subjects that every rater rated."""
+
+WITH_SINGLES = frozenset({"gwet_ac1", "gwet_ac2"})
+"""What looks at subjects with one rating too, for how often each category is given."""
+
+
+def find_statistic(what: str, level: str, ratings: Floats, categories: Floats | None = None) -> StatisticResult:
+    """Return the statistic `what` of `ratings`, a row a rater and a column a subject, NaN where one is missing. Of two
+    raters at a time it is the mean over the pairs. `level` is that of Krippendorff's α, and `categories` are those of
+    Gwet's coefficients; without them the ones that were given.
+
+    >>> ratings = np.array([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5.0]])
+    >>> round(find_statistic("kendall_w", "", ratings).value, 6)
+    0.87415
+    """
+    if what in WITH_SINGLES:
+        every = None if categories is None else categories.tolist()
+        return gwet_ac(ratings, "none" if what == "gwet_ac1" else "quadratic", every)
+    return _STATISTICS[what](ratings, level)
+
+
+def find_values(
+    what: str, level: str, ratings: Floats, groups: Ints, count: int, categories: Floats | None = None
+) -> list[float | None]:
+    """Return the value of `find_statistic` without the subjects of each of `count` groups; of W without its test, which
+    the jackknife has no use for."""
+    if what == "kendall_w":
+        return w_without(ratings, groups, count)
+    if what in WITH_SINGLES and categories is None:  # a category that some items carry alone is one all the same
+        categories = np.unique(ratings[~np.isnan(ratings)])
+    if what in WITH_SINGLES:
+        return [find_statistic(what, level, ratings[:, groups != each], categories).value for each in range(count)]
+    return [find_statistic(what, level, ratings[:, groups != each]).value for each in range(count)]
+
+
+def _unweighted_kappa(one: Floats, other: Floats) -> StatisticResult:
+    return cohen_kappa(one, other)
+
+
+def _rho(one: Floats, other: Floats) -> StatisticResult:
+    """Spearman's ρ as the correlation of ranks, without the test and the interval of `spearman_rho`, which take longer
+    than it does: of many items it is computed many times."""
+    both = ~(np.isnan(one) | np.isnan(other))
+    n = int(both.sum())
+    if n < 2:
+        return StatisticResult.undefined("fewer than two items that both raters rated", n=n)
+    a, b = (ranks - (n + 1) / 2 for ranks in (mid_ranks(one[both]), mid_ranks(other[both])))
+    squares = float(a @ a) * float(b @ b)
+    if squares == 0:
+        return StatisticResult.undefined("a rater gave all items the same: there is no order", n=n)
+    return StatisticResult(max(-1.0, min(1.0, float(a @ b) / math.sqrt(squares))), n=n)
+
+
+def _quadratic(ratings: Floats, level: str) -> StatisticResult:
+    """κ by squares. The steps of a rubric are as far apart as their numbers, so κ is the same whether or not somebody
+    gave all of them: 1 - Σ (a - b)² n / Σ Σ (a - b)² over all pairs of a rating of the one and one of the other (Cohen,
+    1968), and the denominator is n² (var a + var b + (mean a - mean b)²)."""
+
+    def of_two(one: Floats, other: Floats) -> StatisticResult:
+        both = ~(np.isnan(one) | np.isnan(other))
+        a, b = one[both], other[both]
+        if not len(a):
+            return StatisticResult.undefined("no item that both raters rated")
+        expected = float(a.var() + b.var() + (a.mean() - b.mean()) ** 2)
+        if expected <= 1e-12 * float(np.abs(a).max()) ** 2:
+            reason = "both raters gave one and the same category: agreement by chance is certain"
+            return StatisticResult.undefined(reason, n=len(a))
+        return StatisticResult(1 - float(((a - b) ** 2).mean()) / expected, n=len(a))
+
+    return pairwise(of_two, ratings).mean
+
+
+_STATISTICS: Mapping[str, Callable[[Floats, str], StatisticResult]] = {
+    "kendall_w": lambda ratings, level: kendall_w(ratings),
+    "krippendorff_alpha": lambda ratings, level: krippendorff_alpha(ratings, cast("Level", level)),
+    "kendall_tau": lambda ratings, level: pairwise(kendall_tau_b, ratings).mean,
+    "spearman": lambda ratings, level: pairwise(_rho, ratings).mean,
+    "cohen_kappa": lambda ratings, level: pairwise(_unweighted_kappa, ratings).mean,
+    "quadratic_kappa": _quadratic,
+}
+
+
+FEWEST_OTHERS = 3
+"""With fewer items of another class than most, nothing shows the error of an agreement."""
+TOO_FEW_OTHERS = f"fewer than {FEWEST_OTHERS} items are of another class than most: nothing shows the error"
+
+
+def class_factors(columns: Ints, owners: Ints, items: int) -> Floats | None:
+    """Return by how much the pull of each of `items` is enlarged, given the class of every subject by each rater, a row
+    a rater, -1 where there is none; None where too few items are of another class than a rater's most frequent one.
+
+    A rater who saw fewer than half of the items has too few of any class: their classes are those of all raters.
+
+    >>> said, true = [0] * 26 + [1] * 4, [0] * 27 + [1] * 3
+    >>> found = class_factors(np.array([said, true]), np.arange(30), 30)
+    >>> np.round(found[[0, 26, 29]], 2).tolist()
+    [1.01, 1.56, 2.1]
+    >>> class_factors(np.array([[0] * 29 + [1]] * 2), np.arange(30), 30) is None
+    True
+    """
+    every = int(columns.max()) + 1
+    least = np.full(items, items)
+    tables = [_held(column[None], owners, items, every) for column in columns]
+    pooled = _held(columns, owners, items, every)
+    for table in tables:
+        seen = int(table.any(1).sum())
+        whole = 2 * seen >= items
+        others = np.arange(every) != table.sum(0).argmax()
+        if whole and int(table[:, others].any(1).sum()) < FEWEST_OTHERS:
+            return None
+        counts = (table if whole else pooled).sum(0)
+        least = np.minimum(least, np.where(table, counts, items).min(1))
+    found: Floats = _quantile(np.maximum(least - 1, FEWEST_OTHERS - 1)) / _quantile(np.array([max(items - 1, 1)]))
+    return np.maximum(found, 1.0)
+
+
+def kurtosis_factor(pulls: Floats) -> float:
+    """Return by how much pulls on an agreement of numbers are enlarged, by the degrees of freedom of their variance. As
+    long as these are half of those of the items, it is as good as nothing, and left at 1.
+
+    >>> round(kurtosis_factor(np.array([1.0] * 20 + [-1.0] * 20)), 2)
+    1.0
+    >>> round(kurtosis_factor(np.array([0.0] * 37 + [1.0] * 3)), 2)
+    1.15
+    """
+    n = len(pulls)
+    squares = np.square(pulls - pulls.mean())
+    if n < 4 or squares.sum() <= 0:
+        return 1.0
+    kurtosis = n * float((squares**2).sum()) / float(squares.sum()) ** 2
+    df = 2 * n / max(kurtosis - (n - 3) / (n - 1), 1e-9)
+    if df > (n - 1) / 2:
+        return 1.0
+    few, many = _quantile(np.array([min(max(df, 1.0), n - 1.0), n - 1.0]))
+    return float(few / many)
+
+
+def _held(columns: Ints, owners: Ints, items: int, every: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
+    """Return which items have which classes, a row an item."""
+    found = np.zeros((items, every), dtype=bool)
+    for column in columns:
+        known = column >= 0
+        found[owners[known], column[known]] = True
+    return found
+
+
+def _quantile(df: Floats | Ints) -> Floats:
+    from scipy.special import stdtrit
+
+    found: Floats = stdtrit(df, two_sided(0.95))
+    return found
+
+
+BETWEEN = "\x1f"
+"""Stands between a model and a judge where a statistic is about both."""
+
+
+def strength(model: str, items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers) -> dict[str, Any]:
+    """Return the strength of a model among all that are compared, in log odds (`bradley_terry`): `value`, or the
+    `reason` why there is none, and what every one of `items` adds to it, `pulls`. `values` are 1 where the first won, 0
+    where the second did, 0.5 for a tie.
+
+    >>> firsts, seconds = ["a", "b"] * 4, ["b", "a"] * 4
+    >>> values = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0]
+    >>> found = strength("a", list("11223344"), firsts, seconds, ["j"] * 8, values)
+    >>> round(found["value"], 3), found["items"]
+    (0.549, ['1', '2', '3', '4'])
+    """
+    return _strength(model, verdicts_of(items, firsts, seconds, judges, values))
+
+
+def weighted_strength(
+    model: str, items: Words, firsts: Words, seconds: Words, weights: Words, values: Numbers
+) -> dict[str, Any]:
+    """Return the same of verdicts each of which counts as often as `weights` say."""
+    verdicts = verdicts_of(items, firsts, seconds, [None] * len(items), values)
+    counted = [float(weight or 1) for weight, value in zip(weights, values, strict=True) if value is not None]
+    return _strength(model, verdicts, counted)
+
+
+def _strength(model: str, verdicts: list[Preference], weights: list[float] | None = None) -> dict[str, Any]:
+    found = bradley_terry(verdicts, weights=weights, errors="items")
+    mine = found.by_model.get(model)
+    if mine is None or mine.value is None:
+        return _nothing((mine.reason if mine is not None else None) or "it was compared with nothing")
+    names = list(dict.fromkeys(str(each.item) for each in verdicts))
+    at = found.models.index(model)
+    pulls = [] if found.pulls is None else [float(pull) for pull in found.pulls[:, at]]
+    return {"value": mine.value, "reason": mine.reason, "items": names, "pulls": pulls, "draws": None}
+
+
+def self_preference(
+    about: str, items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers
+) -> dict[str, Any]:
+    """Return how much more often judges of its family prefer a model than others do, on the same replies (`fondness`).
+    `about` is the model, or the model, `BETWEEN` and the one judge that is looked at. An item may stand behind its
+    cluster and `PARTED`. Gives what `strength` does, by cluster.
+
+    >>> found = self_preference("gpt-5", list("112233"), ["gpt-5"] * 6, ["o"] * 6, ["gpt-4o", "x"] * 3, [1.0, 0.5] * 3)
+    >>> found["value"], self_preference("o", ["1"], ["gpt-5"], ["o"], ["x"], [1.0])["reason"]
+    (0.5, "no judge is of a compared model's family")
+    """
+    model, _, judge = about.partition(BETWEEN)
+    own = [each for each in dict.fromkeys(map(str, judges)) if judge in ("", each) and shares_family(each, model)]
+    if not own:
+        return _nothing(
+            "the judge is not of the model's family" if judge else "no judge is of a compared model's family"
+        )
+    about_it = [
+        value if model in (first, second) else None
+        for first, second, value in zip(firsts, seconds, values, strict=True)
+    ]
+    fond = fondness(verdicts_of(items, firsts, seconds, judges, about_it), model, own, shares_family)
+    count = len(fond.excesses)
+    if not count:
+        return _nothing(NOBODY_ELSE)
+    value = sum(fond.excesses) / count
+    pulls: dict[str, float] = {}
+    for item, excess in zip(fond.items, fond.excesses, strict=True):
+        cluster = str(item).partition(PARTED)[0]
+        pulls[cluster] = pulls.get(cluster, 0.0) + (excess - value) / count
+    return {"value": value, "reason": None, "items": list(pulls), "pulls": list(pulls.values()), "draws": None}
+
+
+def verdicts_of(items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers) -> list[Preference]:
+    """Return the comparisons that have a value.
+
+    >>> verdicts_of(["1", "1"], ["a", "b"], ["b", "a"], ["j", "j"], [1.0, None])
+    [Preference(first='a', second='b', winner='a', item='1', judge='j')]
+    """
+    return [
+        Preference(str(first), str(second), None if value == 0.5 else str(first if value else second), item, judge)
+        for item, first, second, judge, value in zip(items, firsts, seconds, judges, values, strict=True)
+        if value is not None
+    ]
+
+
+OF_PAIRS: Mapping[str, Callable[[str, Words, Words, Words, Words, Numbers], dict[str, Any]]] = {
+    "bradley_terry": strength,
+    "weighted_bradley_terry": weighted_strength,
+    "self_preference": self_preference,
+}
+"""The statistics of comparisons, by the name of the aggregate."""
+
+
+MOST_LEFT_OUT = 400
+"""So many items are left out one at a time; of more, a group at a time."""
+GROUPS = 200
+MANY = 5000
+"""Of so many items there are fewer groups: each takes as long as the whole, and the error of an error no longer counts
+for much."""
+FEW_GROUPS = 50
+
+ALONE = "there is one rater, and nobody agrees with themselves"
+PARTED = "\x1f"
+"""What stands between an item and a reply to it, in the name of a subject."""
+
+Words = Sequence[str | None]
+Numbers = Sequence[float | None]
+
+PYTHON, PYTHON_VALUE = "python", "python value"
+"""A function of the user's: with its error, or where that is not needed its value alone."""
+
+MISSING = "None"
+"""The name of an item, a reply or a rater that has none."""
+
+
+def statistic(
+    what: str,
+    level: str,
+    items: GivenWords,
+    subjects: GivenWords,
+    raters: GivenWords,
+    keys: GivenWords,
+    values: GivenNumbers,
+) -> dict[str, Any]:
+    """Return a statistic of a list of ratings: of what belongs to `items`, `raters` said of `subjects` the number in
+    `values`, or the text in `keys` where classes are told apart. `level` is that of Krippendorff's α, and of Gwet's
+    coefficients the JSON of the declared categories (`_categories`). Of comparisons `subjects` are the models shown
+    first, `raters` those shown second, and `keys` the judges, or how often each counts.
+
+    It gives `value`, or the `reason` why there is none, and `pulls` of `items`, so that the variance of the value is
+    the sum of squared pulls times m / (m - 1) for m items. Of a `median` it also gives the `draws`, and of a corrected
+    prevalence the `limits` of its interval.
+
+    >>> two = ["a", "a", "b", "b", "c", "c"]
+    >>> found = statistic("cohen_kappa", "", two, two, ["x", "y"] * 3, ["1", "1", "2", "2", "1", "2"], [None] * 6)
+    >>> round(found["value"], 3)
+    0.4
+    """
+    return {"draws": None, "limits": None} | _find(what, level, items, subjects, raters, keys, values)
+
+
+def _find(
+    what: str,
+    level: str,
+    items: GivenWords,
+    subjects: GivenWords,
+    raters: GivenWords,
+    keys: GivenWords,
+    values: GivenNumbers,
+) -> dict[str, Any]:
+    if what == "median":
+        return _median(to_list(items), to_list(values))
+    if what in OF_SUMS:
+        return _summed(what, level, to_list(items), to_list(subjects), to_list(keys))
+    if what == "corrected_prevalence":
+        return _prevalence(level, to_list(items), to_list(values))
+    if what in (PYTHON, PYTHON_VALUE):
+        rows = to_list(items), to_list(subjects), to_list(keys)
+        return user_figure(level, *rows, _left_out, errors=what == PYTHON)
+    if what in OF_PAIRS:
+        words = to_list(items), to_list(subjects), to_list(raters), to_list(keys)
+        return OF_PAIRS[what](level, *words, to_list(values))
+    if what == "mean_tau_agreement":
+        return _by_item(items, subjects, raters, values)
+    found = _matrix(what, level, items, subjects, raters, keys, values)
+    if isinstance(found, str):
+        return _nothing(found)
+    matrix, owners, names, categories = found
+    whole = find_statistic(what, level, matrix, categories)
+    if whole.value is None:
+        return _nothing(str(whole.reason))
+    factors: Floats | None = None
+    if what in OF_CLASSES:
+        codes = _codes(matrix)
+        factors = class_factors(codes, owners, len(names))
+        if factors is None:
+            return _without_error(whole.value, names, TOO_FEW_OTHERS)
+    nominal = what == "cohen_kappa" or level == "nominal"
+    told, pulls = _left_out(
+        lambda groups, count: find_values(what, level, matrix, groups, count, categories),
+        owners,
+        names,
+        factors if nominal else None,
+        by_kurtosis=what in BY_KURTOSIS and not nominal,
+    )
+    return {"value": whole.value, "reason": told, "items": names, "pulls": pulls, "draws": None}
+
+
+STUDY = "\x1f"
+"""Begins the name of a study behind a figure, which stands among the items that pull at it and is none."""
+
+
+def _prevalence(settings: str, items: Words, values: Numbers) -> dict[str, Any]:
+    """Return a share corrected by the rates of a judge: the pulls of items, those of the studies of the rates, which
+    several figures may share, and the limits of its interval.
+
+    >>> rates = '{"negatives": 40, "positives": 40, "sensitivity": 0.9, "specificity": 0.8}'
+    >>> found = _prevalence(rates, list("abcdefghij"), [1.0] * 6 + [0.0] * 4)
+    >>> round(found["value"], 3), [name.strip(STUDY)[:11] for name in found["items"][10:]]
+    (0.571, ['sensitivity', 'specificity'])
+    """
+    rates = JudgeRates(**json.loads(settings))
+    rows = sorted((str(item), value) for item, value in zip(items, values, strict=True) if value is not None)
+    if not rows:
+        return _nothing("nothing has a value")
+    owners, numbers = [item for item, _ in rows], np.array([value for _, value in rows], dtype=np.float64)
+    found = rated_prevalence(numbers, rates, owners)
+    if found.value is None:
+        return _nothing(str(found.reason))
+    names, places = np.unique(owners, return_inverse=True)
+    pulls = np.bincount(places, numbers - numbers.mean()) / len(numbers) / rates.informedness
+    studies = [] if rates.known else list(zip(("sensitivity", "specificity"), rates.errors(found.value), strict=True))
+    named = [*names.tolist(), *(f"{STUDY}{name} {settings}" for name, _ in studies)]
+    told: list[float | None] = [*pulls.tolist(), *(pull for _, pull in studies)]
+    if found.low is None:
+        return {"value": found.value, "reason": found.reason, "items": named, "pulls": [None] * len(named)}
+    return {"value": found.value, "reason": None, "items": named, "pulls": told, "limits": [found.low, found.high]}
+
+
+OF_CLASSES = frozenset({"cohen_kappa", "quadratic_kappa", "krippendorff_alpha"})
+"""Agreement that says nothing where nearly all items are of one class."""
+BY_KURTOSIS = frozenset({"quadratic_kappa", "krippendorff_alpha", "gwet_ac2"})
+"""Agreement in which a difference of numbers counts by its square, so that few items may have most of the variance."""
+
+
+def _codes(matrix: Floats) -> Ints:
+    """Return the place of each rating among the different ones, -1 where there is none."""
+    found = np.full(matrix.shape, -1, dtype=np.int64)
+    known = ~np.isnan(matrix)
+    found[known] = np.unique(matrix[known], return_inverse=True)[1]
+    return found
+
+
+def _without_error(value: float, names: list[str], reason: str) -> dict[str, Any]:
+    """Return a value of which nothing shows the error."""
+    return {"value": value, "reason": reason, "items": names, "pulls": [None] * len(names), "draws": None}
+
+
+def _matrix(
+    what: str,
+    level: str,
+    items: GivenWords,
+    subjects: GivenWords,
+    raters: GivenWords,
+    keys: GivenWords,
+    values: GivenNumbers,
+) -> tuple[Floats, Ints, list[str], Floats | None] | str:
+    """Return the ratings (raters, subjects), the place of each subject's item, the items, and the categories of Gwet's
+    coefficients; or why there are none."""
+    key, numbers = code_texts(keys), read_numbers(values)
+    if what in ("cohen_kappa", "gwet_ac1") or level == "nominal":
+        numbers = np.where(key.codes >= 0, key.codes, np.nan)
+    elif ((key.codes >= 0) & np.isnan(numbers)).any():
+        return "the values are no numbers: take them as `level: nominal`"
+    item, subject, rater = (code_texts(each, MISSING) for each in (items, subjects, raters))
+    # Of two values by one rater the greater one counts, and of two items of a subject the first.
+    rows = np.lexsort((numbers, item.codes))
+    owner = np.empty(len(subject), dtype=np.int64)
+    owner[subject.codes[rows[::-1]]] = item.codes[rows[::-1]]
+    rows = rows[~np.isnan(numbers[rows])]
+    matrix = np.full((len(rater), len(subject)), np.nan)
+    matrix[rater.codes[rows], subject.codes[rows]] = numbers[rows]
+    rated = (~np.isnan(matrix)).sum(axis=0)
+    kept = rated == len(rater) if what in COMPLETE else rated >= (1 if what in WITH_SINGLES else 2)
+    if len(rater) < 2:
+        return ALONE
+    if kept.sum() < 2:
+        return "fewer than two replies have the ratings that it takes"
+    used, owners = np.unique(owner[kept], return_inverse=True)
+    categories = _categories(level, key.names.to_pylist(), numbers, what) if what in WITH_SINGLES else None
+    return matrix[:, kept], owners.astype(np.int64), item.named(used), categories
+
+
+MOST_LEVELS = 100_000
+"""A declared range of more integers than these is a measurement and no rubric: those that were given count."""
+
+
+def _categories(declared: str, keys: Sequence[str], numbers: Floats, what: str) -> Floats:
+    """Return the categories of a rubric as the numbers that ratings have: those that are `declared`, a JSON list of
+    names, numbers and `[low, high]` for integers, and those that were given, should a rating be none of these. Classes
+    (`gwet_ac1`) have the places of their `keys`, and then places of their own for those that nobody gave.
+
+    >>> _categories('[[1, 3]]', ["2.0", "7.0"], np.array([]), "gwet_ac1").tolist()
+    [0.0, 1.0, 2.0, 3.0]
+    >>> _categories('[[1, 3]]', [], np.array([2.0, 2.5]), "gwet_ac2").tolist()
+    [1.0, 2.0, 2.5, 3.0]
+    """
+    every: set[str | float] = set()
+    for each in json.loads(declared or "[]"):
+        if not isinstance(each, list):
+            every.add(each)
+        elif each[1] - each[0] < MOST_LEVELS:
+            every.update(map(float, range(each[0], each[1] + 1)))
+    if what == "gwet_ac1":
+        unused = every - {json.loads(key) for key in keys}
+        return np.arange(len(keys) + len(unused), dtype=np.float64)
+    return np.union1d(np.array(sorted(map(float, every))), numbers[~np.isnan(numbers)])
+
+
+def _left_out(
+    compute: Callable[[Ints, int], Sequence[float | None]],
+    owners: Ints,
+    names: list[str],
+    factors: Floats | None = None,
+    by_kurtosis: bool = False,
+) -> tuple[str | None, list[float | None]]:
+    """Return the pulls of the jackknife, from the values that `compute` gives without each group of subjects. Many
+    items are left out in groups, which their names alone decide; those of a group share its pull, so that the sum of
+    squares stays. Where classes are rare, pulls are enlarged (`rare_classes`): by the `factors` of the items, of a
+    group by the greatest of its own, or by the kurtosis of all pulls."""
+    group = np.arange(len(names))
+    if len(names) > MOST_LEFT_OUT:
+        order = np.argsort([hashlib.blake2b(name.encode(), digest_size=8).hexdigest() for name in names])
+        group[order] = np.arange(len(names)) % (GROUPS if len(names) < MANY else FEW_GROUPS)
+    count = int(group.max()) + 1
+    known = [value for value in compute(group[owners], count) if value is not None]
+    if len(known) < count or count < 2:
+        return "without one of the items it is undefined, so its error is unknown", [None] * len(names)
+    pulls = (count - 1) / count * (np.mean(known) - np.array(known))
+    if factors is not None:
+        largest = np.ones(count)
+        np.maximum.at(largest, group, factors)
+        pulls = pulls * largest
+    elif by_kurtosis:
+        pulls = pulls * kurtosis_factor(pulls)
+    # The sum is enlarged by m / (m - 1) for m items later on; for groups it should be by their number.
+    right = math.sqrt((count / (count - 1)) / (len(names) / (len(names) - 1)))
+    sizes = np.bincount(group, minlength=count)
+    found: list[float | None] = (pulls * right / np.sqrt(sizes))[group].tolist()
+    return None, found
+
+
+def _by_item(items: GivenWords, subjects: GivenWords, raters: GivenWords, values: GivenNumbers) -> dict[str, Any]:
+    """τ within every item, whose replies are the subjects behind the name of the item and `PARTED`."""
+    item, subject, rater = (code_texts(each, MISSING) for each in (items, subjects, raters))
+    if len(rater) < 2:
+        return _nothing(ALONE)
+    block = subject.before(PARTED)
+    owner = np.empty(len(block), dtype=np.int64)
+    owner[block.codes[subject.codes]] = item.codes
+    # The place of a subject among those of its block.
+    replies = np.bincount(block.codes)
+    order = np.argsort(block.codes, kind="stable")
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - np.repeat(np.cumsum(replies) - replies, replies)
+    numbers = read_numbers(values)
+    rows = np.argsort(numbers, kind="stable")[: len(numbers) - int(np.isnan(numbers).sum())]
+    stacks = []
+    for size in np.unique(replies):
+        blocks = np.flatnonzero(replies == size)
+        at = np.full(len(replies), -1)
+        at[blocks] = np.arange(len(blocks))
+        mine = rows[at[block.codes[subject.codes[rows]]] >= 0]
+        of = subject.codes[mine]
+        ratings = np.full((len(blocks), len(rater), size), np.nan)
+        ratings[at[block.codes[of]], rater.codes[mine], place[of]] = numbers[mine]
+        stacks.append((blocks, ratings))
+    found = tau_of_stacks(stacks)
+    if found.value is None:
+        return _nothing(str(found.reason))
+    known = np.flatnonzero(~np.isnan(found.figures))
+    pulls = np.bincount(owner[known], (found.figures[known] - found.value) / len(known), minlength=len(item))
+    used = np.unique(owner[known])
+    return {
+        "value": found.value,
+        "reason": None,
+        "items": item.named(used),
+        "pulls": pulls[used].tolist(),
+        "draws": None,
+    }
+
+
+def _median(items: Words, values: Numbers) -> dict[str, Any]:
+    """Return the median, its draws, and pulls that come to the error of the draws: an item's pull on the share of
+    values below the median, on that scale."""
+    pairs = [(str(item), value) for item, value in zip(items, values, strict=True) if value is not None]
+    if not pairs:
+        return _nothing("nothing has a value")
+    owners, numbers = [item for item, _ in pairs], np.array([value for _, value in pairs], dtype=np.float64)
+    value = float(np.median(numbers))
+    names, places = np.unique(owners, return_inverse=True)
+    m = len(names)
+    found = {"value": value, "items": names.tolist()}
+    if m < LEAST_ITEMS:
+        few = f"{m} items say too little: a median of fewer than {LEAST_ITEMS} has no interval of 95 %"
+        told = "one item says nothing about the error" if m == 1 else few
+        return {**found, "reason": told, "pulls": [None] * m, "draws": None}
+    drawn = medians(owners, numbers)
+    known = np.array(drawn)[np.isfinite(drawn)]
+    below = (numbers < value) + 0.5 * (numbers == value)
+    pulls = np.bincount(places, below.mean() - below, minlength=m)
+    size = math.sqrt(float((pulls**2).sum()) * m / (m - 1))
+    scale = float(known.std(ddof=1)) / size if size > 0 else 0.0
+    alike = "items do not differ: nothing shows the error" if numbers.min() == numbers.max() else None
+    return {**found, "reason": alike, "pulls": (pulls * scale).tolist(), "draws": drawn}
+
+
+OF_TEXTS = frozenset({"corpus_bleu", "corpus_chrf", "corpus_ter"})
+OF_SUMS = OF_TEXTS | {"mcc", "brier", "log_loss", "ece", "auroc", "length_controlled"}
+"""Metrics of a whole set, of what replies say (`keys`) and should say (`subjects`), each as JSON."""
+
+
+def _summed(what: str, settings: str, items: Words, subjects: Words, keys: Words) -> dict[str, Any]:
+    """Return a metric that is a function of sums over items, the pulls of the jackknife, and of texts the draws."""
+    rows = sorted(
+        (str(item), said, true)
+        for item, said, true in zip(items, keys, subjects, strict=True)
+        if said is not None and true is not None
+    )
+    if not rows:
+        return _nothing("nothing has a value")
+    owners, saying, truths = [row[0] for row in rows], [row[1] for row in rows], [row[2] for row in rows]
+    metric = _metric(what, settings, saying, truths)
+    if isinstance(metric, str):
+        return _nothing(metric)
+    value = metric.whole()
+    if value is None:
+        return _nothing(metric.reason)
+    names, places = np.unique(owners, return_inverse=True)
+    found = {"value": value, "items": names.tolist()}
+    m = len(names)
+    if m < LEAST_ITEMS and what in OF_TEXTS:
+        told = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
+        return {**found, "reason": told, "pulls": [None] * m, "draws": None}
+    if what == "ece" and value < CLEAR * _noise(settings, saying, truths, places):
+        told = "chance alone shows a good part of it, which no interval can take out: ask for more items"
+        return {**found, "reason": told, "pulls": [None] * m, "draws": None}
+    factors: Floats | None = None
+    if what == "mcc":
+        codes = np.unique([saying, truths], return_inverse=True)[1].reshape(2, -1)
+        factors = class_factors(codes, places, m)
+        if factors is None:
+            return _without_error(value, names.tolist(), TOO_FEW_OTHERS)
+    unknown, pulls = _left_out(metric.without, places, names.tolist(), factors)
+    draws = redrawn(owners, metric) if isinstance(metric, SummedMetric) and what in OF_TEXTS else None
+    return {**found, "reason": unknown, "pulls": pulls, "draws": draws}
+
+
+Metric = SummedMetric | RankedTruths | LengthControlled
+
+CLEAR = 2.5
+"""A calibration error of so many times what chance shows has an interval."""
+
+
+def _noise(settings: str, saying: list[str], truths: list[str], places: Ints) -> float:
+    numbers, true = np.array([float(each) for each in saying]), np.array([float(each) for each in truths])
+    return calibration_noise(numbers, true, places, _bins(settings))
+
+
+def _bins(settings: str) -> int:
+    return int(json.loads(settings).get("bins", 10))
+
+
+def _metric(what: str, settings: str, saying: list[str], truths: list[str]) -> Metric | str:
+    if what in OF_TEXTS:
+        return _translation(what, settings, saying, truths)
+    if what == "mcc":
+        return matthews(saying, truths)
+    numbers, true = np.array([float(each) for each in saying]), np.array([float(each) for each in truths])
+    match what:
+        case "brier":
+            return brier(numbers, true)
+        case "log_loss":
+            return log_loss(numbers, true)
+        case "ece":
+            return calibration_error(numbers, true, _bins(settings))
+        case "auroc":
+            return RankedTruths(numbers, true)
+    return LengthControlled(numbers, true)
+
+
+def _translation(what: str, settings: str, said: list[str], true: list[str]) -> SummedMetric | str:
+    references = [[each] if isinstance(each, str) else each for each in map(json.loads, true)]
+    if not all(references):
+        return "an item has no reference"
+    return corpus_metric(what, json.loads(settings), [json.loads(each) for each in said], references)
+
+
+def _nothing(reason: str) -> dict[str, Any]:
+    return {"value": None, "reason": reason, "items": [], "pulls": [], "draws": None}

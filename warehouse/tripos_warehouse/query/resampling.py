@@ -1,0 +1,298 @@
+"""Measures over items that are drawn again: the bootstrap of what has no derivative, and of all that is made of it.
+
+An item has the same weights in every part of a measure, for they follow from its name: so a difference of medians over
+the same items is compared item by item. A weight is how often the item is in a draw, by Poisson's distribution with
+mean 1, as many items drawn from many come to (Hanley and MacGibbon, 2006). What has a derivative is drawn by the pulls
+of its items: a draw of it is the value and the sum of (weight - 1) * pull.
+
+The interval is the expanded percentile one (Hesterberg, 2015): between quantiles of the draws, further out for few
+items, as Student's t is further out than the normal distribution.
+
+Lists of texts and numbers that SQL hands over, as arrays: a text becomes a number once for a million rows of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from tripos_warehouse.statistics.intervals import weighted_medians
+from tripos_warehouse.statistics.metrics import SummedMetric
+from tripos_warehouse.statistics.result import Floats, Ints, t_quantile, two_sided
+from tripos_warehouse.statistics.user_functions import NoFigure, UserFunction
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+DRAWS = 1000
+SEED = 20_260_301
+"""It stands here and nowhere else, so that one store has one interval."""
+
+BUCKETS = 4096
+"""Items whose names fall into one bucket are drawn together; of a few hundred items hardly two do."""
+
+LEAST_ITEMS = 6
+"""The least and the greatest of n independent values hold the median between them with a chance of 1 - 2^(1 - n),
+which reaches 95 % at 6."""
+
+
+def medians(items: Sequence[str], values: Floats) -> list[float]:
+    """Return the median of `values` in every draw of the `items` that they belong to; NaN where a draw has none of
+    them.
+
+    >>> drawn = medians(["a", "a", "b", "c"], np.array([1.0, 2.0, 3.0, 4.0]))
+    >>> len(drawn), float(np.nanmin(drawn)), float(np.nanmax(drawn))
+    (1000, 1.5, 4.0)
+    """
+    codes, weights = _weights(items)
+    found: list[float] = weighted_medians(values, codes, weights).tolist()
+    return found
+
+
+def redrawn(items: Sequence[str], metric: SummedMetric) -> list[float]:
+    """Return a metric of sums in every draw of the `items` that its rows belong to; NaN where a draw has none, or none
+    of which it is defined."""
+    codes, weights = _weights(items)
+    counts = np.zeros((weights.shape[1], metric.counts.shape[1]))
+    np.add.at(counts, codes, metric.counts)
+    found = [
+        metric.compute(sums) if drawn.any() else None for drawn, sums in zip(weights, weights @ counts, strict=True)
+    ]
+    return [math.nan if value is None else value for value in found]
+
+
+LeaveOut = Callable[
+    [Callable[[Ints, int], Sequence[float | None]], Ints, list[str]], tuple[str | None, list[float | None]]
+]
+
+
+def user_figure(
+    settings: str,
+    items: Sequence[str | None],
+    replies: Sequence[str | None],
+    keys: Sequence[str | None],
+    left_out: LeaveOut,
+    errors: bool,
+) -> dict[str, Any]:
+    """Return what a function of the user's comes to over rows of values, each the JSON of a list; with `errors` also in
+    every draw of the items and, by `left_out`, without each of them. A draw in which it fails has no value."""
+    told = json.loads(settings)
+    function = UserFunction(
+        **{name: told[name] for name in ("name", "path", "function", "version")}, parameters=tuple(told["parameters"])
+    )
+    rows = sorted(
+        (str(item), str(reply), key) for item, reply, key in zip(items, replies, keys, strict=True) if key is not None
+    )
+    nothing: dict[str, Any] = {"value": None, "reason": "nothing has a value", "items": [], "pulls": [], "draws": None}
+    if not rows:
+        return nothing
+    values = [
+        [_TYPES[kind](each) for kind, each in zip(told["kinds"], json.loads(row[2]), strict=True)] for row in rows
+    ]
+    try:
+        compute = function.load()
+        value = compute([list(column) for column in zip(*values, strict=True)])
+    except NoFigure as reason:
+        return {**nothing, "reason": str(reason)}
+    owners = [row[0] for row in rows]
+    names, places = np.unique(owners, return_inverse=True)
+    m = len(names)
+    found = {"value": value, "items": names.tolist()}
+    if m < LEAST_ITEMS or not errors:
+        few = "one item says nothing about the error" if m == 1 else f"{m} items say too little about the error"
+        return {**found, "reason": few, "pulls": [None] * m, "draws": None}
+
+    def of(chosen: Ints) -> float | None:
+        try:
+            return (
+                compute([[values[at][place] for at in chosen] for place in range(len(values[0]))])
+                if len(chosen)
+                else None
+            )
+        except NoFigure:
+            return None
+
+    def without(groups: Ints, count: int) -> list[float | None]:
+        return [of(np.flatnonzero(groups != group)) for group in range(count)]
+
+    told_why, pulls = left_out(without, places, names.tolist())
+    codes, weights = _weights(owners)
+    every = np.arange(len(rows))
+    drawn = [of(np.repeat(every, weight[codes].astype(np.int64))) for weight in weights]
+    return {
+        **found,
+        "reason": told_why,
+        "pulls": pulls,
+        "draws": [math.nan if each is None else each for each in drawn],
+    }
+
+
+_TYPES: dict[str, Callable[[Any], Any]] = {"number": float, "integer": int, "bool": bool, "text": str, "choice": str}
+
+
+def sums(value: float | None, items: Sequence[str] | None, pulls: Sequence[float | None] | None) -> list[float] | None:
+    """Return a value in every draw of its items, to the first order of their pulls. None where a pull is not known.
+
+    >>> drawn = sums(5.0, ["a", "b"], [0.5, -0.5])
+    >>> len(drawn), set(np.mod(drawn, 0.5).tolist())
+    (1000, {0.0})
+    >>> sums(5.0, ["a"], [None]) is None
+    True
+    """
+    if value is None or not items or not pulls or any(pull is None for pull in pulls):
+        return None
+    codes, weights = _weights(items)
+    pulled = np.bincount(codes, np.array(pulls, dtype=np.float64), minlength=weights.shape[1])
+    found: list[float] = (value - pulled.sum() + np.einsum("ij,j->i", weights, pulled)).tolist()
+    return found
+
+
+def interval(draws: Sequence[float | None] | None, df: float | None, confidence: float = 0.95) -> dict[str, Any] | None:
+    """`low`, `high` and the standard `error` that draws show, with `df` degrees of freedom; None where they show none.
+
+    >>> {name: round(each, 2) for name, each in interval([1.0, 2.0, 3.0], 10).items()}
+    {'low': 1.02, 'high': 2.98, 'error': 1.0}
+    >>> interval(None, 10) is None
+    True
+    """
+    upper = two_sided(confidence)
+    known = np.array([np.nan if each is None else each for each in draws or ()], dtype=np.float64)
+    known = known[np.isfinite(known)]
+    quantile = t_quantile(upper, df)
+    # Where more than a few draws are undefined, the others are no picture of what another set of items would give.
+    if quantile is None or df is None or len(known) < max(2, 0.95 * len(draws or ())):
+        return None
+    from scipy.special import ndtr
+
+    outer = float(ndtr(quantile * math.sqrt((df + 1) / df)))
+    low, high = np.quantile(known, [1 - outer, outer])
+    return {"low": float(low), "high": float(high), "error": float(known.std(ddof=1))}
+
+
+def _weights(items: Sequence[str]) -> tuple[Ints, Floats]:
+    """Return the bucket of each row, from 0, and the weights of each bucket in every draw, of the shape (draws,
+    buckets)."""
+    names, codes = np.unique(np.array(items, dtype=object), return_inverse=True)
+    buckets = [_bucket(name) for name in names]
+    used, places = np.unique(buckets, return_inverse=True)
+    return places[codes].astype(np.int64), _drawn(used.tobytes())
+
+
+def _bucket(name: str) -> int:
+    return int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest()) % BUCKETS
+
+
+@lru_cache(maxsize=4)
+def _drawn(used: bytes) -> Floats:
+    buckets = np.frombuffer(used, dtype=np.int64)
+    found: Floats = np.array([_of_bucket(bucket) for bucket in buckets.tolist()], dtype=np.float64).T.copy()
+    found.setflags(write=False)
+    return found
+
+
+@lru_cache(maxsize=BUCKETS)
+def _of_bucket(bucket: int) -> Ints:
+    """Return how often the items of a bucket are in each draw, which every cell and part that has them asks for."""
+    found: Ints = np.random.default_rng([SEED, bucket]).poisson(1, DRAWS).astype(np.uint8)
+    return found
+
+
+GivenWords: TypeAlias = "Sequence[str | None] | pa.Array[Any]"
+GivenNumbers: TypeAlias = "Sequence[float | None] | pa.Array[Any]"
+
+
+@dataclass(frozen=True)
+class CodedTexts:
+    """`codes` has the place in `names` of every text, -1 for none. Names stand in their alphabetical order."""
+
+    codes: Ints
+    names: pa.Array[Any]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def named(self, places: Ints) -> list[str]:
+        """Return the names at these places."""
+        found: list[str] = self.names.take(places).to_pylist()
+        return found
+
+    def before(self, separator: str) -> CodedTexts:
+        """Return the part of each name before a separator.
+
+        >>> found = code_texts(["d", "a c", "a b"]).before(" ")
+        >>> found.codes.tolist(), found.names.to_pylist()
+        ([0, 0, 1], ['a', 'd'])
+        """
+        import pyarrow.compute as pc
+
+        return code_texts(pc.list_element(pc.split_pattern(self.names, separator, max_splits=1), 0))
+
+
+def code_texts(words: GivenWords, missing: str | None = None) -> CodedTexts:
+    """Return texts as numbers; what is missing stands for `missing`, where that is given.
+
+    >>> found = code_texts(["b", None, "a", "b"])
+    >>> found.codes.tolist(), found.names.to_pylist()
+    ([1, -1, 0, 1], ['a', 'b'])
+    >>> code_texts(["b", None], "none").names.to_pylist()
+    ['b', 'none']
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    array = words if isinstance(words, pa.Array) else pa.array(words, pa.string())
+    if missing is not None:
+        array = array.fill_null(missing)
+    found = array.dictionary_encode()
+    codes = found.indices.fill_null(len(found.dictionary)).to_numpy(zero_copy_only=False)
+    order = pc.array_sort_indices(found.dictionary).to_numpy()
+    places = np.empty(len(order) + 1, dtype=np.int64)
+    places[order], places[-1] = np.arange(len(order)), -1
+    return CodedTexts(places[codes], found.dictionary.take(order))
+
+
+def join_texts(batches: Sequence[pa.DictionaryArray]) -> CodedTexts:
+    """Return the texts of several batches, each with a dictionary, as numbers. Names stand as they come first, and
+    nothing is a name of its own at the end.
+
+    >>> import pyarrow as pa
+    >>> found = join_texts([pa.array(each).dictionary_encode() for each in (["b", "a"], ["c", None, "a"])])
+    >>> found.codes.tolist(), found.names.to_pylist()
+    ([0, 1, 2, 3, 1], ['b', 'a', 'c', None])
+    """
+    import pyarrow as pa
+
+    coded = pa.chunked_array(batches, pa.dictionary(pa.int32(), pa.string()))
+    whole = coded.unify_dictionaries()
+    names = whole.chunk(0).dictionary if batches else pa.array([], pa.string())
+    codes = [np.empty(0, np.int64)]
+    codes += [each.indices.fill_null(len(names)).to_numpy(zero_copy_only=False) for each in whole.chunks]
+    if whole.null_count:
+        names = pa.concat_arrays([names, pa.nulls(1, pa.string())])
+    return CodedTexts(np.concatenate(codes), names)
+
+
+def read_numbers(values: GivenNumbers) -> Floats:
+    """Return numbers as an array, NaN where one is missing.
+
+    >>> read_numbers([1, None]).tolist()
+    [1.0, nan]
+    """
+    import pyarrow as pa
+
+    array = values if isinstance(values, pa.Array) else pa.array(values, pa.float64())
+    found: Floats = array.to_numpy(zero_copy_only=False).astype(np.float64)
+    return found
+
+
+def to_list(given: GivenWords | GivenNumbers) -> Sequence[Any]:
+    """Return what SQL hands over as values of Python."""
+    return given if isinstance(given, Sequence) else given.to_pylist()

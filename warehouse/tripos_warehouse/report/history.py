@@ -1,0 +1,572 @@
+"""A measure over the runs of a store: a line for each model and cell, broken where its meaning changed.
+
+The effect of the changes between two plans on each measure, with its figures before and after in a store.
+
+The lines of a measure over the runs of a store, and what breaks them.
+
+Measures in every run of a benchmark: their values as the report of the run has them, and the names of its rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any, NamedTuple
+
+import orjson
+
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_compiler.language.measure_dependencies import MeasureMeaning, meaning_of, touching_changes
+from tripos_compiler.language.plan_diff import Change, find_changes
+from tripos_compiler.language.references import row_identity
+from tripos_compiler.plan import Measure, Plan
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures.evaluation import evaluate_or_tell
+from tripos_warehouse.measures.measure_rows import MeasureRow, MeasureTable, as_told
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.report.remarks import selection_of
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import connect, connect_run
+from tripos_warehouse.views.dimensions import LANGUAGE
+from tripos_warehouse.views.runs import RunRecord, all_runs, get_plan, get_selected
+
+Item = tuple[str, str]
+"""The scenario of an item, and its name."""
+Name = tuple[str | None, ...]
+"""What names the rows of a step apart from their items: scenario, fingerprint, binding, the other model, condition."""
+
+
+class ListedItem(NamedTuple):
+    """An item of a run: the compared models that were asked about it, `None` for all, and where it lies."""
+
+    scenario: str
+    item_id: str
+    models: Collection[str] | None
+    context: Mapping[str, str]
+    fields: Mapping[str, Any] | None
+    """`None` of an item of which the store has nothing."""
+
+    def content(self, wanted: Collection[str] | None) -> str:
+        """Return what a figure looks at of it: the context, and the fields that are `wanted`, or all."""
+        if self.fields is None:
+            return self.item_id
+        looked = self.fields if wanted is None else {name: self.fields.get(name) for name in wanted}
+        return orjson.dumps([self.context, looked], option=orjson.OPT_SORT_KEYS).decode()
+
+
+@dataclass(frozen=True)
+class MeasuredRun:
+    """A run with the values of a measure, as its report has them. `connection` is one over the whole store."""
+
+    connection: Connection
+    run: RunRecord
+    plan: Plan
+    measure: Measure
+    table: MeasureTable
+    steps: Sequence[tuple[str, Name]]
+    """The compared model and what names the rows of every step whose values the measure takes."""
+    listed: tuple[Any, ...]
+    """A digest of the items of its scenarios, and of the models that were asked about each."""
+    meanings: dict[tuple[Any, ...], MeasureMeaning] = field(default_factory=dict, compare=False)
+    read: list[list[ListedItem]] = field(default_factory=list, compare=False)
+
+    def meaning(self, by: tuple[Any, ...]) -> MeasureMeaning:
+        """Return the meaning of the measure in a cell."""
+        if by not in self.meanings:
+            self.meanings[by] = meaning_of(self.plan, self.measure, by)
+        return self.meanings[by]
+
+    def names(self, model: str, by: tuple[Any, ...]) -> frozenset[Name]:
+        """Return what names the rows behind the figure of a model in a cell. Where it depends on who else is compared,
+        those of all models."""
+        meaning = self.meaning(by)
+        every = meaning.of_all_models
+        return frozenset(name for of, name in self.steps if (every or of == model) and name[:2] in meaning.prints)
+
+    def items(self, model: str, by: tuple[Any, ...]) -> list[ListedItem]:
+        """Return the items that the figure of a model in a cell is taken of. They are read when they are first asked
+        for: where two runs list the same, nobody asks."""
+        if not self.read:
+            whole = meaning_of(self.plan, self.measure)
+            self.read.append(_items(self.connection, self.run, whole))
+        meaning = self.meaning(by)
+        return [
+            each
+            for each in self.read[0]
+            if (meaning.of_all_models or each.models is None or model in each.models)
+            and meaning.reads(each.scenario, each.context)
+        ]
+
+
+@dataclass(frozen=True)
+class UnreadRun:
+    """A run of the benchmark without a value of the measure, and why it has none."""
+
+    run: RunRecord
+    reason: str
+
+
+Measured = tuple[list[MeasuredRun], list[UnreadRun]]
+
+
+def measured_runs(store: Store, connection: Connection, benchmark: str, measures: Sequence[str]) -> dict[str, Measured]:
+    """Return for each measure the runs of a benchmark that have it, the earliest first, and those that lack it.
+    `connection` is one over the whole store. Raises `StoreError` where the store cannot be read."""
+    found: dict[str, Measured] = {name: ([], []) for name in measures}
+    for run in reversed(all_runs(connection)):
+        if run.benchmark != benchmark:
+            continue
+        try:
+            own = _measured(store, connection, run.run_id, measures)
+        except StoreError as error:
+            if error.code != "S0104":  # a plan of a format that this version does not read
+                raise
+            for _, unread in found.values():
+                unread.append(UnreadRun(run, error.message))
+            continue
+        for name, (having, unread) in found.items():
+            measured = own.get(name)
+            if measured is None:
+                unread.append(UnreadRun(run, f"version {run.version} has no measure `{name}`"))
+            elif not measured.table.rows:
+                unread.append(UnreadRun(run, measured.table.error or f"nothing of `{name}` was scored"))
+            else:
+                having.append(measured)
+    return found
+
+
+def _measured(store: Store, whole: Connection, run_id: str, measures: Collection[str]) -> dict[str, MeasuredRun]:
+    connection, run = connect_run(store, run_id)
+    found = {}
+    with connection:
+        plan = get_selected(connection, run)
+        for measure in plan.measures:
+            if measure.name in measures:
+                table = as_told(run, evaluate_or_tell(connection, plan, measure))
+                meaning = meaning_of(plan, measure)
+                steps, listed = _steps(connection, run, meaning), _listed(connection, run, meaning)
+                found[measure.name] = MeasuredRun(whole, run, plan, measure, table, steps, listed)
+    return found
+
+
+def _steps(connection: Connection, run: RunRecord, meaning: MeasureMeaning) -> list[tuple[str, Name]]:
+    prints = sorted({fingerprint for _, fingerprint in meaning.prints})
+    query = f"""select distinct model, scenario, fingerprint, binding, other, condition from main.run_steps
+      where run_id = {sql.text(run.run_id)} and model is not null and fingerprint in {sql.texts(prints)}"""
+    return [(model, tuple(name)) for model, *name in connection.execute(query).fetchall()] if prints else []
+
+
+def _listed(connection: Connection, run: RunRecord, meaning: MeasureMeaning) -> tuple[Any, ...]:
+    """Return how many items of each scenario a run lists, with the sum of their hashes."""
+    query = f"""select scenario, count(*), sum(hash(item_id, models)::hugeint)::varchar from main.run_items
+      where run_id = {sql.text(run.run_id)} and scenario in {sql.texts(sorted(meaning.scenarios))}
+      group by scenario order by scenario"""
+    return tuple(connection.execute(query).fetchall()) if meaning.scenarios else ()
+
+
+def _items(connection: Connection, run: RunRecord, meaning: MeasureMeaning) -> list[ListedItem]:
+    """Return the items of the scenarios of a measure, as they are known in the benchmark or in one that it extends."""
+    if not meaning.scenarios:
+        return []
+    scenarios = sql.texts(sorted(meaning.scenarios))
+    query = f"""select listed.scenario, listed.item_id, any_value(listed.models), any_value(item.context),
+        any_value(item.language), any_value(item.fields)
+      from main.run_items as listed left join main.items as item
+        on item.scenario = listed.scenario and item.item_id = listed.item_id
+      where listed.run_id = {sql.text(run.run_id)} and listed.scenario in {scenarios}
+      group by listed.scenario, listed.item_id order by listed.scenario, listed.item_id"""
+    found = []
+    for scenario, item, models, context, language, fields in connection.execute(query).fetchall():
+        placed = {**(context or {}), **({} if language is None else {LANGUAGE: language})}
+        read = None if fields is None else orjson.loads(fields)
+        found.append(ListedItem(scenario, item, models, placed, read))
+    return found
+
+
+OTHERWISE = "asks or scores otherwise"
+
+
+class LineBreak(NamedTuple):
+    """A reason for which a figure means something else than the one before it: of what kind of thing, which, and
+    what of it."""
+
+    kind: str
+    name: str
+    what: str
+
+    @property
+    def text(self) -> str:
+        """All of it in words.
+
+        >>> LineBreak("items", "quiz", "2 are others").text
+        'items `quiz`: 2 are others'
+        """
+        return f"{self.kind} `{self.name}`: {self.what}"
+
+
+@dataclass(frozen=True)
+class HistoryPoint:
+    """A value of a run. Values with one `segment` mean the same; `causes` say why one begins. A value of a run that
+    did not come to its end has no segment."""
+
+    run: RunRecord
+    row: MeasureRow
+    segment: int | None
+    causes: tuple[LineBreak, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the value with its run as JSON values; times are UTC in ISO 8601."""
+        run, row = self.run, self.row
+        return {
+            "run_id": run.run_id,
+            "started_at": run.started_at.isoformat() + "Z",
+            "version": run.version,
+            "release": run.release,
+            "plan_digest": run.plan_digest,
+            "status": run.status,
+            **row.numbers,
+            "segment": self.segment,
+            "broken_by": [{**cause._asdict(), "text": cause.text} for cause in self.causes],
+        }
+
+
+@dataclass(frozen=True)
+class HistoryLine:
+    """The values of one model in one cell of a measure, the earliest first."""
+
+    model: str
+    by: tuple[Any, ...]
+    points: tuple[HistoryPoint, ...]
+
+    @property
+    def breaks(self) -> int:
+        """Return how often its meaning changed."""
+        return sum(bool(point.causes) for point in self.points)
+
+
+@dataclass(frozen=True)
+class MeasureHistory:
+    """A measure over the runs of a store. `dimensions` are those of its last run."""
+
+    benchmark: str
+    measure: str
+    title: str
+    dimensions: tuple[str, ...]
+    lower_is_better: bool
+    lines: tuple[HistoryLine, ...]
+    unread: tuple[UnreadRun, ...]
+
+    @property
+    def breaks(self) -> int:
+        """Return how often the meaning of a line changed."""
+        return sum(line.breaks for line in self.lines)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the history as JSON values."""
+        return {
+            "format": "tripos.history/1",
+            "benchmark": self.benchmark,
+            "measure": self.measure,
+            "title": self.title,
+            "by": list(self.dimensions),
+            "lower_is_better": self.lower_is_better,
+            "lines": [
+                {
+                    "model": line.model,
+                    "by": list(line.by),
+                    "breaks": line.breaks,
+                    "points": [point.to_json() for point in line.points],
+                }
+                for line in self.lines
+            ],
+            "without": [{"run_id": each.run.run_id, "reason": each.reason} for each in self.unread],
+        }
+
+
+def history_of(
+    store: Store, measure: str, benchmark: str | None = None, models: Collection[str] = ()
+) -> MeasureHistory:
+    """Return a measure over the runs of a benchmark, of these models or of all.
+
+    Raises `StoreError`: S0301 where there is no run of the benchmark; S0602 where no run has a value of it, or several
+    benchmarks have it and none is named.
+    """
+    with connect(store) as connection:
+        name = _benchmark_of(connection, measure, benchmark)
+        having, unread = measured_runs(store, connection, name, [measure])[measure]
+        if not having:
+            raise StoreError("S0602", f"no run of `{name}` has a value of `{measure}`", unread[-1].reason)
+        found = _history(name, having, unread, models)
+    if models and not found.lines:
+        raise StoreError("S0301", f"no run of `{name}` has {', '.join(f'`{each}`' for each in models)}")
+    return found
+
+
+def histories_of(store: Store, connection: Connection, benchmark: str, measures: Sequence[str]) -> list[MeasureHistory]:
+    """Return measures over the runs of a benchmark, those that some run has a value of. `connection` is one over the
+    whole store. Raises `StoreError` where the store cannot be read."""
+    found = measured_runs(store, connection, benchmark, measures)
+    return [_history(benchmark, *found[name], ()) for name in measures if found[name][0]]
+
+
+def _history(
+    benchmark: str, having: Sequence[MeasuredRun], unread: Sequence[UnreadRun], models: Collection[str]
+) -> MeasureHistory:
+    last = having[-1]
+    name = last.measure.name
+    title = last.plan.title_of("measure", name) or ""
+    lines = _lines(having, models)
+    return MeasureHistory(benchmark, name, title, last.measure.by, last.measure.lower_is_better, lines, tuple(unread))
+
+
+def _benchmark_of(connection: Connection, measure: str, wanted: str | None) -> str:
+    """Return the benchmark whose runs have a measure."""
+    newest = {run.plan_digest: run for run in all_runs(connection)}
+    if not newest:
+        raise StoreError("S0301", "the store has no runs yet", "`tripos run SPEC --model MODEL` makes one")
+    known: dict[str, set[str]] = {}
+    for run in newest.values():
+        try:
+            plan = get_plan(connection, run)
+        except StoreError as error:
+            if error.code != "S0104":
+                raise
+            continue
+        known.setdefault(run.benchmark, set()).update(each.name for each in plan.measures)
+    if wanted is not None and wanted not in known:
+        close = nearest(wanted, known)
+        hint = f"did you mean `{close}`?" if close else f"its benchmarks are {', '.join(sorted(known))}"
+        raise StoreError("S0301", f"the store has no run of `{wanted}`", hint)
+    having = [name for name, names in sorted(known.items()) if measure in names and wanted in (None, name)]
+    if len(having) > 1:
+        names = ", ".join(f"`{name}`" for name in having)
+        message = f"several benchmarks have a measure `{measure}`: {names}"
+        raise StoreError("S0602", message, f"name one: tripos history {measure} {having[0]}")
+    if not having:
+        among = {name for own, names in known.items() if wanted in (None, own) for name in names}
+        close = nearest(measure, among)
+        hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(sorted(among))}"
+        raise StoreError("S0602", f"no run has a measure `{measure}`", hint)
+    return having[0]
+
+
+def _lines(measured: Sequence[MeasuredRun], models: Collection[str]) -> tuple[HistoryLine, ...]:
+    compared = _Compared()
+    found: dict[tuple[str, tuple[Any, ...]], list[HistoryPoint]] = {}
+    latest: dict[tuple[str, tuple[Any, ...]], tuple[MeasuredRun, int]] = {}
+    for each in measured:
+        for row in each.table.rows:
+            if models and row.model not in models:
+                continue
+            key = row.model, row.by
+            point = HistoryPoint(each.run, row, None)
+            if each.run.ended:
+                before, segment = latest.get(key, (None, 0))
+                causes = () if before is None else compared.causes(before, each, row)
+                segment += bool(causes) or before is None
+                latest[key] = each, segment
+                point = replace(point, segment=segment, causes=causes)
+            found.setdefault(key, []).append(point)
+    return tuple(HistoryLine(model, by, tuple(points)) for (model, by), points in found.items())
+
+
+class _Compared:
+    """Says of two runs why figures of a measure mean different things, and finds what changed between plans once."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple[str, str], list[Change]] = {}
+
+    def causes(self, before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> tuple[LineBreak, ...]:
+        """Return why a figure means something else in a later run; nothing where it means the same."""
+        old, new = before.meaning(row.by), after.meaning(row.by)
+        was, now = (each.names(row.model, row.by) for each in (before, after))
+        steps = was != now
+        items = [] if before.listed == after.listed else _other_items(before, after, row)
+        if old.digest == new.digest and not steps and not items:
+            return ()
+        changes = touching_changes(self._changes(before, after), old, new, items=bool(items))
+        apart = [each for each in changes if each.brief != ()] or changes
+        told = [LineBreak(each.kind, each.name, each.what) for each in apart]
+        told += _others_in_roles(before, after, row) if steps else []
+        told += items
+        return tuple(dict.fromkeys(told)) or (LineBreak("measure", after.measure.name, OTHERWISE),)
+
+    def _changes(self, before: MeasuredRun, after: MeasuredRun) -> list[Change]:
+        pair = before.plan.digest, after.plan.digest
+        if pair not in self.found:
+            self.found[pair] = find_changes(before.plan, after.plan)
+        return self.found[pair]
+
+
+def _other_items(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> list[LineBreak]:
+    """Return how the items of two runs differ in what a figure looks at, scenario by scenario. Runs that stopped once
+    they were settled took the first items of one drawn order: of such, one may have more than the other."""
+    was, now = (_contents(each, row) for each in (before, after))
+    gone, new = was - now, now - was
+    if not gone and not new:
+        return []
+    early = before.run if not gone else after.run
+    if early.stopped_early and not (gone and new) and _population(before) == _population(after):
+        return []
+    told = []
+    for scenario in sorted({scenario for scenario, _ in (*gone, *new)}):
+        left, more, size, size_now = (
+            sum(count for (name, _), count in some.items() if name == scenario) for some in (gone, new, was, now)
+        )
+        what = f"{size:,} → {size_now:,}, of which {more:,} are new and {left:,} are gone"
+        told.append(LineBreak("items", scenario, what))
+    return told
+
+
+def _contents(measured: MeasuredRun, row: MeasureRow) -> Counter[tuple[str, str]]:
+    """Return how often each content is among the items behind a figure, by scenario."""
+    fields = measured.meaning(row.by).fields
+    items = measured.items(row.model, row.by)
+    return Counter((each.scenario, each.content(fields.get(each.scenario))) for each in items)
+
+
+def _population(measured: MeasuredRun) -> object:
+    """Return what says which items a run would have asked about at most."""
+    plan, run = measured.plan, measured.run
+    most = run.items if run.settled is None else run.settled["of"]
+    rows = [each.rows and each.rows.model_dump(mode="json") for each in plan.scenarios]
+    made = [each.fingerprint for each in plan.made]
+    return most, run.only, run.shard, rows, made, [row_identity(each) for each in plan.datasets]
+
+
+def _others_in_roles(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> list[LineBreak]:
+    """Return who fills roles otherwise that the rows of a measure build on, and who answers under the same names."""
+    old_meaning, meaning = before.meaning(row.by), after.meaning(row.by)
+    roles = old_meaning.roles | meaning.roles
+    together = old_meaning.of_all_models or meaning.of_all_models
+    compared = {before.run.compared_role, after.run.compared_role}
+    told = []
+    for role in dict.fromkeys((*before.run.roles, *after.run.roles)):
+        was, now = (run.roles.get(role, ()) for run in (before.run, after.run))
+        if set(was) != set(now) and (together if role in compared else role in roles):
+            told.append(LineBreak("role", role, f"{_names(was)} → {_names(now)}"))
+    identities: Mapping[str, str] = {**before.run.identities, **after.run.identities}
+    for name in sorted(identities):
+        old, new = (run.identities.get(name, name) for run in (before.run, after.run))
+        filled = {each for run in (before.run, after.run) for names in run.roles.values() for each in names}
+        others = {each for run in (before.run, after.run) for each in run.models} - {row.model}
+        if old != new and name in filled - others:
+            told.append(LineBreak("model", name, f"answers as {new}, and did as {old}"))
+    return told
+
+
+def _names(models: Sequence[str]) -> str:
+    return ", ".join(models) or "nobody"
+
+
+CONTINUES, OTHER_ROWS, BREAKS, ADDED, REMOVED = "goes on", "other rows", "breaks", "is new", "is gone"
+"""What becomes of the line of a measure. With other rows it breaks where the measure reads what is other."""
+
+
+@dataclass(frozen=True)
+class MeasureEffect:
+    """The effect of the changes between two plans on the line of a measure."""
+
+    measure: str
+    effect: str
+    causes: tuple[LineBreak, ...] = ()
+
+
+class FigurePair(NamedTuple):
+    """The value of a measure of a model in a cell, before a change and after it, each with its run; `None` where no run
+    over all items of a store has it."""
+
+    measure: str
+    model: str
+    by: tuple[Any, ...]
+    before: tuple[RunRecord, MeasureRow] | None
+    after: tuple[RunRecord, MeasureRow] | None
+
+    @property
+    def others(self) -> dict[str, tuple[str, ...]]:
+        """Return the roles that others fill in the run after the change than before it, with those."""
+        if self.before is None or self.after is None:
+            return {}
+        was, now = self.before[0].evaluators, self.after[0].evaluators
+        return {role: models for role, models in now.items() if set(models) != set(was.get(role, ()))}
+
+
+def effects_between(before: Plan, after: Plan) -> list[MeasureEffect]:
+    """Return what becomes of every measure of two plans of a benchmark, in the order of the later one."""
+    was, now = ({each.name: each for each in plan.measures} for plan in (before, after))
+    changes = find_changes(before, after)
+    told = []
+    for name, measure in now.items():
+        if name not in was:
+            told.append(MeasureEffect(name, ADDED))
+            continue
+        old, new = meaning_of(before, was[name]), meaning_of(after, measure)
+        effect = BREAKS if old.digest != new.digest else OTHER_ROWS if old.rows != new.rows else CONTINUES
+        touching = touching_changes(changes, old, new, items=old.rows != new.rows) if effect != CONTINUES else []
+        own = [each for each in touching if each.brief != ()] or touching
+        causes = tuple(LineBreak(each.kind, each.name, each.what) for each in own)
+        if effect != CONTINUES and not causes:
+            causes = (LineBreak("measure", name, OTHERWISE),)
+        told.append(MeasureEffect(name, effect, causes))
+    return told + [MeasureEffect(name, REMOVED) for name in was if name not in now]
+
+
+def figures_between(store: Store, before: Plan, after: Plan, measures: Sequence[str]) -> list[FigurePair]:
+    """Return the figures of some measures in the last whole runs of a store that mean what each of two plans says.
+    Raises `StoreError` where the store cannot be read."""
+    found: dict[tuple[str, str, tuple[Any, ...]], list[tuple[RunRecord, MeasureRow] | None]] = {}
+    for side, plan in enumerate((before, after)):
+        for run, row, name in _figures(store, plan, measures):
+            found.setdefault((name, row.model, row.by), [None, None])[side] = run, row
+    return [FigurePair(*key, *pair) for key, pair in found.items()]
+
+
+def _figures(store: Store, plan: Plan, measures: Sequence[str]) -> list[tuple[RunRecord, MeasureRow, str]]:
+    """Return the values of measures as a plan has them, each of the last run that has it for a model."""
+    wanted = {each.name: each for each in plan.measures if each.name in measures}
+    meanings = {name: meaning_of(plan, measure) for name, measure in wanted.items()}
+    known: dict[str, dict[str, tuple[Measure, MeasureMeaning]]] = {}
+    taken: dict[str, list[str]] = {}
+    seen: set[tuple[str, str]] = set()
+    with connect(store) as connection:
+        for run in all_runs(connection):
+            if run.benchmark != plan.benchmark.name or not _is_whole(connection, run):
+                continue
+            if run.plan_digest not in known:
+                known[run.plan_digest] = _meanings(connection, run)
+            own = known[run.plan_digest]
+            for name, meaning in meanings.items():
+                if name not in own or (own[name][1].digest, own[name][1].rows) != (meaning.digest, meaning.rows):
+                    continue
+                if any((name, model) not in seen for model in run.models):
+                    seen |= {(name, model) for model in run.models}
+                    taken.setdefault(run.run_id, []).append(name)
+    found = {}
+    for run_id, names in reversed(taken.items()):  # the last run decides
+        connection, run = connect_run(store, run_id)
+        with connection:
+            own_plan = get_selected(connection, run)
+            for measure in own_plan.measures:
+                if measure.name in names:
+                    for row in as_told(run, evaluate_or_tell(connection, own_plan, measure)).rows:
+                        found[measure.name, row.model, row.by] = run, row, measure.name
+    return list(found.values())
+
+
+def _is_whole(connection: Connection, run: RunRecord) -> bool:
+    """Return true if a run came to its end over all items of its plan, which this version can read."""
+    if not run.ended or run.partial or run.only:
+        return False
+    try:
+        return selection_of(connection, get_plan(connection, run), run) is None
+    except StoreError as error:
+        if error.code != "S0104":
+            raise
+        return False
+
+
+def _meanings(connection: Connection, run: RunRecord) -> dict[str, tuple[Measure, MeasureMeaning]]:
+    return {each.name: (each, meaning_of(plan, each)) for plan in [get_plan(connection, run)] for each in plan.measures}

@@ -1,0 +1,158 @@
+"""Reports and comparisons as JUnit XML, which GitLab, Jenkins and the actions of GitHub show among results of tests.
+
+Of a report there is a test case for every expectation, model and cell, one that is in error where replies did not
+arrive or the run did not finish, and one that fails where scores are undefined. Of a comparison there is one for every
+row, which fails where the second side is worse beyond error, or of a row with a margin, where it is not shown to be as
+good within it; and one skipped for each measure that is not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from tripos_warehouse.measures.expectations import CheckedExpectation, ExpectationOutcome
+from tripos_warehouse.report.comparison import ComparedRow, Comparison, Side, verdicts
+from tripos_warehouse.report.text import MOCKED, too_few, why_undecided
+from tripos_warehouse.views.runs import RunRecord
+
+if TYPE_CHECKING:
+    from tripos_warehouse.report.run_report import Report
+
+
+FAILED = ("provider_error", "function_error")
+"""Statuses of what did not come about, and is tried again by the next run."""
+
+
+def junit(report: Report) -> str:
+    """Return the XML, ending in a line feed. What did not hold is a `failure`, of a run with mock models
+    `skipped`; failed replies are an `error`."""
+    run = report.run
+    cases = [_case(report, gate, outcome) for gate in report.gates for outcome in gate.outcomes]
+    cases.append(_replies(report))
+    if report.gaps:
+        cases.append(_gaps(report))
+    properties = {"run": run.run_id, "plan": run.plan_digest, "models": ", ".join(run.models)}
+    return _suite(run, cases, properties)
+
+
+def comparison_junit(one: Side, two: Side, found: Comparison) -> str:
+    """Return the XML of a comparison, ending in a line feed. A row is a `failure` where the first side is better, or
+    where the sides are not shown to be alike within the margin of the row."""
+    cases = []
+    for section in found.sections:
+        for row, told in zip(section.rows, verdicts(section, found.tests), strict=True):
+            name = f"{row.name} ({row.of})" if row.of else row.name
+            case = _new(two.run, f"compare.{section.kind}", name)
+            if (why := _failure(row)) is not None:
+                failure = ElementTree.SubElement(case, "failure", {"message": _legal(told), "type": why})
+                failure.text = _legal(f"{name}: {told}\nA {row.a:.6g}, B {row.b:.6g}")
+            elif row.difference.value is None:
+                ElementTree.SubElement(case, "skipped", {"message": _legal(told)})
+            cases.append(case)
+    for name, why in found.unpaired:
+        case = _new(two.run, "compare.measure", name)
+        ElementTree.SubElement(case, "skipped", {"message": _legal(f"not compared: {why}")})
+        cases.append(case)
+    sides = {name: f"{', '.join(side.models)} ({side.run.run_id})" for name, side in (("a", one), ("b", two))}
+    return _suite(two.run, cases, sides)
+
+
+def _failure(row: ComparedRow) -> str | None:
+    """Return the kind of failure that a row is, if it is one."""
+    if row.equivalence is not None:
+        return None if row.equivalence.holds else row.equivalence.verdict
+    return "worse" if row.first_is_better else None
+
+
+def _suite(run: RunRecord, cases: Sequence[ElementTree.Element], told: Mapping[str, str]) -> str:
+    skipped = str(sum(case.find("skipped") is not None for case in cases))
+    counts = {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.find("failure") is not None for case in cases)),
+        "errors": str(sum(case.find("error") is not None for case in cases)),
+    }
+    top = ElementTree.Element("testsuites", {"name": "tripos", **counts})
+    suite = ElementTree.SubElement(
+        top,
+        "testsuite",
+        {
+            "name": _legal(f"{run.benchmark} {run.version}"),
+            **counts,
+            "skipped": skipped,
+            "time": "0",
+            "timestamp": f"{run.started_at:%Y-%m-%dT%H:%M:%S}",
+        },
+    )
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, value in told.items():
+        ElementTree.SubElement(properties, "property", {"name": name, "value": _legal(value)})
+    suite.extend(cases)
+    ElementTree.indent(top)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(top, encoding="unicode") + "\n"
+
+
+def _case(report: Report, gate: CheckedExpectation, outcome: ExpectationOutcome) -> ElementTree.Element:
+    row, expectation = outcome.row, gate.expectation
+    cell = "".join(f", {name}: {value}" for name, value in zip(expectation.by, row.by, strict=True))
+    name = f"{expectation.shown} [{row.model}{cell}]"
+    case = _new(report.run, "expect", name)
+    if not outcome.held and report.mocked:
+        told = f"{told_of(gate, outcome)}; {MOCKED}"
+        ElementTree.SubElement(case, "skipped", {"message": _legal(told)})
+    elif not outcome.held:
+        told = told_of(gate, outcome)
+        failure = ElementTree.SubElement(case, "failure", {"message": _legal(told), "type": "expectation"})
+        failure.text = _legal(f"{name}\n{told}")
+    return case
+
+
+def told_of(gate: CheckedExpectation, outcome: ExpectationOutcome) -> str:
+    """Return what an outcome came to, in words: the value with its interval, and by how much it is off; or that it
+    stands on too few scores."""
+    row = outcome.row
+    if row.value is None:
+        return f"there is no value: {row.reason}"
+    if outcome.margin is None:
+        return f"it is {row.value:.4g}, with {why_undecided(outcome)}"
+    interval = "" if row.interval_low is None else f" (95 % interval {row.interval_low:.4g} to {row.interval_high:.4g})"
+    end = "" if gate.expectation.end is None else f"its {gate.expectation.end} end "
+    off = "" if outcome.held else f", {end}off by {abs(outcome.margin):.4g}"
+    off = off if outcome.covered else f": {too_few(gate, outcome)}"
+    return f"it is {row.value:.4g}{interval}{off}"
+
+
+def _replies(report: Report) -> ElementTree.Element:
+    case = _new(report.run, "replies", "every reply and score came about")
+    failed = {status: report.samples.get(status, 0) + report.scores.get(status, 0) for status in FAILED}
+    told = ", ".join(f"{count} {status}" for status, count in failed.items() if count)
+    if told:
+        error = ElementTree.SubElement(case, "error", {"message": told, "type": "replies"})
+        error.text = f"{told}; the next run tries them again"
+    elif not report.run.ended:
+        told = f"the run is {report.run.status}, so not all that was planned is here"
+        error = ElementTree.SubElement(case, "error", {"message": _legal(told), "type": "unfinished"})
+        error.text = f"{told}; the same command goes on with it"
+    return case
+
+
+def _gaps(report: Report) -> ElementTree.Element:
+    """Return what a reply left undefined, and what was not asked for that."""
+    case = _new(report.run, "scores", "every score has a value")
+    told = [f"{gap.kind}: {gap.shown}" for gap in report.gaps]
+    failure = ElementTree.SubElement(case, "failure", {"message": _legal(told[0]), "type": "undefined"})
+    failure.text = _legal("\n".join(told))
+    return case
+
+
+def _new(run: RunRecord, kind: str, name: str) -> ElementTree.Element:
+    classname = f"{run.benchmark}.{kind}"
+    return ElementTree.Element("testcase", {"classname": _legal(classname), "name": _legal(name), "time": "0"})
+
+
+def _legal(text: str) -> str:
+    """Return text without what XML cannot hold."""
+    return "".join(
+        each if each in "\t\n" or (each >= " " and each not in "\ufffe\uffff") else "\ufffd" for each in text
+    )

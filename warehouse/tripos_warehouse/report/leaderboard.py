@@ -1,0 +1,738 @@
+"""Leaderboards: the public face of their facts, their ranks and what to remark on them.
+
+Models over the benchmarks of a store: a measure that stands for each, and ranks that are tied where the items do not
+tell two models apart.
+
+Facts behind the standings of a board, by model: its items, its runs, who graded it and who took part beside it.
+
+Notes on a board: what is to be known beside its ranks.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+from tripos_compiler.diagnostics.text_format import percent
+from tripos_compiler.language.contexts import Clustering
+from tripos_compiler.language.scored_values import why_no_headline
+from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.exports.training import metric_weights
+from tripos_warehouse.measures.differences import Half, paired_means, remeasure_pairs
+from tripos_warehouse.measures.evaluation import evaluate, has_people_apart
+from tripos_warehouse.measures.expectations import Placed, not_clear
+from tripos_warehouse.measures.measure_rows import (
+    INTERRUPTED,
+    OF_CORRECTED,
+    OF_TWO_RUNS,
+    STOPPED_EARLY,
+    TOO_FAR_APART,
+    UNFOLLOWED,
+    MeasureRow,
+    MeasureTable,
+    UnreadScores,
+    as_told,
+    followed_difference,
+)
+from tripos_warehouse.measures.unread import with_unread
+from tripos_warehouse.query.connection import Connection
+from tripos_warehouse.report.comparison import spans_of
+from tripos_warehouse.report.remarks import selection_of, unread_sentence
+from tripos_warehouse.statistics.multiple_tests import rank_by
+from tripos_warehouse.statistics.result import StatisticResult
+from tripos_warehouse.tables.text import decimals_of
+from tripos_warehouse.views.benchmark_views import (
+    are_counted,
+    clusterings_of,
+    clusters_of,
+    count_clusters,
+    people_apart,
+)
+from tripos_warehouse.views.connect import copied_scores
+from tripos_warehouse.views.derived import sums_of
+from tripos_warehouse.views.run_rows import step_counts
+from tripos_warehouse.views.runs import RunRecord, get_selected
+
+WHOLE = "overall"
+"""What a measure is called that stands for its benchmark."""
+
+
+def items_by_model(connection: Connection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
+    """Return the items of every model, in the scenario of a measure where it has one. Models with the same items have
+    one and the same set."""
+    import numpy as np
+
+    tables = [f"select model, item_id from {each}" for each in _scored(connection, plan, measure)]
+    tables += [f"select model, item_id from {each}" for each in _compared(plan, measure)]
+    query = f"select model, item_id from ({' union all '.join(tables)}) group by model, item_id"
+    rows = connection.sql(query).to_arrow_table()
+    models, items = (rows[name].combine_chunks().dictionary_encode() for name in ("model", "item_id"))
+    del rows
+    codes, of_model = items.indices.to_numpy(), models.indices.to_numpy()
+    names = items.dictionary
+    known: dict[bytes, frozenset[str]] = {}
+    found = {}
+    for place, model in enumerate(models.dictionary.to_pylist()):
+        own = np.sort(codes[of_model == place])
+        if (key := own.tobytes()) not in known:
+            known[key] = frozenset(names.take(own).to_pylist())
+        found[model] = known[key]
+    return found
+
+
+def _scored(connection: Connection, plan: Plan, measure: Measure, *, valued: bool = False) -> list[str]:
+    """Return what has the scores and the columns of a benchmark, as they are behind `from`: the sums of them, or the
+    views; in the scenario of a measure where it has one, and `valued` those that have a value."""
+    there = "true" if measure.scenario is None else f"scenario = {sql.text(measure.scenario)}"
+    sums, schema = sums_of(connection, plan.benchmark.name), sql.name(plan.benchmark.name)
+    if sums is not None:
+        has_value = '"its n" > 0' if valued else "true"
+        return [f"{sums} where {there} and {has_value}"]
+    has_value = "value is not null" if valued else "true"
+    return [f"{schema}.{table} where {there} and {has_value}" for table in ("scores", "columns")]
+
+
+def _compared(plan: Plan, measure: Measure) -> list[str]:
+    """Return what has the comparisons of a benchmark, as `_scored` does: once for either side."""
+    there = "true" if measure.scenario is None else f"scenario = {sql.text(measure.scenario)}"
+    view = f"{sql.name(plan.benchmark.name)}.comparisons"
+    return [f"(select *, {side}_model as model from {view}) as compared where {there}" for side in ("first", "second")]
+
+
+def runs_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str, tuple[str, ...]]:
+    """The runs whose rows every model stands on."""
+    tables = [f"select model, shown_run from {each}" for each in _scored(connection, plan, measure)]
+    tables += [f"select model, shown_run from {each}" for each in _compared(plan, measure)]
+    query = f"""select model, list_sort(list(distinct shown_run)) from ({" union all ".join(tables)}) group by model"""
+    return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
+
+
+def parts_of(
+    connection: Connection, shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord], models: Iterable[str]
+) -> dict[str, str]:
+    """Return of models that do not stand on all that the benchmark plans: on what, and why, by the runs whose rows they
+    have: items that a release withholds or that somebody left out, and runs that did not come to their end."""
+    by_id = {run.run_id: run for run in runs}
+    of_run: dict[str, list[str]] = {}
+    found = {}
+    for model in models:
+        told: dict[str, None] = {}
+        for run in (by_id[each] for each in shown.get(model, ()) if each in by_id):
+            if run.run_id not in of_run:
+                selected = selection_of(connection, get_selected(connection, run), run)
+                ended = None if run.ended else f"run {run.run_id} is {run.status}, so some is missing"
+                cut_off = INTERRUPTED if run.interrupted else None
+                of_run[run.run_id] = [each for each in (run.partial, selected, ended, cut_off) if each is not None]
+            told |= dict.fromkeys(of_run[run.run_id])
+        if told:
+            found[model] = "; ".join(told)
+    return found
+
+
+def company_of(
+    plan: Plan, measure: Measure, shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord]
+) -> dict[str, tuple[str, ...]]:
+    """Return who took part in the replies of every model, beside it and its judges: by the roles that are asked, talk,
+    embed or make data sets."""
+    scenarios = [each for each in plan.scenarios if measure.scenario in (None, each.name)]
+    roles = {ask.role for made in plan.made for ask in made.asks}
+    for step in (step for scenario in scenarios for step in scenario.steps):
+        if isinstance(step, Ask):
+            roles.add(step.role)
+        elif isinstance(step, Converse):
+            roles |= {speaker.role for speaker in step.speakers}
+        elif isinstance(step, Retrieve) and step.using is not None:
+            roles.add(step.using)
+    by_id = {run.run_id: run for run in runs}
+    return {
+        model: tuple(
+            sorted(
+                {
+                    f"{role}={name}"
+                    for run in (by_id[each] for each in found if each in by_id)
+                    for role in roles - {run.compared_role}
+                    for name in run.roles.get(role, ())
+                }
+            )
+        )
+        for model, found in shown.items()
+    }
+
+
+def partly_of(connection: Connection, plan: Plan, measure: Measure, models: Iterable[str]) -> tuple[str, ...]:
+    """Return the models that lack steps which others have, in the scenario of a measure where it has one."""
+    found = step_counts(connection, plan.benchmark.name, measure.scenario)
+    most = max((found.get(model, 0) for model in models), default=0)
+    return tuple(sorted(model for model in models if found.get(model, 0) < most))
+
+
+def graders_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str, tuple[str, ...]]:
+    """Return who graded the replies of every model, inside expressions too, in the scenario of a measure where it has
+    one. People whose scores are apart are not among them."""
+    there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
+    schema, counted = sql.name(plan.benchmark.name), are_counted(plan)
+    valued = _scored(connection, plan, measure, valued=True)
+    sums = sums_of(connection, plan.benchmark.name)
+    graded = f"{valued[0]} and evaluator is not null and {counted}" + (' and "is score"' if sums is not None else "")
+    inside = " union all ".join(f"select model, unnest(judged_by) from {each}" for each in valued)
+    compared = " union all ".join(
+        f"select {side}_model, evaluator from {schema}.comparisons where value is not null {there} and {counted}"
+        for side in ("first", "second")
+    )
+    query = f"""select model, list_sort(list(distinct evaluator)) from (
+      select model, evaluator from {graded} union all {inside} union all {compared}) group by model"""
+    return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
+
+
+def of_other_versions(
+    newest: RunRecord, runs: Sequence[RunRecord], comparable: Callable[[str, str], bool]
+) -> dict[str, tuple[str, ...]]:
+    """Return the models that ran only under versions whose figures mean something else than those of the newest run."""
+    under: dict[str, list[str]] = defaultdict(list)
+    for run in runs:
+        for model in run.models:
+            if run.version not in under[model]:
+                under[model].append(run.version)
+    return {
+        model: tuple(versions)
+        for model, versions in under.items()
+        if not any(comparable(version, newest.version) for version in versions)
+    }
+
+
+def headlines(plan: Plan) -> tuple[Measure, ...]:
+    """Return the measures that stand for a benchmark: those of its `headline`. One that has none is judged by what
+    comes to one value for each model: `overall`; else the first of the benchmark; else the first of each scenario."""
+    if plan.benchmark.headline:
+        return tuple(measure for name in plan.benchmark.headline for measure in plan.measures if measure.name == name)
+    alone = [measure for measure in plan.measures if _is_alone(plan, measure)]
+    first: dict[str | None, Measure] = {}
+    for measure in sorted(alone, key=lambda each: each.name != WHOLE):
+        first.setdefault(measure.scenario, measure)
+    return (first[None],) if None in first else tuple(first.values())
+
+
+def board_measure(plan: Plan, name: str) -> Measure:
+    """Return the measure of a board that was asked for. Raises `StoreError` S0602 for one that the benchmark has not,
+    or that does not come to one value for each model."""
+    known = {measure.name: measure for measure in plan.measures}
+    if name not in known:
+        close = nearest(name, known)
+        hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(known)}"
+        raise StoreError("S0602", f"`{plan.benchmark.name}` has no measure `{name}`", hint)
+    if not _is_alone(plan, known[name]):
+        message = f"`{name}` of `{plan.benchmark.name}` does not come to one value for each model"
+        those = [each.name for each in plan.measures if _is_alone(plan, each)]
+        raise StoreError("S0602", message, f"these do: {', '.join(those)}" if those else "none of its measures does")
+    return known[name]
+
+
+def _is_alone(plan: Plan, measure: Measure) -> bool:
+    """Return true if it comes to one value for each model."""
+    return why_no_headline(measure, {each.name: each for each in plan.measures}) is None
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """Return the known name that is most like another, if any is."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)
+
+
+def followed_until_settled(
+    shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord]
+) -> dict[str, tuple[RunRecord, ...]]:
+    """Return the models with rows of a run that was to stop when it is settled, and the runs of their rows."""
+    by_id = {run.run_id: run for run in runs}
+    of_model = {model: tuple(by_id[each] for each in ids if each in by_id) for model, ids in shown.items()}
+    return {model: found for model, found in of_model.items() if any(run.settled is not None for run in found)}
+
+
+def unfinished_of(followed: Mapping[str, tuple[RunRecord, ...]]) -> dict[str, str]:
+    """Return the models whose run of a release stopped early, with the items on which they stand: the board of a
+    release is of all of them."""
+    found = {}
+    for model, runs in followed.items():
+        for run in runs:
+            if run.release is not None and run.stopped_early and run.settled is not None:
+                items, every = run.settled["models"].get(model, 0), run.settled["of"]
+                found[model] = f"stopped after {items:,} of {every:,} items"
+    return found
+
+
+def as_of_runs(table: MeasureTable, followed: Mapping[str, tuple[RunRecord, ...]]) -> Iterator[MeasureRow]:
+    """Yield the values of a measure; of models with rows of one run that stopped early as that run tells them, and of
+    those with more without an interval."""
+    for row in table.rows:
+        if not any(run.stopped_early for run in followed.get(row.model, ())):
+            yield row
+            continue
+        first, *others = followed[row.model]
+        run = first if not others else replace(first, settled={"models": {row.model: 0}, "of": 1, "figures": []})
+        yield from as_told(run, replace(table, rows=(row,))).rows
+
+
+def settled_between(
+    measure: str, followed: Mapping[str, tuple[RunRecord, ...]], first: str, second: str
+) -> StatisticResult | None:
+    """Return how two models differ by the sequence of the one run that both have their rows of; `None` if there is
+    none, and nothing stopped early. Else no test holds, and nothing is told."""
+    runs = {run.run_id: run for each in (first, second) for run in followed.get(each, ())}
+    if len(runs) == 1 and first in followed and second in followed:
+        found = followed_difference(next(iter(runs.values())), measure, first, second)
+        if found is not None:
+            return found
+    if any(model in run.stopped_models for model in (first, second) for run in followed.get(model, ())):
+        return StatisticResult.undefined(UNFOLLOWED if len(runs) == 1 else OF_TWO_RUNS)
+    return None
+
+
+LEVEL = 0.05
+"""A corrected p-value below this tells two models apart."""
+LEAST_ITEMS = 6
+"""With fewer items two models are not told apart: turned round at random, so few agree by chance more often than that,
+and nothing shows that they are spread as Student's t takes them to be."""
+OTHER_GRADERS = "others graded it"
+OTHER_ROLES = "others took part in its replies"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a model stands in a benchmark: its value, the 95 % interval, the items behind it.
+
+    `n` scores count of the `total` that should, and `coverage` is their share, where all its runs came to their end.
+    `rank` is 1 and one more for each model
+    that is better, and significantly so; models that share one of the `letters` cannot be told apart."""
+
+    model: str
+    value: float
+    low: float | None
+    high: float | None
+    items: int
+    n: int
+    total: int
+    coverage: float | None
+    rank: int
+    tied: bool
+    letters: str
+    graders: tuple[str, ...]
+    runs: tuple[str, ...] = ()
+    """The runs whose rows it stands on."""
+    company: tuple[str, ...] = ()
+    """Who took part in its replies beside it, as `role=model`."""
+    reason: str | None = None
+    """Why there is no interval."""
+    beside: Mapping[str, float | None] = field(default_factory=dict)
+    """Of a measure that people correct: the judge's own figure with its interval, and λ."""
+    unread: UnreadScores | None = None
+    """The scores whose reply could not be read, where there are any."""
+
+
+@dataclass(frozen=True)
+class Board:
+    """Models from the best value to the worst by one measure of one benchmark."""
+
+    benchmark: str
+    version: str
+    measure: Measure
+    standings: tuple[Standing, ...]
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Models that ran under other major versions only, with these: their figures mean something else."""
+    partial: Mapping[str, str] = field(default_factory=dict)
+    """Of models whose runs lack items, or did not come to their end: on what they stand."""
+    mixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Such models that are ranked all the same, since somebody wanted it."""
+    same_items: bool = True
+    """Whether all models have the same items."""
+    partly: tuple[str, ...] = ()
+    """Models whose last run was of a plan that has not all that this measure looks at."""
+    people: tuple[str, ...] = ()
+    """The people whose scores are no part of the standings."""
+    by_people: tuple[MeasureRow, ...] = ()
+    """What those people's scores come to, from the best value to the worst."""
+    unfinished: Mapping[str, str] = field(default_factory=dict)
+    """Models whose run of a release stopped early, which a board of it leaves out: on what they stand."""
+    uncorrected: Mapping[str, str] = field(default_factory=dict)
+    """Models whose judge's figure people cannot correct, with the reason."""
+    tried: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Of chances of several tries: the items that count and all items of models that lack samples for some."""
+    clusterings: tuple[Clustering, ...] = ()
+    """What its intervals cluster by, where items were drawn together."""
+    stopped: tuple[str, ...] = ()
+    """Models that did not see all items, since their run stopped when it was settled."""
+
+    @property
+    def in_other_company(self) -> bool:
+        """True if not all models had the same beside them in the other roles."""
+        return len({each.company for each in self.standings}) > 1
+
+    @property
+    def no_better_than(self) -> dict[str, tuple[str, float]]:
+        """The models whose interval does not clear the best baseline on the board, with its name and its value."""
+        rows = [Placed(each.model, each.value, each.low, each.high) for each in self.standings]
+        return not_clear(rows, lower_is_better=self.measure.lower_is_better)
+
+    @property
+    def graded_by_others(self) -> bool:
+        """True if not all models were graded by the same judges."""
+        return len({each.graders for each in self.standings}) > 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the board as JSON values."""
+        floors = self.no_better_than
+        return {
+            "benchmark": self.benchmark,
+            "version": self.version,
+            "measure": self.measure.name,
+            "lower_is_better": self.measure.lower_is_better,
+            "models": [
+                {
+                    "model": each.model,
+                    "rank": each.rank,
+                    "tied": each.tied,
+                    "letters": each.letters,
+                    "value": each.value,
+                    "low": each.low,
+                    "high": each.high,
+                    "items": each.items,
+                    "n": each.n,
+                    "total": each.total,
+                    "coverage": each.coverage,
+                    "graders": list(each.graders),
+                    "runs": list(each.runs),
+                    "company": list(each.company),
+                    "reason": each.reason,
+                    **({"no_better_than": floors[each.model][0]} if each.model in floors else {}),
+                    **each.beside,
+                    **({} if each.unread is None else {"unread": each.unread.count, "if_wrong": each.unread.figure}),
+                }
+                for each in self.standings
+            ],
+            "left_out": {model: list(versions) for model, versions in self.left_out.items()},
+            "unfinished": dict(self.unfinished),
+            "partial": dict(self.partial),
+            "stopped": list(self.stopped),
+            "same_items": self.same_items,
+            "partly": list(self.partly),
+            "mixed": {model: list(versions) for model, versions in self.mixed.items()},
+            **({"corrected": True, "uncorrected": dict(self.uncorrected)} if self.measure.corrected else {}),
+            **({"random": list(self.measure.random)} if self.measure.random else {}),
+            **({"people": self._people()} if self.by_people else {}),
+            **({"clusters": [each.to_json() for each in self.clusterings]} if self.clusterings else {}),
+        }
+
+    def _people(self) -> dict[str, Any]:
+        names = ("value", "items", "n", "total", "coverage", "reason")
+        return {
+            "evaluators": list(self.people),
+            "models": [
+                {
+                    "model": row.model,
+                    "low": row.interval_low,
+                    "high": row.interval_high,
+                    **{name: getattr(row, name) for name in names},
+                }
+                for row in self.by_people
+            ],
+        }
+
+
+def leaderboard(
+    connection: Connection,
+    runs: Sequence[RunRecord],
+    wanted: Mapping[str, Sequence[str]] = {},
+    *,
+    benchmarks: Sequence[str] = (),
+    comparable: Callable[[str, str], bool],
+    anyway: bool = False,
+) -> list[Board]:
+    """Return a board for each measure that stands for a benchmark of `runs`, which are the latest first; `wanted` are
+    measures to take instead, by benchmark, and `benchmarks` those to show. `connection` shows what is current of each.
+    Models that ran only under versions whose figures are not `comparable` with those of the newest run are left out,
+    unless they are to be ranked `anyway`.
+
+    Raises `StoreError`: S0301 for a benchmark that has no run, S0602 for a measure that it has not, or that does not
+    come to one value for each model.
+    """
+    by_benchmark: dict[str, list[RunRecord]] = defaultdict(list)
+    for run in runs:
+        by_benchmark[run.benchmark].append(run)
+    for name in (*benchmarks, *wanted):
+        if name not in by_benchmark:
+            close = nearest(name, by_benchmark)
+            hint = f"did you mean `{close}`?" if close else f"its benchmarks are {', '.join(sorted(by_benchmark))}"
+            raise StoreError("S0301", f"the store has no run of a benchmark `{name}`", hint)
+    boards = []
+    for name in benchmarks or sorted(by_benchmark):
+        of_it = by_benchmark[name]
+        newest = next((run for run in of_it if run.status not in ("stopped", "failed")), of_it[0])
+        plan = get_selected(connection, newest)
+        other = of_other_versions(newest, of_it, comparable)
+        measures = [board_measure(plan, each) for each in wanted[name]] if name in wanted else headlines(plan)
+        with copied_scores(connection, name):
+            boards += [_board(connection, plan, newest, of_it, measure, other, anyway) for measure in measures]
+    return boards
+
+
+def _board(
+    connection: Connection,
+    plan: Plan,
+    newest: RunRecord,
+    runs: Sequence[RunRecord],
+    measure: Measure,
+    other: Mapping[str, tuple[str, ...]],
+    anyway: bool,
+) -> Board:
+    models = {model for run in runs for model in run.models}
+    gone = {} if anyway else other
+    shown_runs = runs_of(connection, plan, measure)
+    followed = followed_until_settled(shown_runs, runs)
+    table = with_unread(connection, plan, evaluate(connection, plan, measure))
+    rows = {row.model: row for row in as_of_runs(table, followed) if row.model in models}
+    unfinished = {} if anyway else unfinished_of(followed)
+    shown = rows.keys() - gone.keys() - unfinished.keys()
+    there = {model: row for model, row in rows.items() if row.value is not None and model in shown}
+    graders = graders_of(connection, plan, measure)
+    company = company_of(plan, measure, shown_runs, runs)
+    items = items_by_model(connection, plan, measure)
+    alike = {model: (graders.get(model), company.get(model)) for model in there}
+    differences = _differences(connection, plan, measure, items, alike)
+
+    def compared(first: str, second: str) -> StatisticResult:
+        if (sequence := settled_between(measure.name, followed, first, second)) is not None:
+            return sequence
+        if (first, second) in differences:
+            return differences[first, second]
+        back = differences.get((second, first))
+        if back is None or back.value is None:
+            if company.get(first) != company.get(second):
+                return StatisticResult.undefined(OTHER_ROLES)
+            told = OTHER_GRADERS if graders.get(first) != graders.get(second) else "they share too few items"
+            return StatisticResult.undefined(told)
+        return StatisticResult(-back.value, back.reason, p=back.p, n=back.n)
+
+    means = {model: StatisticResult(row.value, n=row.items) for model, row in there.items()}
+    stopped = {run.run_id for run in runs if not run.ended}
+    ranks = rank_by(means, compared, level=LEVEL, lower_is_better=measure.lower_is_better).ranks
+    often = [each.rank for each in ranks]
+    standings = []
+    for each in ranks:
+        row = there[each.model]
+        assert row.value is not None
+        ends = row.interval_low, row.interval_high
+        of_it = graders.get(each.model, ())
+        tied = often.count(each.rank) > 1
+        beside = shown_runs.get(each.model, ()), company.get(each.model, ())
+        standing = Standing(
+            each.model,
+            row.value,
+            *ends,
+            row.items,
+            row.n,
+            row.total,
+            None if stopped & set(shown_runs.get(each.model, ())) else row.coverage,
+            each.rank,
+            tied,
+            each.letters,
+            of_it,
+            *beside,
+            row.reason,
+            row.beside,
+            row.unread,
+        )
+        standings.append(standing)
+    return Board(
+        newest.benchmark,
+        newest.version,
+        measure,
+        tuple(standings),
+        gone,
+        parts_of(connection, shown_runs, runs, there),
+        {model: other[model] for model in there if model in other},
+        len({items.get(model) for model in there}) <= 1,
+        partly_of(connection, plan, measure, there),
+        *_of_people(connection, plan, measure, models - set(gone) - set(unfinished)),
+        unfinished=unfinished,
+        uncorrected={
+            model: row.reason or ""
+            for model, row in rows.items()
+            if measure.corrected and row.value is None and model in shown
+        },
+        tried={model: row.tried for model, row in there.items() if row.tried is not None and len({*row.tried}) > 1},
+        clusterings=tuple(
+            each for each in clusterings_of(connection, plan) if measure.scenario in (None, *each.scenarios)
+        ),
+        stopped=tuple(
+            each.model
+            for each in standings
+            if any(each.model in run.stopped_models for run in followed.get(each.model, ()))
+        ),
+    )
+
+
+def _of_people(
+    connection: Connection, plan: Plan, measure: Measure, models: Collection[str]
+) -> tuple[tuple[str, ...], tuple[MeasureRow, ...]]:
+    """Return the people whose scores are apart from those of models, and what these come to."""
+    people = people_apart(connection, plan) if has_people_apart(plan, measure) else ()
+    if not people:
+        return (), ()
+    rows = [row for row in evaluate(connection, plan, measure, by_people=True).rows if row.model in models]
+    valued = [(row.value, row) for row in rows if row.value is not None]
+    valued.sort(key=lambda pair: (pair[0] if measure.lower_is_better else -pair[0], pair[1].model))
+    return people, tuple(row for _, row in valued)
+
+
+def _differences(
+    connection: Connection,
+    plan: Plan,
+    measure: Measure,
+    items: Mapping[str, frozenset[str]],
+    alike: Mapping[str, object],
+) -> dict[tuple[str, str], StatisticResult]:
+    """Return how every two models that are `alike`, in who graded them and took part beside them, differ over the items
+    that both have."""
+    clusters = clusters_of(connection, plan)
+    shared: dict[frozenset[str], set[str]] = defaultdict(set)
+    pairs: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
+    for first, second in combinations(alike, 2):
+        one, two = (items.get(model, frozenset()) for model in (first, second))
+        both = one if one is two else one & two
+        if count_clusters(both, clusters) >= LEAST_ITEMS and alike[first] == alike[second]:
+            shared[both] |= {first, second}
+            pairs[both].add(frozenset((first, second)))
+    half = Half(connection, plan.benchmark.name, tuple(sorted({model for some in shared.values() for model in some})))
+    wanted = {pair for some in pairs.values() for pair in some}
+    means = paired_means(half, plan, measure, metric_weights(plan), spans_of(plan)) if wanted else {}
+    if means is not None:
+        return {pair: difference for pair, difference in means.items() if frozenset(pair) in wanted}
+    found = {}
+    for both, some in shared.items():  # once for all pairs that share the same items
+        half = Half(connection, plan.benchmark.name, tuple(sorted(some)))
+        for pair, difference in remeasure_pairs(half, plan, measure, sorted(both)).items():
+            if frozenset(pair) in pairs[both]:
+                found[pair] = difference
+    return found
+
+
+def mean_win_rates(boards: Sequence[Board]) -> dict[str, float]:
+    """Return the mean win rate of each model over benchmarks, the best first: the share of the other models of a board
+    that rank below it, those that share its rank counting one half; then the mean over the boards of a benchmark, and
+    over the benchmarks that the model is on with others (after Liang et al., 2023, HELM, who compare values and not
+    ranks). Nothing for fewer than two such benchmarks."""
+    rates: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for board in boards:
+        others = len(board.standings) - 1
+        for each in board.standings if others else ():
+            below = sum(other.rank > each.rank for other in board.standings)
+            shared = sum(other.rank == each.rank for other in board.standings) - 1
+            rates[each.model][board.benchmark].append((below + shared / 2) / others)
+    means = {
+        model: sum(sum(found) / len(found) for found in of.values()) / len(of)
+        for model, of in rates.items()
+        if len(of) > 1
+    }
+    return dict(sorted(means.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+class BoardNote(NamedTuple):
+    """A remark on a board; `caution` where it makes a figure mean less."""
+
+    kind: str
+    text: str
+    caution: bool = True
+
+
+APART = "and those are not told apart"
+WHOLE_COVERAGE = 0.995
+"""With less, so many scores lack a value that a figure does not stand for all of them."""
+
+
+def is_short(each: Standing | MeasureRow) -> bool:
+    """Return true if so many scores lack a value that the figure does not stand for all of them."""
+    return each.total > 0 and each.n / each.total < WHOLE_COVERAGE
+
+
+def board_notes(board: Board) -> list[BoardNote]:
+    """Return what is to be known of a board beside its ranks."""
+    notes = [] if board.standings else [BoardNote("empty", "no model has a value", caution=False)]
+    if board.measure.corrected:
+        for each in board.standings:
+            judged, low, high = (each.beside.get(name) for name in OF_CORRECTED[:3])
+            if judged is not None:
+                ends = "" if low is None or high is None else f" ({low:.4g} – {high:.4g})"
+                text = (
+                    f"{each.model}: the judge alone has {judged:.4g}{ends}, an interval of the judge and not of people"
+                )
+                notes.append(BoardNote("judged", text, caution=False))
+    if board.measure.random:
+        those = " * ".join(board.measure.random)
+        text = f"intervals and groups take {those} as a sample: they speak of others like these too"
+        notes.append(BoardNote("random", text, caution=False))
+    for model, (counted, every) in board.tried.items():
+        text = f"{model} stands on {counted:,} of {every:,} items: the others have too few samples with a value"
+        notes.append(BoardNote("tries", text))
+    notes += [BoardNote("clusters", each.sentence, caution=False) for each in board.clusterings]
+    notes += [BoardNote("uncorrected", f"{model}: {why}") for model, why in board.uncorrected.items()]
+    if board.graded_by_others:
+        told = _groups((each.model, each.graders) for each in board.standings)
+        notes.append(BoardNote("graders", f"not all were graded by the same, {APART}: {_told(told, 'by')}"))
+    if board.in_other_company:
+        shared = set.intersection(*(set(each.company) for each in board.standings))
+        others = ((each.model, tuple(n for n in each.company if n not in shared)) for each in board.standings)
+        text = f"not all had the same models in the other roles, {APART}: {_told(_groups(others), 'with')}"
+        notes.append(BoardNote("company", text))
+    for baseline, value in dict.fromkeys(board.no_better_than.values()):
+        models = [model for model, floor in board.no_better_than.items() if floor[0] == baseline]
+        notes.append(BoardNote("floor", f"not clear of a baseline: {', '.join(models)}: {baseline} gets {value:.3g}"))
+    for model in board.partly:
+        text = f"{model}: its last run was of another spec, or not of all scenarios: some scores are missing"
+        notes.append(BoardNote("partly", text))
+    if not board.same_items or len({each.items for each in board.standings}) > 1:
+        notes.append(BoardNote("items", "not all have the same items; two are compared over those that both have"))
+    if board.stopped:
+        notes.append(BoardNote("stopped", f"{STOPPED_EARLY}, and so are ranks and letters: {', '.join(board.stopped)}"))
+        notes.append(BoardNote("stopped", TOO_FAR_APART))
+    notes += [BoardNote("partial", f"{model}: {told}") for model, told in board.partial.items()]
+    notes += _unread_notes(board)
+    for model, old in board.left_out.items():
+        ran = f"left out: {model}, which ran under version {', '.join(old)} only"
+        notes.append(BoardNote("left_out", f"{ran}: scores mean something else there"))
+    for model, stands in board.unfinished.items():
+        short = f"left out: {model}, whose run {stands}"
+        notes.append(BoardNote("unfinished", f"{short}: the board of a release is whole, run it with --until end"))
+    for model, old in board.mixed.items():
+        text = f"{model} ran under version {', '.join(old)} only: its scores mean something else"
+        notes.append(BoardNote("mixed", text))
+    return notes
+
+
+def _unread_notes(board: Board) -> Iterable[BoardNote]:
+    """Yield which models have scores without a value, and what their figures would be if these counted as wrong."""
+    known = [each.unread.figure for each in board.standings if each.unread is not None]
+    decimals = decimals_of([each.value for each in board.standings] + known)
+    for each in board.standings:
+        if each.unread is not None and each.unread.figure is not None:
+            text = unread_sentence(each.unread, each.value, each.n, each.total, decimals)
+            yield BoardNote("unread", f"{each.model}: {text}")
+        elif is_short(each):
+            counts = f"{percent(each.n / each.total)} of its scores have a value, {each.n:,} of {each.total:,}"
+            yield BoardNote("short", f"{each.model}: only {counts}")
+
+
+def _groups(members: Iterable[tuple[str, tuple[str, ...]]]) -> dict[tuple[str, ...], list[str]]:
+    found: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for model, names in members:
+        found[names].append(model)
+    return found
+
+
+def _told(groups: Mapping[tuple[str, ...], Sequence[str]], between: str) -> str:
+    return "; ".join(
+        f"{', '.join(models)} {between} {', '.join(names) or 'nobody'}" for names, models in groups.items()
+    )

@@ -1,0 +1,230 @@
+"""Named boards: which runs of a store are the published ones, as somebody said, with all that was said before.
+
+The boards of a store, kept in it for whoever asks for them again.
+
+They hold for one list of commits, one place, and one Tripos: of any other they are made anew. So no board is out of
+date, and the first after a change of the store reads all scores. The file is disposable, and says its own digest.
+A board with a function of the user's in Python is not kept: its value follows from more than the store, such as what
+this user may execute here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from tripos_compiler.diagnostics.diagnostic import nearest
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query.connection import Connection, duckdb
+from tripos_warehouse.report.leaderboard import Board, leaderboard
+from tripos_warehouse.store.paths import check_links, read_plain
+from tripos_warehouse.store.schemas import PROMOTIONS
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.connect import MANY_BYTES, connect
+from tripos_warehouse.views.derived import CACHE, state_of
+from tripos_warehouse.views.runs import RunRecord, all_runs, find_run, get_plan
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+
+PROMOTED, WITHDRAWN = "promoted", "withdrawn"
+
+
+class Promotion(NamedTuple):
+    """A promotion or withdrawal of a run on a board; times are UTC without a zone. `stands` where nothing
+    was said of it later."""
+
+    board: str
+    run_id: str
+    state: str
+    reason: str | None
+    created_at: datetime
+    stands: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {**self._asdict(), "created_at": self.created_at.isoformat() + "Z"}
+
+
+def promote(
+    store: Store,
+    run: str,
+    board: str,
+    state: Literal["promoted", "withdrawn"] = "promoted",
+    reason: str | None = None,
+) -> tuple[RunRecord, bool]:
+    """Say that a run is one of a board, or is so no longer. Return the run, and false where that was said before.
+
+    Raises `StoreError`: S0301 for a run that the store lacks, S0602 for one that is not on the board it is withdrawn
+    from, or that did not come to its end.
+    """
+    with connect(store) as connection:
+        found = find_run(connection, run)
+        there = any(each.run_id == found.run_id for each in promotions(connection, board) if _is_on(each))
+    if state == PROMOTED and not found.ended:
+        message = f"run `{found.run_id}` is {found.status}: its figures lack some of its items"
+        raise StoreError("S0602", message, "the same command goes on with it; promote it once it is finished")
+    if state == WITHDRAWN and not there:
+        message = f"run `{found.run_id}` is not on board `{board}`"
+        raise StoreError("S0602", message, "`tripos promote --list` shows the runs of every board")
+    if state == PROMOTED and there:
+        return found, False
+    row = {
+        "promotion_id": os.urandom(16).hex(),
+        "board": board,
+        "run_id": found.run_id,
+        "state": state,
+        "reason": reason,
+        "created_at": datetime.now(UTC),
+    }
+    store.append({PROMOTIONS.name: [row]})
+    return found, True
+
+
+def promotions(connection: Connection, board: str | None = None) -> list[Promotion]:
+    """Return all that was said of the runs of a board, or of every board, the latest first."""
+    query = """select board, run_id, state, reason, created_at,
+        row_number() over (partition by board, run_id order by created_at desc, promotion_id desc) = 1
+      from main.promotions order by created_at desc, promotion_id desc"""
+    found = (Promotion(*row) for row in connection.execute(query).fetchall())
+    return [each for each in found if board in (None, each.board)]
+
+
+def named_board(
+    store: Store,
+    board: str,
+    wanted: Mapping[str, Sequence[str]],
+    *,
+    benchmarks: Sequence[str] = (),
+    comparable: Callable[[str, str], bool],
+    anyway: bool = False,
+) -> list[Board]:
+    """Return what `leaderboard` says of the runs of a board alone. Of a model with several the latest run counts.
+
+    Raises `StoreError` as `leaderboard` does, and S0602 where no run is on the board.
+    """
+    with connect(store) as connection:
+        every = promotions(connection)
+        known = {run.run_id for run in all_runs(connection)}
+    own = {each.run_id for each in every if each.board == board and _is_on(each)}
+    if not own:
+        names = sorted({each.board for each in every if _is_on(each)})
+        close = nearest(board, names)
+        hint = f"did you mean `{close}`?" if close else f"`tripos promote RUN --as {board}` puts a run on it"
+        raise StoreError("S0602", f"no run is on board `{board}`", hint)
+    if lost := sorted(own - known):
+        message = f"board `{board}` has a run that the store lacks: `{lost[0]}`"
+        raise StoreError("S0301", message, "merge the store that has it, or withdraw the run from the board")
+    with connect(store, among=own) as connection:
+        runs = all_runs(connection)
+        return leaderboard(connection, runs, wanted, benchmarks=benchmarks, comparable=comparable, anyway=anyway)
+
+
+def _is_on(promotion: Promotion) -> bool:
+    return promotion.stands and promotion.state == PROMOTED
+
+
+NAME = "boards.json"
+MOST_KEPT = 20
+"""Lists of boards that are kept for one state of a store: as many as there are ways to ask that anybody uses."""
+_MAKERS = ("tripos_warehouse", "tripos_compiler")
+"""The packages whose code decides what a board says."""
+
+
+def leaderboard_of(
+    store: Store,
+    wanted: Mapping[str, Sequence[str]] = {},
+    *,
+    benchmarks: Sequence[str] = (),
+    comparable: Callable[[str, str], bool],
+    anyway: bool = False,
+) -> list[Board]:
+    """Return what `leaderboard` says of the whole store. Of a store with many scores it is kept for the next time.
+
+    Raises `StoreError` as `leaderboard` and `connect` do, also where the boards are kept and a part is gone.
+    """
+    scores = sum(path.stat().st_size for path in store.files()["scores"])
+    asked = json.dumps([{name: [*some] for name, some in wanted.items()}, [*benchmarks], anyway], sort_keys=True)
+    state = _state_of(store) if scores >= MANY_BYTES else None
+    if state is not None and (kept := _read(store.root, state).get(asked)) is not None:
+        return kept
+    with connect(store, sums=True) as connection:
+        runs = all_runs(connection)
+        boards = leaderboard(connection, runs, wanted, benchmarks=benchmarks, comparable=comparable, anyway=anyway)
+        lasting = state is not None and not _executes(connection, runs, {board.benchmark for board in boards})
+    if state is not None and lasting and not store.damages and _state_of(store) == state:
+        _write(store.root, state, {**_read(store.root, state), asked: boards})
+    return boards
+
+
+def _executes(connection: Connection, runs: Sequence[RunRecord], benchmarks: Collection[str]) -> bool:
+    """Return true if measures of these benchmarks take functions of the user's in Python."""
+    plans = {run.plan_digest: run for run in runs if run.benchmark in benchmarks}
+    return any(each.aggregate for run in plans.values() for each in get_plan(connection, run).plugins)
+
+
+def _state_of(store: Store) -> str | None:
+    """Return a digest of what boards depend on; `None` where some of the store is left out, as damaged."""
+    return None if store.damages else f"{state_of(store.root)}-{_made_by()}"
+
+
+@cache
+def _made_by() -> str:
+    """Return a digest of this Tripos, and of what it computes with."""
+    import numpy as np
+
+    told: list[object] = [sys.version, duckdb.__version__, np.__version__]
+    for package in _MAKERS:
+        root = Path(sys.modules[package].__file__ or "").parent
+        for folder, _, files in sorted(os.walk(root)):
+            found = [Path(folder) / name for name in sorted(files) if not name.endswith(".pyc")]
+            told += [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in found]
+    return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()
+
+
+def _read(root: Path, state: str) -> dict[str, list[Board]]:
+    """Return what is kept for this state; nothing where the file is none of it, or not whole."""
+    try:
+        check_links(root)
+        body = json.loads(read_plain(root / CACHE / NAME))
+        if body["state"] != state or body["digest"] != _digest(state, body["boards"]):
+            return {}
+        return _form().validate_python(body["boards"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, StoreError):
+        return {}
+
+
+def _write(root: Path, state: str, boards: Mapping[str, list[Board]]) -> None:
+    """Keep them, where the store can be written to, and a JSON has their numbers."""
+    latest = dict([*boards.items()][-MOST_KEPT:])
+    temporary = root / CACHE / f"{os.urandom(16).hex()}.part"
+    try:
+        told = json.loads(json.dumps(_form().dump_python(latest, mode="json"), allow_nan=False))
+        temporary.parent.mkdir(exist_ok=True)
+        body = {"state": state, "digest": _digest(state, told), "boards": told}
+        temporary.write_text(json.dumps(body, ensure_ascii=False), "utf-8")
+        temporary.replace(root / CACHE / NAME)
+    except (OSError, ValueError):
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def _digest(state: str, boards: Any) -> str:
+    """Return a digest of what is kept: a figure that a disk spoilt would be a figure like another."""
+    return hashlib.blake2b(json.dumps([state, boards]).encode(), digest_size=16).hexdigest()
+
+
+@cache
+def _form() -> TypeAdapter[dict[str, list[Board]]]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(dict[str, list[Board]])

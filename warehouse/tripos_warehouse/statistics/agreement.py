@@ -1,0 +1,793 @@
+"""Agreement of raters: the public face of the modules on ranks, chance-corrected agreement and reliability.
+
+Agreement on ranks: Kendall's W of many raters, τ_b and ρ of two.
+
+Agreement beyond chance by Gwet: AC1 of classes, and AC2 of levels that are more or less apart.
+
+Intraclass correlations: how much of the spread of ratings lies between the items.
+
+How far raters put the replies to one item in the same order: τ_b within every item, brought to 0 to 1.
+
+Intervals of agreement, from leaving out items or drawing them again.
+
+Agreement in categories: Cohen's κ, plain and weighted, and the share of equal ratings.
+
+Krippendorff's α: the agreement of any number of raters beyond chance, with holes.
+
+Statistics of two raters, for more: the mean over every pair of them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from tripos_warehouse.statistics.intervals import bootstrap, clopper_pearson, jackknife, mean
+from tripos_warehouse.statistics.result import (
+    Clusters,
+    Floats as result_Floats,
+    Ints as result_Ints,
+    Ratings,
+    StatisticResult,
+    Values,
+    cluster_codes,
+    complete_items,
+    read_ratings,
+    read_values,
+    t_quantile,
+    two_sided,
+    z_quantile,
+)
+
+
+def kendall_w(ratings: Ratings) -> StatisticResult:
+    """Kendall's W: how far raters put the items into one order, from 0 to 1, corrected for ties.
+
+    `ratings` has a row a rater. An item that a rater left out is left out for all and counted in `left_out`. With m
+    raters, n items, the squares S of the rank sums about their mean, and T = Σ (t³ − t) over the groups of t tied ranks
+    of all raters, W = 12 S / (m² (n³ − n) − m T). `statistic` is χ² = m (n − 1) W with n − 1 degrees of freedom, and
+    `p` that of raters who rank at random, close for 8 items or more (Kendall and Babington Smith 1939; Siegel and
+    Castellan 1988).
+
+    >>> w = kendall_w([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5]])
+    >>> round(w.value, 6), round(w.statistic, 3), w.df, round(w.p, 4)
+    (0.87415, 13.112, 5, 0.0223)
+    >>> kendall_w([[1, 1], [1, 1]]).reason
+    'every rater ties all items: there is no order to agree on'
+    """
+    matrix, left_out = complete_items(read_ratings(ratings))
+    raters, items = matrix.shape
+    if raters < 2:
+        return StatisticResult.undefined("fewer than two raters", n=items, left_out=left_out)
+    if items < 2:
+        return StatisticResult.undefined("fewer than two items that every rater rated", n=items, left_out=left_out)
+    [value] = w_without(matrix, np.full(items, -1), 1)
+    if value is None:
+        reason = "every rater ties all items: there is no order to agree on"
+        return StatisticResult.undefined(reason, n=items, left_out=left_out)
+    from scipy.special import chdtrc
+
+    statistic = raters * (items - 1) * value
+    p = float(chdtrc(items - 1, statistic))
+    return StatisticResult(value, statistic=statistic, df=items - 1, p=p, n=items, left_out=left_out)
+
+
+MOST_CUBED = 2_000_000
+"""The cube of a greater number may not fit into 64 bits."""
+
+
+def w_without(matrix: result_Floats, groups: result_Ints, count: int) -> list[float | None]:
+    """Kendall's W of complete ratings, (raters, items), without the items of each of `count` groups, and without its
+    test; None where every rater ties all items. An item in no group is always there.
+
+    >>> ratings = np.array([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5.0]])
+    >>> [round(w, 6) for w in w_without(ratings, np.array([1, -1, -1, -1, -1, 1]), 2)]
+    [0.87415, 0.901235]
+    """
+    codes = np.stack([np.unique(row, return_inverse=True)[1] for row in matrix])
+    # Items that all raters rated alike are one column, which counts as many times.
+    columns = codes[0]
+    for row in codes[1:]:
+        columns = np.unique(columns * (int(row.max(initial=0)) + 1) + row, return_inverse=True)[1]
+    _, first, columns = np.unique(columns, return_index=True, return_inverse=True)
+    of_columns, whole = codes[:, first], np.bincount(columns, minlength=len(first))
+    left = (whole - np.bincount(columns[groups == each], minlength=len(first)) for each in range(count))
+    return [_w(of_columns, each) for each in left]
+
+
+def _w(codes: result_Ints, counts: result_Ints) -> float | None:
+    """Kendall's W of columns that count several times; `codes` has the places of the ratings among each rater's."""
+    raters, items = len(codes), int(counts.sum())
+    sums, ties = np.zeros(codes.shape[1]), 0
+    for row in codes:
+        # As `scipy.stats.rankdata`, whose import takes a second: equal values share the mean of their ranks.
+        tied = np.bincount(row, counts).astype(np.int64)
+        sums += (np.cumsum(tied) - (tied - 1) / 2)[row]
+        ties += int((tied**3 - tied).sum()) if items <= MOST_CUBED else sum(each**3 - each for each in tied.tolist())
+    most = raters**2 * (items**3 - items) - raters * ties
+    squares = float((counts * (sums - raters * (items + 1) / 2) ** 2).sum())
+    return None if most == 0 else min(1.0, 12 * squares / most)
+
+
+def mid_ranks(values: result_Floats) -> result_Floats:
+    """Ranks from 1; equal values share the mean of theirs.
+
+    >>> mid_ranks(np.array([3.0, 1.0, 3.0])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    # As `scipy.stats.rankdata`, whose import takes a second.
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    found: result_Floats = (np.cumsum(counts) - (counts - 1) / 2)[places]
+    return found
+
+
+def kendall_tau_b(first: Values, second: Values, *, confidence: float = 0.95) -> StatisticResult:
+    """Kendall's τ_b of two raters: pairs of items in the same order less pairs in the opposite one, −1 to 1.
+
+    The share is of the pairs that neither ties, by the geometric mean of the two raters' (Kendall 1945). Items that
+    one of them left out do not count. `p` as `scipy.stats.kendalltau` has it, exact for few items without ties. The
+    interval is on Fisher's scale, tanh(artanh τ ± z √(0.437 / (n − 4))) (Fieller, Hartley and Pearson 1957): good to
+    |τ| < 0.8.
+
+    >>> round(kendall_tau_b([1, 2, 3, 4, 5], [1, 3, 2, 4, 4]).value, 4)
+    0.7379
+    """
+    from scipy.stats import kendalltau
+
+    pair = _pair(first, second)
+    if isinstance(pair, StatisticResult):
+        return pair
+    left, right, left_out = pair
+    n = len(left)
+    result = kendalltau(left, right)
+    found = StatisticResult(_bounded(result.statistic), p=float(result.pvalue), n=n, left_out=left_out)
+    return _fisher(found, math.sqrt(0.437 / (n - 4)) if n > 4 else None, 4, confidence)
+
+
+def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> StatisticResult:
+    """Spearman's ρ of two raters: the correlation of their ranks, −1 to 1; ties share their mean rank.
+
+    Items that one of them left out do not count. `p` as `scipy.stats.spearmanr` has it. The interval is on Fisher's
+    scale, tanh(artanh ρ ± z √((1 + ρ² / 2) / (n − 3))) (Bonett and Wright 2000).
+
+    >>> rho = spearman_rho([1, 2, 3, 4, 5, 6], [1, 3, 2, 4, 5, 6])
+    >>> round(rho.value, 4), round(rho.low, 3), round(rho.high, 3)
+    (0.9429, 0.383, 0.996)
+    >>> spearman_rho([1, 1, 1], [1, 2, 3]).reason
+    'a rater gave all items the same: there is no order'
+    """
+    from scipy.stats import spearmanr
+
+    pair = _pair(first, second)
+    if isinstance(pair, StatisticResult):
+        return pair
+    left, right, left_out = pair
+    n = len(left)
+    result = spearmanr(left, right)
+    value = _bounded(result.statistic)
+    # Of two items, ±1 is all there can be, and of no weight.
+    p = float(result.pvalue) if math.isfinite(result.pvalue) else 1.0
+    error = math.sqrt((1 + value**2 / 2) / (n - 3)) if n > 3 else None
+    return _fisher(StatisticResult(value, p=p, n=n, left_out=left_out), error, 3, confidence)
+
+
+def _pair(first: Values, second: Values) -> tuple[result_Floats, result_Floats, int] | StatisticResult:
+    """Return the two raters' values of items that both rated, and how many others there were."""
+    matrix, left_out = complete_items(np.array([read_values(first), read_values(second)]))
+    n = matrix.shape[1]
+    if n < 2:
+        return StatisticResult.undefined("fewer than two items that both raters rated", n=n, left_out=left_out)
+    if (matrix == matrix[:, :1]).all(axis=1).any():
+        return StatisticResult.undefined("a rater gave all items the same: there is no order", n=n, left_out=left_out)
+    return matrix[0], matrix[1], left_out
+
+
+def _bounded(value: float) -> float:
+    """Return a correlation without what rounding adds beyond ±1."""
+    return max(-1.0, min(1.0, float(value)))
+
+
+def _fisher(found: StatisticResult, error: float | None, least: int, confidence: float) -> StatisticResult:
+    """Return the figure with the interval that its `error` on Fisher's scale gives."""
+    z = z_quantile(two_sided(confidence))
+    value = found.value or 0.0
+    if error is None:
+        return found.without_interval(f"an interval needs more than {least} items")
+    if abs(value) > 1 - 1e-12:
+        return found.without_interval("the orders are the same or opposite: nothing shows how far they may differ")
+    middle = math.atanh(value)
+    return replace(found, low=math.tanh(middle - z * error), high=math.tanh(middle + z * error))
+
+
+Weights = Literal["none", "linear", "quadratic"]
+
+
+def cohen_kappa(
+    first: Sequence[Any] | result_Floats,
+    second: Sequence[Any] | result_Floats,
+    weights: Weights = "none",
+    categories: Sequence[Hashable] | None = None,
+    *,
+    confidence: float = 0.95,
+) -> StatisticResult:
+    """Cohen's κ of two raters: (p_o − p_e) / (1 − p_e), agreement beyond what their habits would give by chance.
+
+    Weighted, two categories that lie d of the K − 1 steps apart agree by 1 − d / (K − 1) (`linear`) or by
+    1 − (d / (K − 1))² (`quadratic`). `categories` are those of the rubric, from low to high; without, those that were
+    used, in order, so that a level which nobody used is no step. Items that one rater left out do not count.
+    The error is that of Fleiss, Cohen and Everitt (1969) for many items; the interval is κ ± z times it, cut at ±1
+    (Cohen 1960, 1968).
+
+    >>> first, second = [1, 2, 3, 4, 5, 3, 2, 1, 4, 5], [1, 2, 3, 3, 5, 4, 2, 2, 4, 4]
+    >>> [round(cohen_kappa(first, second, weights).value, 6) for weights in ("none", "linear", "quadratic")]
+    [0.5, 0.72973, 0.882353]
+    >>> cohen_kappa(["a", "a"], ["a", "a"]).reason
+    'both raters gave one and the same category: agreement by chance is certain'
+    """
+    both: Ratings = [list(first), list(second)]
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and len(first) == len(second):
+        both = np.stack([first, second])  # is read whole, and not number by number
+    matrix, left_out = complete_items(read_ratings(both, categories))
+    n = matrix.shape[1]
+    if n == 0:
+        return StatisticResult.undefined("no item that both raters rated", left_out=left_out)
+    if categories is None:
+        used, places = np.unique(matrix, return_inverse=True)
+        size, codes = len(used), places.reshape(2, n)
+    else:
+        size, codes = len(categories), matrix.astype(np.int64)
+    table = np.zeros((size, size))
+    np.add.at(table, (codes[0], codes[1]), 1 / n)
+    agreeing = _agreement(size, weights)
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    by_chance = float(rows @ agreeing @ columns)
+    if (codes == codes[0, 0]).all():
+        reason = "both raters gave one and the same category: agreement by chance is certain"
+        return StatisticResult.undefined(reason, n=n, left_out=left_out)
+    observed = float((table * agreeing).sum())
+    value = (observed - by_chance) / (1 - by_chance)
+    pulls = agreeing - ((agreeing @ columns)[:, None] + (rows @ agreeing)[None, :]) * (1 - value)
+    variance = float((table * pulls**2).sum()) - (value - by_chance * (1 - value)) ** 2
+    found = StatisticResult(value, n=n, left_out=left_out)
+    if variance <= 1e-14:
+        return found.without_interval("the raters agree, or differ, throughout: nothing shows how far κ may vary")
+    error = math.sqrt(variance / n) / (1 - by_chance)
+    half = z_quantile(two_sided(confidence)) * error
+    low, high = max(-1.0, value - half), min(1.0, value + half)
+    return StatisticResult(value, low=low, high=high, standard_error=error, n=n, left_out=left_out)
+
+
+def _agreement(size: int, weights: Weights) -> result_Floats:
+    """Return how far two categories agree, from 0 to 1, by their places."""
+    places = np.arange(size)
+    apart: result_Floats = np.abs(places[:, None] - places[None, :]) / max(1, size - 1)
+    match weights:
+        case "none":
+            return np.eye(size)
+        case "linear":
+            return np.subtract(1.0, apart)
+        case "quadratic":
+            return np.subtract(1.0, apart**2)
+    raise ValueError(f"weights are none, linear or quadratic, not {weights!r}")
+
+
+def percent_agreement(ratings: Ratings, *, tolerance: float = 0.0, confidence: float = 0.95) -> StatisticResult:
+    """The share of pairs of raters that give an item the same rating, or one no further off than `tolerance`: 0 to 1.
+
+    `ratings` has a row a rater, text or numbers. Every item with two ratings or more counts, as the mean over its
+    pairs, so that an item which many rated weighs no more. Two raters have the interval of Wilson, more of them that of
+    Student's t over items, cut at 0 and 1. Chance is not taken off: see κ and α for that.
+
+    >>> round(percent_agreement([[1, 2, 3, None], [1, 2, 2, 1], [1, 3, 2, 1]]).value, 4)
+    0.6667
+    """
+    matrix = read_ratings(ratings)
+    given = (~np.isnan(matrix)).sum(axis=0)
+    counted = given >= 2
+    left_out = int((~counted).sum())
+    if not counted.any():
+        return StatisticResult.undefined("no item has two ratings", left_out=left_out)
+    equal = np.zeros(matrix.shape[1])
+    for rater in range(len(matrix)):
+        equal += (np.abs(matrix[rater + 1 :] - matrix[rater]) <= tolerance + 1e-12).sum(axis=0)
+    shares = (equal / np.maximum(1, given * (given - 1) / 2))[counted]
+    if len(matrix) == 2:
+        found = clopper_pearson(round(float(shares.sum())), len(shares), confidence=confidence)
+    else:
+        found = mean(shares, confidence=confidence, ends=(0.0, 1.0))
+    return _share(found, left_out)
+
+
+def _share(found: StatisticResult, left_out: int) -> StatisticResult:
+    """A share, which nothing was tested of."""
+    low, high, error = found.low, found.high, found.standard_error
+    return StatisticResult(
+        found.value, found.reason, low=low, high=high, standard_error=error, n=found.n, left_out=left_out
+    )
+
+
+def gwet_ac(
+    ratings: Ratings,
+    weights: Weights = "none",
+    categories: Sequence[Hashable] | None = None,
+    *,
+    confidence: float = 0.95,
+) -> StatisticResult:
+    """Gwet's AC1, (p_a − p_e) / (1 − p_e), of any number of raters, with holes; weighted it is his AC2.
+
+    `ratings` has a row a rater. p_a is the chance that two raters of an item agree, over items with two ratings or
+    more. By chance only those agree who do not know, of whom p_e = Σ π (1 − π) / (q − 1) do, with the share π of each
+    of q categories; times Σ w / q with weights w. So where nearly all items are of one class, and κ says that agreement
+    is worth nothing, AC1 stays near p_a. Weights are those of numbers, 1 − d / D (`linear`) or 1 − (d / D)²
+    (`quadratic`) for categories d apart of at most D. `categories` are those of the rubric, also the ones that nobody
+    gave: they make agreement by chance less likely, and D greater (Gwet 2014, section 2.2, where q is the number of
+    categories that a rater may choose). Without them those that were given count.
+
+    The error is Gwet's of many raters (2008, section 4; 2014, chapter 5), and the interval Student's t over items.
+
+    >>> raters = [[1, 1, 1, 1, 1, 1, 1, 2, 1, 1], [1, 1, 1, 1, 1, 1, 1, 1, 2, 1]]
+    >>> round(gwet_ac(raters).value, 4)
+    0.7561
+    """
+    matrix, scale_values = _read(ratings, categories)
+    used = np.unique(matrix[~np.isnan(matrix)])
+    counts = np.stack([(matrix == each).sum(axis=0) for each in used], axis=1).astype(float).reshape(-1, len(used))
+    counts = counts[counts.sum(axis=1) > 0]
+    left_out, size = matrix.shape[1] - len(counts), len(scale_values)
+    given = counts.sum(axis=1)
+    several = given >= 2
+    if not several.any():
+        return StatisticResult.undefined("no item has two ratings", left_out=matrix.shape[1])
+    n = len(counts)
+    if size < 2:
+        return StatisticResult.undefined("all ratings are the same: there is one category", n=n, left_out=left_out)
+    span = float(scale_values[-1] - scale_values[0])
+    weight = _weights(used, weights, span)
+    agreeing = (counts * (counts @ weight - 1)).sum(axis=1)
+    agreed = np.divide(agreeing, given * (given - 1), out=np.zeros(n), where=several)
+    seen = float(agreed[several].mean())
+    shares = counts / given[:, None]
+    scale = _weight_of_all(scale_values, weights, span) / (size * (size - 1))
+    prior = shares.mean(axis=0)
+    chance = scale * float((prior * (1 - prior)).sum())
+    value = (seen - chance) / (1 - chance)
+    found = StatisticResult(value, n=n, left_out=left_out)
+    if n < 2:
+        return found.without_interval("one item says nothing about the error")
+    own = np.where(several, n / several.sum() * (agreed - chance) / (1 - chance), 0.0)
+    by_chance = scale * (shares * (1 - prior)).sum(axis=1)
+    pulls = own - 2 * (1 - value) * (by_chance - chance) / (1 - chance) - value
+    error = math.sqrt(float((pulls**2).sum()) / (n * (n - 1)))
+    if error <= 1e-12:
+        return found.without_interval("items do not differ: nothing shows the error")
+    reach = (t_quantile(two_sided(confidence), n - 1) or math.inf) * error
+    low, high = max(-1.0, value - reach), min(1.0, value + reach)
+    return StatisticResult(
+        value, low=min(low, value), high=high, standard_error=error, df=n - 1, n=n, left_out=left_out
+    )
+
+
+def _read(ratings: Ratings, categories: Sequence[Hashable] | None) -> tuple[result_Floats, result_Floats]:
+    """Return the ratings, and all categories in their order, as numbers: themselves if they are such, else their
+    places."""
+    if categories is None:
+        matrix = read_ratings(ratings)
+        return matrix, np.unique(matrix[~np.isnan(matrix)])
+    if not all(isinstance(each, int | float) for each in categories):
+        return read_ratings(ratings, categories), np.arange(len(categories), dtype=np.float64)
+    values = np.unique(np.array(categories, dtype=np.float64))
+    matrix = read_ratings(ratings)
+    strange = ~np.isin(matrix, values) & ~np.isnan(matrix)
+    if len(values) < len(categories) or strange.any():
+        read_ratings(ratings, categories)  # raises, and says which
+    return matrix, values
+
+
+def _weights(used: result_Floats, weights: Weights, span: float) -> result_Floats:
+    """Return the weight of every two categories that were given, on a scale of the length `span`."""
+    apart: result_Floats = np.abs(used[:, None] - used[None, :]) / max(span, 1e-300)
+    match weights:
+        case "none":
+            return np.eye(len(used))
+        case "linear":
+            return np.subtract(1.0, apart)
+        case "quadratic":
+            return np.subtract(1.0, apart**2)
+    raise ValueError(f"weights are none, linear or quadratic, not {weights!r}")
+
+
+def _weight_of_all(values: result_Floats, weights: Weights, span: float) -> float:
+    """Return the sum of the weights of every two of all categories, in order, without the table of them: a scale may
+    have thousands of levels of which few were given."""
+    size = len(values)
+    if weights == "none":
+        return float(size)
+    if weights == "linear":  # Σ |a - b|: the k-th value is the greater one of k pairs, and the lesser one of the rest
+        apart = 2 * float((values * (2 * np.arange(size) - size + 1)).sum()) / span
+    else:
+        apart = 2 * size * float(((values - values.mean()) ** 2).sum()) / span**2
+    return size**2 - apart
+
+
+Form = Literal["1,1", "2,1", "3,1", "1,k", "2,k", "3,k"]
+
+
+@dataclass(frozen=True)
+class Squares:
+    """The mean squares of an analysis of variance of `items` by `raters`, without repeats."""
+
+    items: int
+    raters: int
+    between: float
+    """Of the items."""
+    within: float
+    """Of ratings of the same item."""
+    judges: float
+    """Of the raters."""
+    rest: float
+    """Of what neither items nor raters explain."""
+
+    @classmethod
+    def of(cls, matrix: result_Floats) -> Squares:
+        """Return those of complete ratings of the shape (raters, items)."""
+        k, n = matrix.shape
+        grand = matrix.mean()
+        rows = k * float(((matrix.mean(axis=0) - grand) ** 2).sum())
+        columns = n * float(((matrix.mean(axis=1) - grand) ** 2).sum())
+        rest = float(((matrix - matrix.mean(axis=0) - matrix.mean(axis=1)[:, None] + grand) ** 2).sum())
+        negligible = 1e-24 * float((matrix**2).sum())
+        rows, columns, rest = (0.0 if each <= negligible else each for each in (rows, columns, rest))
+        return cls(
+            n, k, rows / (n - 1), (columns + rest) / (n * (k - 1)), columns / (k - 1), rest / ((n - 1) * (k - 1))
+        )
+
+
+def intraclass(
+    ratings: Ratings, form: Form = "2,1", clusters: Clusters = None, *, confidence: float = 0.95
+) -> StatisticResult:
+    """Return the intraclass correlation ICC(`form`) of Shrout and Fleiss (1979), with its F-based interval and test.
+
+    `ratings` has a row a rater; only items that every rater rated count. The first figure of the form says who rated:
+    `1` other raters for each item, `2` the same, drawn from many like them (agreement), `3` these and no others
+    (consistency, so a rater who is strict throughout does no harm). The second: how reliable is one rating (`1`), or
+    the mean of all (`k`). `statistic` is the F against no correlation, `df` that of its numerator. 1 is the most; below
+    0 ratings of one item differ more than those of several. Intervals by McGraw and Wong (1996), whose names are
+    ICC(1), ICC(A,1), ICC(C,1), and so on with k. Items that belong to one of `clusters` count as one in the degrees of
+    freedom, as if they were alike; so the interval is too long rather than too short.
+
+    >>> judges = [[9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]]
+    >>> [round(intraclass(judges, form).value, 2) for form in ("1,1", "2,1", "3,1", "1,k", "2,k", "3,k")]
+    [0.17, 0.29, 0.71, 0.44, 0.62, 0.91]
+    """
+    if form not in get_args(Form):
+        raise ValueError(f"the form is one of {', '.join(get_args(Form))}, not {form!r}")
+    every = read_ratings(ratings)
+    matrix, left_out = complete_items(every)
+    raters, items = matrix.shape
+    kept = cluster_codes(clusters, every.shape[1])[~np.isnan(every).any(axis=0)]
+    units = len(np.unique(kept))
+    if raters < 2:
+        return StatisticResult.undefined("fewer than two raters", n=items, left_out=left_out)
+    if items < 2:
+        return StatisticResult.undefined("fewer than two items that every rater rated", n=items, left_out=left_out)
+    squares = Squares.of(matrix)
+    model, of_one = form[0], form[2] == "1"
+    error = squares.within if model == "1" else squares.rest
+    shift = squares.judges - squares.rest if model == "2" else 0.0
+    if of_one:
+        whole = squares.between + (raters - 1) * error + raters * shift / items
+    else:
+        whole = squares.between + shift / items
+    if squares.between == 0:
+        return StatisticResult.undefined("the items do not differ in their mean rating", n=items, left_out=left_out)
+    if whole <= 0:
+        return StatisticResult.undefined("the items differ less than the error allows", n=items, left_out=left_out)
+    value = (squares.between - error) / whole
+    found = StatisticResult(value, n=items, clusters=units, left_out=left_out)
+    if units < 2:
+        return found.without_interval("one item says nothing about the error")
+    if error == 0:
+        return found.without_interval("the ratings leave no error to base an interval on")
+    from scipy.special import fdtrc
+
+    free = units * (raters - 1) if model == "1" else (units - 1) * (raters - 1)
+    ratio = squares.between / error
+    low, high = (
+        _agreement_bounds(squares, units, confidence)
+        if model == "2"
+        else _bounds(ratio, units, free, raters, confidence)
+    )
+    p = float(fdtrc(units - 1, free, ratio))
+    found = replace(found, statistic=ratio, df=units - 1, p=p)
+    if of_one and not low <= value <= high:
+        return found.without_interval("the approximation of the interval fails for so few ratings")
+    if not of_one:
+        if 1 + (raters - 1) * low <= 1e-9:
+            return found.without_interval("the reliability of one rating may be so low that that of a mean has no end")
+        low, high = (raters * bound / (1 + (raters - 1) * bound) for bound in (low, high))
+        if not low <= value <= high:
+            return found.without_interval("the approximation of the interval fails for so few ratings")
+    return replace(found, low=low, high=high)
+
+
+def _bounds(ratio: float, items: int, free: int, raters: int, confidence: float) -> tuple[float, float]:
+    """Return the interval of one rating, from the F ratio."""
+    from scipy.special import fdtri
+
+    upper = two_sided(confidence)
+    low = ratio / float(fdtri(items - 1, free, upper))
+    high = ratio * float(fdtri(free, items - 1, upper))
+    return (low - 1) / (low + raters - 1), (high - 1) / (high + raters - 1)
+
+
+def _agreement_bounds(squares: Squares, units: int, confidence: float) -> tuple[float, float]:
+    """Return the interval of one rating by raters drawn from many; the degrees of freedom are Satterthwaite's, of so
+    many independent `units`."""
+    from scipy.special import fdtri
+
+    n, k = squares.items, squares.raters
+    error = squares.rest
+    whole = squares.between + (k - 1) * error + k * (squares.judges - error) / n
+    rho = (squares.between - error) / whole
+    weight = n * (1 + (k - 1) * rho) - k * rho
+    f = squares.judges / error
+    m = units
+    free = (k - 1) * (m - 1) * (k * rho * f + weight) ** 2 / ((m - 1) * (k * rho * f) ** 2 + weight**2)
+    upper = two_sided(confidence)
+    f_low, f_high = float(fdtri(m - 1, free, upper)), float(fdtri(free, m - 1, upper))
+    rest = k * squares.judges + (k * n - k - n) * error
+    low = n * (squares.between - f_low * error) / (f_low * rest + n * squares.between)
+    high = n * (f_high * squares.between - error) / (rest + n * f_high * squares.between)
+    return low, high
+
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+AT_ONCE = 10_000
+"""So many items are compared at a time: each takes the square of its replies in memory."""
+
+
+@dataclass(frozen=True)
+class TauByItem:
+    """`figures` has one number an item, NaN where there is none; `value` is the mean of the others."""
+
+    value: float | None
+    figures: Floats
+    reason: str | None = None
+
+
+def tau_by_item(items: Sequence[Floats]) -> TauByItem:
+    """(τ_b + 1) / 2 of every two raters over the replies to an item, as the mean over pairs and then over items.
+
+    Each of `items` is a matrix, a row a rater and a column a reply, with NaN for holes; a pair is taken over the
+    replies that both rated. It is undefined where a rater gave all replies to an item one score, and such a pair is
+    left out, as is an item without any. Raters who order at random come to 0.5, not to 0: this is the figure that
+    arXiv:2505.16160 reports, and no coefficient of concordance such as Kendall's W. τ_b is Kendall's of 1945.
+
+    >>> one = np.array([[1, 2, 3, 4, 5], [2, 1, 3, 4, 5.0]])
+    >>> other = np.array([[5, 4, 3, 2, 1], [1, 2, 3, 4, 5.0]])
+    >>> tied = np.array([[3, 3, 3, 3, 3], [1, 2, 3, 4, 5.0]])
+    >>> found = tau_by_item([one, other, tied])
+    >>> round(found.value, 6), found.figures.round(6).tolist()
+    (0.45, [0.9, 0.0, nan])
+    """
+    shapes: dict[tuple[int, ...], list[int]] = {}
+    for place, ratings in enumerate(items):
+        shapes.setdefault(ratings.shape, []).append(place)
+    return tau_of_stacks([(np.array(places), np.stack([items[each] for each in places])) for places in shapes.values()])
+
+
+def tau_of_stacks(stacks: Sequence[tuple[Ints, Floats]]) -> TauByItem:
+    """Return the same of items in stacks: the places of items that have matrices of one shape, and these as one array,
+    (items, raters, replies).
+
+    >>> one = np.array([[[1, 2, 3, 4, 5], [2, 1, 3, 4, 5.0]]])
+    >>> tau_of_stacks([(np.array([1]), one), (np.array([0]), one[:, :, :1])]).figures.round(6).tolist()
+    [nan, 0.9]
+    """
+    figures = np.full(sum(len(places) for places, _ in stacks), np.nan)
+    for places, ratings in stacks:
+        if ratings.shape[1] >= 2 and ratings.shape[2] >= 2:
+            for start in range(0, len(places), AT_ONCE):
+                figures[places[start : start + AT_ONCE]] = _figures(ratings[start : start + AT_ONCE])
+    if np.isnan(figures).all():
+        reason = "no item has replies that two raters put in an order" if len(figures) else "nothing has a value"
+        return TauByItem(None, figures, reason)
+    return TauByItem(float(np.nanmean(figures)), figures)
+
+
+def _figures(ratings: Floats) -> Floats:
+    """Return the figure of each item of (items, raters, replies)."""
+    differences = np.sign(ratings[:, :, :, None] - ratings[:, :, None, :])
+    taus = []
+    for one, other in combinations(range(ratings.shape[1]), 2):
+        first, second = differences[:, one], differences[:, other]
+        both = ~np.isnan(first) & ~np.isnan(second)
+        first, second = np.where(both, first, 0), np.where(both, second, 0)
+        untied = np.sqrt((first**2).sum(axis=(1, 2)) * (second**2).sum(axis=(1, 2)))
+        shared = (first * second).sum(axis=(1, 2))
+        taus.append(np.divide(shared, untied, out=np.full(len(untied), np.nan), where=untied > 0))
+    every = np.stack(taus)
+    known = (~np.isnan(every)).sum(axis=0)
+    return np.where(known > 0, (np.nansum(every, axis=0) / np.maximum(known, 1) + 1) / 2, np.nan)
+
+
+def over_items(
+    statistic: Callable[[result_Floats], StatisticResult],
+    ratings: Ratings,
+    clusters: Clusters = None,
+    *,
+    categories: Sequence[Hashable] | None = None,
+    method: Literal["bca", "percentile", "jackknife"] = "bca",
+    resamples: int = 1000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> StatisticResult:
+    """Return a figure of agreement, with an interval that holds for more items of the same kind.
+
+    `statistic` is given ratings of the shape (raters, items); items are drawn again, or left out, as columns, by
+    `clusters` where they come in such (one for each item). `n` and `left_out` are the statistic's own. The raters are
+    taken as they are. The interval ends at 1 at the latest, as all such figures do.
+
+    >>> from tripos_warehouse.statistics.agreement import krippendorff_alpha
+    >>> raters = [[1, 2, 3, 4, 5, 2, 3, 4], [1, 2, 3, 4, 4, 2, 3, 5]]
+    >>> found = over_items(krippendorff_alpha, raters, resamples=200)
+    >>> round(found.value, 3), 0 < found.low < found.value < found.high
+    (0.922, True)
+    """
+    matrix = read_ratings(ratings, categories)
+    whole = statistic(matrix)
+    if whole.value is None:
+        return whole
+
+    def of(items: result_Ints) -> float | None:
+        return statistic(matrix[:, items]).value
+
+    options: dict[str, Any] = {"confidence": confidence}
+    if method == "jackknife":
+        found = jackknife(of, matrix.shape[1], clusters, **options)
+    else:
+        options |= {"method": method, "resamples": resamples, "seed": seed}
+        found = bootstrap(of, matrix.shape[1], clusters, **options)
+    return replace(
+        whole,
+        reason=found.reason,
+        low=found.low,
+        high=None if found.high is None else min(1.0, found.high),
+        standard_error=found.standard_error,
+        clusters=found.clusters,
+    )
+
+
+Level = Literal["nominal", "ordinal", "interval", "ratio"]
+
+
+def krippendorff_alpha(
+    ratings: Ratings, level: Level = "interval", categories: Sequence[Hashable] | None = None
+) -> StatisticResult:
+    """α = 1 − D_o / D_e, the disagreement within items over that of all ratings shuffled: 1 is agreement, 0 chance.
+
+    `ratings` has a row a rater. An item with fewer than two ratings does not count, and is in `left_out`; `n` are the
+    items that do. `level` says how far two ratings are apart: `nominal` 1 where they differ, `ordinal` the ranks
+    between them, `interval` the difference, `ratio` the difference over the sum, squared each. With `categories`, from
+    low to high, a rating is its place in them (Krippendorff 2011, "Computing Krippendorff's alpha-reliability").
+
+    For an interval, hand this function to `over_items`.
+
+    >>> raters = [[1, 2, 3, 3, 2], [1, 2, 3, 3, 2], [None, 3, 3, 3, 2]]
+    >>> round(krippendorff_alpha(raters, "nominal").value, 4), round(krippendorff_alpha(raters, "ordinal").value, 4)
+    (0.7797, 0.8231)
+    >>> krippendorff_alpha([[2, 2], [2, 2]]).reason
+    'all ratings are the same: agreement by chance is certain'
+    """
+    matrix = read_ratings(ratings, categories)
+    counted = (~np.isnan(matrix)).sum(axis=0) >= 2
+    left_out, n = int((~counted).sum()), int(counted.sum())
+    items, raters = np.nonzero(~np.isnan(matrix[:, counted].T))
+    values = matrix[:, counted].T[items, raters]
+    if n == 0:
+        return StatisticResult.undefined("no item has two ratings", left_out=left_out)
+    if (values == values[0]).all():
+        return StatisticResult.undefined(
+            "all ratings are the same: agreement by chance is certain", n=n, left_out=left_out
+        )
+    match level:
+        case "nominal":
+            observed, expected = _nominal(values, items)
+        case "ordinal":
+            # The ranks that lie between two values, half their own, are the difference of their mid-ranks.
+            observed, expected = _interval(mid_ranks(values), items)
+        case "interval":
+            observed, expected = _interval(values, items)
+        case "ratio":
+            if (values < 0).any():
+                return StatisticResult.undefined("a ratio scale has no values below 0", n=n, left_out=left_out)
+            observed, expected = _ratio(values, items)
+    return StatisticResult(1 - (len(values) - 1) * observed / expected, n=n, left_out=left_out)
+
+
+def _nominal(values: result_Floats, items: result_Ints) -> tuple[float, float]:
+    """Return the distances of all pairs within items, each over its item's ratings less one; and of all pairs at
+    all."""
+    _, codes = np.unique(values, return_inverse=True)
+    given = np.bincount(items)
+    (pairs, counts) = np.unique(np.stack([items, codes]), axis=1, return_counts=True)
+    same = np.bincount(pairs[0], weights=counts.astype(np.float64) ** 2)
+    every = np.bincount(codes).astype(np.float64)
+    return float(((given**2 - same) / (given - 1)).sum()), float(len(values) ** 2 - every @ every)
+
+
+def _interval(values: result_Floats, items: result_Ints) -> tuple[float, float]:
+    """As `_nominal`; the squared distances of all pairs add up to 2 n times the squares about the mean."""
+    given = np.bincount(items)
+    means = np.bincount(items, weights=values) / given
+    squares = np.bincount(items, weights=(values - means[items]) ** 2)
+    total = float(((values - values.mean()) ** 2).sum())
+    return float((2 * given * squares / (given - 1)).sum()), 2 * len(values) * total
+
+
+def _ratio(values: result_Floats, items: result_Ints) -> tuple[float, float]:
+    """As `_nominal`, value by value, as the distance has no sum in closed form."""
+    levels, codes = np.unique(values, return_inverse=True)
+    every = np.bincount(codes).astype(np.float64)
+    given = np.bincount(items)
+    (pairs, counts) = np.unique(np.stack([items, codes]), axis=1, return_counts=True)
+    expected = sum(float(every[at] * (_ratios(levels[at], levels) @ every)) for at in range(len(levels)))
+    observed = 0.0
+    ends = np.cumsum(np.bincount(pairs[0]))
+    for item, (start, end) in enumerate(zip([0, *ends[:-1]], ends, strict=True)):
+        inside, times = levels[pairs[1, start:end]], counts[start:end]
+        observed += float(times @ _ratios(inside[:, None], inside) @ times) / (given[item] - 1)
+    return observed, expected
+
+
+def _ratios(first: result_Floats, second: result_Floats) -> result_Floats:
+    total = first + second
+    return ((first - second) / np.where(total == 0, 1, total)) ** 2
+
+
+@dataclass(frozen=True)
+class Pairwise:
+    """A mean over pairs of raters, and what each pair came to."""
+
+    mean: StatisticResult
+    """`n` are the pairs with a value, `left_out` those without one."""
+    pairs: dict[tuple[int, int], StatisticResult]
+    """By the numbers of the two raters, from 0."""
+
+
+def pairwise(
+    statistic: Callable[[result_Floats, result_Floats], StatisticResult],
+    ratings: Ratings,
+    categories: Sequence[Hashable] | None = None,
+) -> Pairwise:
+    """The mean of a statistic of two raters over every pair of raters for which it is defined.
+
+    `ratings` has a row a rater. With `categories` the statistic is given their places, from 0. For the interval of the
+    mean, hand `lambda ratings: pairwise(…, ratings).mean` to `over_items`.
+
+    >>> from tripos_warehouse.statistics.agreement import kendall_tau_b
+    >>> found = pairwise(kendall_tau_b, [[1, 2, 3], [1, 3, 2], [2, 2, 2]])
+    >>> round(found.mean.value, 3), found.mean.n, found.mean.left_out
+    (0.333, 1, 2)
+    >>> found.pairs[0, 2].reason
+    'a rater gave all items the same: there is no order'
+    """
+    matrix = read_ratings(ratings, categories)
+    pairs = {(a, b): statistic(matrix[a], matrix[b]) for a, b in combinations(range(len(matrix)), 2)}
+    values = [found.value for found in pairs.values() if found.value is not None]
+    left_out = len(pairs) - len(values)
+    if not pairs:
+        return Pairwise(StatisticResult.undefined("fewer than two raters"), pairs)
+    if not values:
+        first = next(iter(pairs.values())).reason
+        return Pairwise(
+            StatisticResult.undefined(f"undefined for every pair of raters ({first})", left_out=left_out), pairs
+        )
+    return Pairwise(StatisticResult(sum(values) / len(values), n=len(values), left_out=left_out), pairs)

@@ -1,0 +1,384 @@
+"""Metrics of a whole set that are functions of sums over its items: BLEU, chrF and TER of a corpus, and Matthews'
+correlation.
+
+Each item has a row of counts, and the metric is a function of the sums of the columns. So leaving items out, or drawing
+them again, is a matter of other sums. Counts and functions of translations are those of sacreBLEU (Post, 2018), so the
+figure is its own.
+
+Several samples of an item: how often one of k is right, and how often all are.
+
+Scores of probabilities that something is true: Brier, log loss, calibration error, and the area under the curve.
+
+The win rate that a model would have if its replies were as long as those it is held against.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import comb
+from typing import Any
+
+import numpy as np
+
+from tripos_compiler.library.functions.similarity import bleu_tokenizer
+from tripos_compiler.library.functions.texts import separated
+from tripos_compiler.replies.text import comparable
+from tripos_warehouse.statistics.intervals import mean
+from tripos_warehouse.statistics.result import Clusters, Floats, Ints, StatisticResult
+
+Settings = tuple[tuple[str, str], ...]
+AUTO = "auto"
+"""The tokenizer that each text asks for."""
+
+MOST_COUNTS = 50_000_000
+"""So many counts of classes are kept at most: with more, nearly every item is a class of its own."""
+
+
+@dataclass(frozen=True)
+class SummedMetric:
+    """Counts, a row for each text, and the metric of their sums; None where it is undefined, for `reason`."""
+
+    counts: Floats
+    compute: Callable[[Floats], float | None]
+    reason: str = "there are no references"
+
+    def whole(self) -> float | None:
+        """Return the metric of all texts."""
+        return self.compute(self.counts.sum(axis=0))
+
+    def without(self, groups: Ints, count: int) -> Sequence[float | None]:
+        """Return the metric without each group of texts."""
+        parts, sums = np.zeros((count, self.counts.shape[1])), self.counts.sum(axis=0)
+        np.add.at(parts, groups, self.counts)
+        return [self.compute(sums - part) for part in parts]
+
+
+def corpus_metric(
+    name: str, settings: Mapping[str, str], texts: Sequence[str], references: Sequence[Sequence[str]]
+) -> SummedMetric:
+    """Return `corpus_bleu`, `corpus_chrf` or `corpus_ter` of texts, each with one reference or more.
+
+    BLEU: Papineni et al., 2002, equation (2); chrF: Popović, 2015, equation (1), averaged over n-grams as in sacreBLEU
+    2; TER: Snover et al., 2006, section 2. Texts are compared without differences of writing that mean nothing.
+
+    >>> metric = corpus_metric("corpus_bleu", {}, ["the cat sat on a mat"], [["the cat sat on the mat"]])
+    >>> round(metric.compute(metric.counts.sum(axis=0)), 2)
+    53.73
+    """
+    given = tuple(sorted(settings.items()))
+    rows = [_counts(name, given, text, told) for text, told in zip(texts, references, strict=True)]
+    scorer = _scorer(name, given, "13a")
+    return SummedMetric(np.array(rows, dtype=np.float64), lambda sums: _score(scorer, sums))
+
+
+def _counts(name: str, settings: Settings, text: str, references: Sequence[str]) -> list[float]:
+    """Return the counts of a text. The text and its references say what its tokens are, as for `bleu` of one item."""
+    plain = [comparable(each) for each in (text, *references)]
+    tokenizer = bleu_tokenizer(plain)
+    if dict(settings).get("tokenize", AUTO) == AUTO:
+        plain = [separated(each) for each in plain]
+    scorer = _scorer(name, settings, tokenizer)
+    found: list[list[float]] = scorer._extract_corpus_statistics([plain[0]], [[each] for each in plain[1:]])
+    return found[0]
+
+
+def _score(scorer: Any, sums: Floats) -> float | None:
+    return min(float(scorer._compute_score_from_stats(sums.tolist()).score), _most(scorer)) if sums.size else None
+
+
+def _most(scorer: Any) -> float:
+    """What rounding adds to a BLEU or chrF of 100 is no value of theirs."""
+    return math.inf if type(scorer).__name__ == "TER" else 100.0
+
+
+@lru_cache
+def _scorer(name: str, settings: Settings, tokenizer: str) -> Any:
+    """Return the metric of sacreBLEU; `tokenizer` is that of `bleu_tokenizer`, where the settings name none."""
+    given = {"tokenize": AUTO, **dict(settings)}
+    if name == "corpus_bleu":
+        from sacrebleu.metrics.bleu import BLEU
+
+        chosen = tokenizer if given["tokenize"] == AUTO else given["tokenize"]
+        return BLEU(tokenize=chosen, lowercase=given.get("case") == "ignored", force=True)
+    if name == "corpus_chrf":
+        from sacrebleu.metrics.chrf import CHRF
+
+        return CHRF(word_order=2 if given.get("words") == "two" else 0, lowercase=given.get("case") == "ignored")
+    from sacrebleu.metrics.ter import TER
+
+    unspaced = tokenizer == "zh"
+    return TER(normalized=unspaced, asian_support=unspaced, case_sensitive=given.get("case") == "kept")
+
+
+def matthews(said: Sequence[str], true: Sequence[str]) -> SummedMetric | str:
+    """Return the correlation of classes that were said with those that are, or why there is none.
+
+    Gorodkin, 2004, equation (8), by the counts of each class as in Jurman et al., 2012: with s items, c of them right,
+    p said to be of a class and t of it, (c s - Σ p t) / √((s² - Σ p²) (s² - Σ t²)). Of two classes it is that of
+    Matthews, 1975. Where all items are of one class, or said to be, there is no correlation.
+
+    >>> metric = matthews(["a", "a", "b", "b"], ["a", "b", "b", "b"])
+    >>> round(metric.compute(metric.counts.sum(axis=0)), 4)
+    0.5774
+    """
+    classes = {name: place for place, name in enumerate(sorted({*said, *true}))}
+    k, n = len(classes), len(said)
+    if n * k > MOST_COUNTS:
+        return f"{k:,} classes are too many to count"
+    counts = np.zeros((n, 2 + 2 * k))
+    rows = np.arange(n)
+    counts[:, 0] = 1
+    counts[:, 1] = [one == other for one, other in zip(said, true, strict=True)]
+    counts[rows, [2 + classes[each] for each in said]] = 1
+    counts[rows, [2 + k + classes[each] for each in true]] = 1
+
+    def compute(sums: Floats) -> float | None:
+        s, c, p, t = sums[0], sums[1], sums[2 : 2 + k], sums[2 + k :]
+        square = float((s * s - p @ p) * (s * s - t @ t))
+        return max(-1.0, min(1.0, float(c * s - p @ t) / math.sqrt(square))) if square > 0 else None
+
+    return SummedMetric(counts, compute, "all items are of one class, or said to be of one")
+
+
+def pass_at_k(n: int, c: int, k: int) -> StatisticResult:
+    """pass@k of an item with `c` right of `n` samples: the chance that of k of them at least one is right.
+
+    1 − C(n − c, k) / C(n, k), without bias (Chen et al. 2021, "Evaluating large language models trained on code").
+    Raises `ValueError` unless 0 ≤ `c` ≤ `n` and `k` ≥ 1.
+
+    >>> [round(pass_at_k(10, 3, k).value, 6) for k in (1, 2, 5)]
+    [0.3, 0.533333, 0.916667]
+    >>> pass_at_k(4, 3, 5).reason
+    'needs 5 samples, and there are 4'
+    """
+    _check(n, c, k)
+    return _too_few(n, k) or StatisticResult(1 - comb(n - c, k) / comb(n, k), n=n)
+
+
+def pass_hat_k(n: int, c: int, k: int) -> StatisticResult:
+    """pass^k of an item with `c` right of `n` samples: the chance that k of them are all right.
+
+    C(c, k) / C(n, k), without bias (Yao et al. 2024, "τ-bench"). Raises `ValueError` as `pass_at_k` does.
+
+    >>> [round(pass_hat_k(10, 8, k).value, 6) for k in (1, 2, 5)]
+    [0.8, 0.622222, 0.222222]
+    """
+    _check(n, c, k)
+    return _too_few(n, k) or StatisticResult(comb(c, k) / comb(n, k), n=n)
+
+
+def mean_pass_at_k(
+    samples: Sequence[int], right: Sequence[int], k: int, clusters: Clusters = None, *, confidence: float = 0.95
+) -> StatisticResult:
+    """pass@k of a benchmark: the mean over items, with the interval of Student's t over items or their `clusters`.
+
+    `samples` and `right` have a number for each item. Items with fewer than k samples count in `left_out` only.
+
+    >>> found = mean_pass_at_k([10, 10, 3], [3, 10, 1], 5)
+    >>> round(found.value, 6), found.n, found.left_out
+    (0.958333, 2, 1)
+    """
+    found = [pass_at_k(n, c, k).value for n, c in zip(samples, right, strict=True)]
+    return _mean(found, k, clusters, confidence)
+
+
+def mean_pass_hat_k(
+    samples: Sequence[int], right: Sequence[int], k: int, clusters: Clusters = None, *, confidence: float = 0.95
+) -> StatisticResult:
+    """pass^k of a benchmark, as `mean_pass_at_k`.
+
+    >>> round(mean_pass_hat_k([10, 10], [8, 10], 2).value, 6)
+    0.811111
+    """
+    found = [pass_hat_k(n, c, k).value for n, c in zip(samples, right, strict=True)]
+    return _mean(found, k, clusters, confidence)
+
+
+def _mean(values: list[float | None], k: int, clusters: Clusters, confidence: float) -> StatisticResult:
+    found = mean(values, clusters, confidence=confidence, ends=(0.0, 1.0))
+    if found.value is None:
+        return replace(found, reason=f"no item has {k} samples")
+    return replace(found, statistic=None, p=None)
+
+
+def _check(n: int, c: int, k: int) -> None:
+    if not 0 <= c <= n:
+        raise ValueError(f"{c} right of {n} samples cannot be")
+    if k < 1:
+        raise ValueError(f"k is 1 or more, not {k}")
+
+
+def _too_few(n: int, k: int) -> StatisticResult | None:
+    return StatisticResult.undefined(f"needs {k} samples, and there are {n}", n=n) if n < k else None
+
+
+NO_PROBABILITY = "a value is no probability: it lies outside 0 to 1"
+
+
+def brier(chances: Floats, truths: Floats) -> SummedMetric | str:
+    """Return the mean squared distance of probabilities from what came true (Brier, 1950, equation (2), of one of two
+    classes, which is half of his).
+
+    >>> metric = brier(np.array([0.9, 0.2]), np.array([1.0, 0.0]))
+    >>> round(metric.whole(), 3)
+    0.025
+    """
+    return _forecasts_mean((chances - truths) ** 2) if are_chances(chances) else NO_PROBABILITY
+
+
+def log_loss(chances: Floats, truths: Floats) -> SummedMetric | str:
+    """Return the mean of -ln of the probability of what came true (Good, 1952, Rational Decisions, section 5).
+
+    >>> round(log_loss(np.array([0.5, 0.5]), np.array([1.0, 0.0])).whole(), 4)
+    0.6931
+    """
+    if not are_chances(chances):
+        return NO_PROBABILITY
+    if ((chances == 0) & (truths == 1)).any() or ((chances == 1) & (truths == 0)).any():
+        return "a reply was certain of what is not so, which costs without bound"
+    return _forecasts_mean(-np.log(np.where(truths == 1, chances, 1 - chances)))
+
+
+def calibration_error(chances: Floats, truths: Floats, bins: int) -> SummedMetric | str:
+    """Return the expected calibration error: over bins of equal width the distance of the mean probability from the
+    share that is true, by the share of values in the bin (Naeini et al., 2015, section 3; Guo et al., 2017, equation
+    (3)). The m-th bin is ((m - 1) / M, m / M], the first with 0.
+
+    >>> metric = calibration_error(np.array([0.95, 0.85, 0.15]), np.array([1.0, 0.0, 0.0]), 10)
+    >>> round(metric.whole(), 4)
+    0.35
+    """
+    if not are_chances(chances):
+        return NO_PROBABILITY
+    place = bin_of(chances, bins)
+    counts = np.zeros((len(chances), 1 + bins))
+    counts[:, 0] = 1
+    counts[np.arange(len(chances)), 1 + place] = truths - chances
+    return SummedMetric(counts, lambda sums: float(np.abs(sums[1:]).sum() / sums[0]) if sums[0] > 0 else None)
+
+
+def calibration_noise(chances: Floats, truths: Floats, items: Ints, bins: int) -> float:
+    """Return the calibration error that chance alone shows: over the bins the mean distance from 0 of a normal sum,
+    √(2 / π) of its standard deviation (Johnson, Kotz and Balakrishnan, 1994, section 13.10). Its variance is that
+    between items, or that of probabilities which are right, where it is greater. A figure that is not well above it is
+    too high, since distances do not cancel.
+
+    >>> round(calibration_noise(np.array([0.5] * 4), np.array([1.0, 0.0, 1.0, 0.0]), np.arange(4), 10), 3)
+    0.23
+    """
+    shape = (int(items.max()) + 1, bins)
+    sums, met, right = np.zeros(shape), np.zeros(shape, dtype=bool), np.zeros(bins)
+    place = bin_of(chances, bins)
+    np.add.at(sums, (items, place), truths - chances)
+    met[items, place] = True
+    np.add.at(right, place, chances * (1 - chances))
+    here = met.sum(axis=0)
+    squares = (sums**2).sum(axis=0) - sums.sum(axis=0) ** 2 / np.maximum(here, 1)
+    spread = np.maximum(squares * here / np.maximum(here - 1, 1), right)
+    return float(np.sqrt(2 / np.pi) * np.sqrt(spread).sum() / len(chances))
+
+
+def bin_of(chances: Floats, bins: int) -> Ints:
+    """Return the bin of each probability, from 0. A bound belongs to the bin below it, also where rounding moved it.
+
+    >>> bin_of(np.array([0.0, 0.1, 0.100001, 0.3, 1.0]), 10).tolist()
+    [0, 0, 1, 2, 9]
+    """
+    return np.clip(np.ceil(np.round(chances * bins, 9)).astype(np.int64) - 1, 0, bins - 1)
+
+
+def are_chances(chances: Floats) -> bool:
+    """Return true if all numbers are probabilities."""
+    return bool(((chances >= 0) & (chances <= 1)).all())
+
+
+def _forecasts_mean(values: Floats) -> SummedMetric:
+    counts = np.column_stack([np.ones(len(values)), values])
+    return SummedMetric(counts, lambda sums: float(sums[1] / sums[0]) if sums[0] > 0 else None)
+
+
+@dataclass(frozen=True)
+class RankedTruths:
+    """The area under the receiver operating characteristic: the share of pairs of a true and a false one in which the
+    true one has the greater number, a tie counting half (Hanley and McNeil, 1982; Bamber, 1975, equation (7))."""
+
+    numbers: Floats
+    truths: Floats
+    reason: str = "all are true, or none is: there is no pair of a true and a false one"
+
+    def whole(self) -> float | None:
+        """Return the area.
+
+        >>> RankedTruths(np.array([0.9, 0.4, 0.4, 0.1]), np.array([1.0, 1.0, 0.0, 0.0])).whole()
+        0.875
+        """
+        return _area(self.numbers, self.truths)
+
+    def without(self, groups: Ints, count: int) -> Sequence[float | None]:
+        """Return the area without each group of values."""
+        return [_area(self.numbers[groups != each], self.truths[groups != each]) for each in range(count)]
+
+
+def _area(numbers: Floats, truths: Floats) -> float | None:
+    positive = truths == 1
+    ones, others = int(positive.sum()), int((~positive).sum())
+    if not ones or not others:
+        return None
+    order = np.sort(numbers[~positive])
+    below = np.searchsorted(order, numbers[positive], "left") + np.searchsorted(order, numbers[positive], "right")
+    return float(below.sum() / 2 / ones / others)
+
+
+STEPS = 50
+FARTHEST = 15.0
+"""Log odds beyond which a fit has no end: what wins is then told by length alone, or one side wins everything."""
+
+
+@dataclass(frozen=True)
+class LengthControlled:
+    """Wins (1, 0, or the share of a win) of replies that are `longer` than others by so much.
+
+    The log odds of a win are a + b · tanh(d / s), with the difference of lengths d and its standard deviation s, and
+    the win rate is that of d = 0 (Dubois et al., Length-Controlled AlpacaEval, 2024, equation (2), without the
+    difficulty of instructions and without a penalty). The fit is by maximum likelihood (Newton's method).
+    """
+
+    wins: Floats
+    longer: Floats
+    reason: str = "lengths do not differ, or one side wins everything: there is nothing to fit"
+
+    def whole(self) -> float | None:
+        """Return the win rate.
+
+        >>> wins, longer = np.array([1.0, 1, 0, 1, 0, 0, 1, 0]), np.array([9.0, 5, 4, 3, -3, -4, -5, -9])
+        >>> round(LengthControlled(wins, longer).whole(), 3)
+        0.5
+        """
+        return _at_equal_length(self.wins, self.longer)
+
+    def without(self, groups: Ints, count: int) -> Sequence[float | None]:
+        """Return the win rate without each group of replies."""
+        return [_at_equal_length(self.wins[groups != each], self.longer[groups != each]) for each in range(count)]
+
+
+def _at_equal_length(wins: Floats, longer: Floats) -> float | None:
+    spread = float(longer.std(ddof=1)) if len(longer) > 1 else 0.0
+    if spread <= 0:
+        return None
+    terms = np.column_stack([np.ones(len(wins)), np.tanh(longer / spread)])
+    odds = np.zeros(2)
+    for _ in range(STEPS):
+        chance = 1 / (1 + np.exp(-(terms @ odds)))
+        information = terms.T @ (terms * (chance * (1 - chance))[:, None])
+        if np.linalg.cond(information) > 1e12:
+            return None
+        step = np.linalg.solve(information, terms.T @ (wins - chance))
+        odds = odds + step
+        if np.abs(odds).max() > FARTHEST:
+            return None
+        if np.abs(step).max() < 1e-10:
+            return 1 / (1 + math.exp(-odds[0]))
+    return None

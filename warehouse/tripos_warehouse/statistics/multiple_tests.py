@@ -1,0 +1,319 @@
+"""Two runs on the same items, and many models: differences, corrected p-values, groups that cannot be told apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from string import ascii_lowercase
+from typing import Literal
+
+import numpy as np
+
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.statistics.intervals import ONE_CLUSTER, ONE_ITEM, mean, mean_of_cells, with_test
+from tripos_warehouse.statistics.result import Floats, Ints, StatisticResult, cluster_codes, is_missing
+
+
+def letters_of(order: Sequence[str], apart: Collection[tuple[str, str]]) -> dict[str, str]:
+    """Letters by name, such that two names share one unless they are `apart`, and no two that are apart do.
+
+    Insert and absorb (Piepho 2004, "An algorithm for a letter-based representation of all-pairwise comparisons"): all
+    in one column; for each pair that is apart, a column with both becomes two, without the one and without the other;
+    columns that lie within another go. Letters go by `order`, and after z come aa, ab.
+
+    >>> letters_of(["x", "y", "z"], {("x", "z")})
+    {'x': 'a', 'y': 'ab', 'z': 'b'}
+    """
+    columns = [frozenset(order)]
+    for first, second in sorted(apart):
+        split = []
+        for column in columns:
+            both = first in column and second in column
+            split += [column - {first}, column - {second}] if both else [column]
+        unique = list(dict.fromkeys(split))
+        columns = [column for column in unique if not any(column < other for other in unique)]
+    place = {name: at for at, name in enumerate(order)}
+    columns.sort(key=lambda column: sorted(place[name] for name in column))
+    return {name: "".join(_letter(at) for at, column in enumerate(columns) if name in column) for name in order}
+
+
+def _letter(number: int) -> str:
+    rest, last = divmod(number, 26)
+    return (_letter(rest - 1) if rest else "") + ascii_lowercase[last]
+
+
+Test = Literal["t", "sign_flip", "wilcoxon"]
+Scores = Mapping[Hashable, Sequence[float | None] | float | None]
+"""The scores of a run by item: one, or a list of those of its samples; `None` is no score."""
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Two runs on the same items."""
+
+    difference: StatisticResult
+    """The mean of the items' differences, first less second; `n` are the items with both."""
+    only_first: int
+    """Items with a score in the first run only."""
+    only_second: int
+
+
+def compare_paired(
+    first: Scores,
+    second: Scores,
+    clusters: Mapping[Hashable, Hashable] | None = None,
+    *,
+    test: Test = "t",
+    resamples: int = 10_000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Paired:
+    """The mean difference of two runs over the items that both have, with its interval and p-value.
+
+    An item counts once: several samples of it are averaged first. With `clusters`, from item to group (such as the text
+    that items ask about), groups are what is independent. The figure is that of `mean_of_cells` of one cell. The
+    p-value is, by `test`:
+
+    - `t`, that of `mean_of_cells`: Student's t, and of 12 items or groups that differ, or fewer, `sign_flip`
+    - `sign_flip`, of turning round the differences of whole items or groups (Fisher 1935), with no assumption but
+      symmetry: in all ways if these are no more than `resamples`, else in so many, seeded
+    - `wilcoxon`, of the signed ranks of the items' differences or the groups' means (1945), which asks for the median
+
+    Of the first two, the p-value is below 1 - `confidence` if and only if the interval excludes 0.
+
+    >>> found = compare_paired({"a": 1, "b": [1, 0], "c": 0.5}, {"a": 0, "b": [0, 0], "c": 0.25, "d": 1})
+    >>> round(found.difference.value, 4), found.difference.n, found.only_second
+    (0.5833, 3, 1)
+    """
+    return _compare(_item_means(first), _item_means(second), clusters, test, resamples, seed, confidence)
+
+
+def _compare(
+    first: dict[Hashable, float],
+    second: dict[Hashable, float],
+    clusters: Mapping[Hashable, Hashable] | None,
+    test: Test,
+    resamples: int,
+    seed: int,
+    confidence: float,
+) -> Paired:
+    """`compare_paired` of the mean of each item."""
+    shared = [item for item in first if item in second]
+    differences = np.array([first[item] - second[item] for item in shared])
+    groups = None if clusters is None else [clusters[item] for item in shared]
+    only = len(first) - len(shared), len(second) - len(shared)
+    if not shared:
+        return Paired(StatisticResult.undefined("no item has a score in both runs", left_out=sum(only)), *only)
+    codes = cluster_codes(groups, len(shared))
+    found = replace(mean_of_cells(differences, codes, confidence=confidence), left_out=sum(only))
+    if groups is not None and found.reason == ONE_ITEM and len(shared) > 1:
+        found = found.without_interval(ONE_CLUSTER)
+    if test != "t" and found.clusters and found.clusters > 1:
+        statistic, p = _tested(differences, codes, test, resamples, seed)
+        tested = replace(found, statistic=statistic, df=None, p=p)
+        found = tested if test == "wilcoxon" else with_test(tested, p, confidence=confidence)
+    return Paired(found, *only)
+
+
+def _item_means(scores: Scores) -> dict[Hashable, float]:
+    found = {}
+    for item, given in scores.items():
+        samples = given if isinstance(given, Sequence | np.ndarray) else [given]
+        there = [float(each) for each in samples if each is not None and not is_missing(each)]
+        if there:
+            found[item] = sum(there) / len(there)
+    return found
+
+
+def _tested(differences: Floats, codes: Ints, test: Test, resamples: int, seed: int) -> tuple[float | None, float]:
+    """Return the statistic and p-value of a test that knows no t: of sums of groups, or of ranks of their means."""
+    sums = np.bincount(codes, weights=differences)
+    if (np.abs(sums) <= 1e-12 * np.abs(differences).max(initial=0)).all():
+        return None, 1.0
+    if test == "wilcoxon":
+        from scipy.stats import wilcoxon
+
+        result = wilcoxon(sums / np.bincount(codes), zero_method="wilcox", method="auto")
+        return float(result.statistic), float(result.pvalue)
+    from scipy.stats import permutation_test
+
+    result = permutation_test(
+        (sums,),
+        lambda flipped, axis: flipped.sum(axis=axis) / len(differences),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=resamples,
+        batch=max(1, 4_000_000 // len(sums)),
+        rng=np.random.default_rng(seed),
+    )
+    return float(result.statistic), float(result.pvalue)
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """p-values corrected for their number by Holm's step-down (1979); missing ones stay, and do not count.
+
+    The i-th smallest of m is multiplied by m − i + 1, and is no less than the one before it, nor more than 1. What is
+    then below a level is significant at it with no more than that risk of one false among all.
+
+    >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
+    [0.03, 0.06, 0.06]
+    """
+    there = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
+    found: list[float | None] = [None] * len(p_values)
+    least = 0.0
+    for place, (p, at) in enumerate(there):
+        least = min(1.0, max(least, (len(there) - place) * p))
+        found[at] = least
+    return found
+
+
+def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
+    """p-values corrected by the step-up procedure of Benjamini and Hochberg (1995); missing ones stay, and do not
+    count.
+
+    The i-th smallest of m is multiplied by m / i, and is no more than the one after it, nor than 1. Of what is then
+    below a level, the expected share of false ones is no more than that level, where the tests are independent or
+    depend positively (Benjamini and Yekutieli 2001): many findings with a few false ones, where Holm allows none.
+
+    >>> [round(p, 3) for p in benjamini_hochberg([0.01, 0.04, 0.03, 0.5])]
+    [0.04, 0.053, 0.053, 0.5]
+    """
+    there = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
+    found: list[float | None] = [None] * len(p_values)
+    most = 1.0
+    for place, (p, at) in reversed(list(enumerate(there, 1))):
+        most = min(most, len(there) / place * p)
+        found[at] = most
+    return found
+
+
+def fixed_sequence(
+    p_values: Sequence[float | None], first: Sequence[int] = (), share: float = 1.0
+) -> list[float | None]:
+    """p-values of which those at the places `first` are tested in that order, with the `share` of the level, and the
+    others after Holm, with the rest of it. Once the first ones are all significant, the others have the whole level;
+    once the others are, the first ones have it (the fallback procedure: Wiens 2003; Bretz et al. 2009).
+
+    With the whole share, what was declared beforehand pays nothing for what else is measured, and nothing else is
+    significant without it (Maurer, Hothorn and Lehmacher 1995). The risk of a single false one among all stays below
+    the level, however the tests depend on each other. Missing ones stay, and are passed over.
+
+    >>> [round(p, 3) for p in fixed_sequence([0.01, 0.04, 0.03], [1])]
+    [0.04, 0.04, 0.04]
+    >>> [round(p, 3) for p in fixed_sequence([0.03, 0.02, 0.001], [2])]
+    [0.04, 0.04, 0.001]
+    >>> [round(p, 3) for p in fixed_sequence([0.001, 0.3, 0.02], [1], 0.8)]
+    [0.01, 0.3, 0.1]
+    """
+    found: list[float | None] = [None] * len(p_values)
+    first = [place for place in dict.fromkeys(first) if p_values[place] is not None]
+    rest = [place for place, p in enumerate(p_values) if p is not None and place not in first]
+    rest.sort(key=lambda place: (p_values[place], place))
+    least = 0.0
+    while first or rest:
+        of_first = (share if rest else 1.0) if first else 0.0
+        next_first = _with_part(p_values[first[0]], of_first) if first else math.inf
+        next_rest = _with_part(p_values[rest[0]], 1 - of_first) * len(rest) if rest else math.inf
+        place = first.pop(0) if next_first <= next_rest else rest.pop(0)
+        least = max(least, min(next_first, next_rest, 1.0))
+        found[place] = least
+    return found
+
+
+def _with_part(p: float | None, part: float) -> float:
+    """Return a p-value that is tested with a part of the level, as one of the whole level."""
+    return p / part if p is not None and part > 0 else math.inf
+
+
+@dataclass(frozen=True)
+class Rank:
+    """Where a model stands."""
+
+    model: str
+    mean: StatisticResult
+    """Its own mean over its items."""
+    rank: int
+    """1 and one more for each model that is better, and significantly so."""
+    letters: str
+    """Models that share a letter cannot be told apart."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Models from the best mean to the worst, and how every two compare."""
+
+    ranks: tuple[Rank, ...]
+    differences: dict[tuple[str, str], StatisticResult]
+    """By pair, the one with the better mean first; `p` is corrected after Holm."""
+
+
+def rank_groups(
+    scores: Mapping[str, Scores],
+    clusters: Mapping[Hashable, Hashable] | None = None,
+    *,
+    level: float = 0.05,
+    test: Test = "t",
+    resamples: int = 10_000,
+    seed: int = 0,
+) -> Ranking:
+    """Return models in groups that cannot be told apart: every two compared by item, the p-values corrected after Holm.
+
+    `scores` has those of each model by item. Models whose difference is not significant at `level` share a letter (the
+    compact letter display of Piepho 2004); two whose difference is undefined do so too. Intervals are at 1 − `level`,
+    and not corrected.
+
+    >>> by_item = {"good": [3, 4, 3, 4, 5] * 2, "fair": [3, 3, 3, 4, 5] * 2, "poor": [1, 1, 0, 1, 2] * 2}
+    >>> ranking = rank_groups({model: dict(enumerate(values)) for model, values in by_item.items()})
+    >>> [(rank.model, rank.rank, rank.letters) for rank in ranking.ranks]
+    [('good', 1, 'a'), ('fair', 1, 'a'), ('poor', 3, 'b')]
+    """
+    by_item = {model: _item_means(given) for model, given in scores.items()}
+    means = {}
+    for model, given in by_item.items():
+        groups = None if clusters is None else [clusters[item] for item in given]
+        means[model] = mean(list(given.values()), groups, confidence=1 - level)
+
+    def compared(first: str, second: str) -> StatisticResult:
+        runs = by_item[first], by_item[second]
+        return _compare(*runs, clusters, test, resamples, seed, 1 - level).difference
+
+    return rank_by(means, compared, level=level)
+
+
+def rank_by(
+    means: Mapping[str, StatisticResult],
+    compared: Callable[[str, str], StatisticResult],
+    *,
+    level: float = 0.05,
+    lower_is_better: bool = False,
+) -> Ranking:
+    """Return models in groups as `rank_groups` has them, of figures of any kind: `compared` gives how a model differs
+    from another (first less second), with a p-value that is not corrected. `lower_is_better`, of errors and the like,
+    ranks from the lowest value.
+
+    >>> means = {"good": 0.9, "fair": 0.85, "poor": 0.2}
+    >>> values = {name: StatisticResult(mean, n=50) for name, mean in means.items()}
+    >>> def compared(first, second):
+    ...     found = values[first].value - values[second].value
+    ...     return StatisticResult(found, p=0.001 if abs(found) > 0.1 else 0.4)
+    >>> [(rank.model, rank.rank, rank.letters) for rank in rank_by(values, compared).ranks]
+    [('good', 1, 'a'), ('fair', 1, 'a'), ('poor', 3, 'b')]
+    >>> [(rank.model, rank.rank) for rank in rank_by(values, compared, lower_is_better=True).ranks]
+    [('poor', 1), ('fair', 2), ('good', 2)]
+    """
+    sign = -1.0 if lower_is_better else 1.0
+    order = sorted(means, key=lambda model: (means[model].value is None, -sign * (means[model].value or 0.0), model))
+    pairs = list(combinations(order, 2))
+    found = [compared(first, second) for first, second in pairs]
+    corrected = holm([each.p for each in found])
+    differences = {pair: replace(each, p=p) for pair, each, p in zip(pairs, found, corrected, strict=True)}
+    apart = {pair for pair, each in differences.items() if each.p is not None and each.p < level and each.value}
+    # On the items that two share, the one with the worse mean may still be the better.
+    better = {(a, b) if sign * (differences[a, b].value or 0.0) > 0 else (b, a) for a, b in apart}
+    letters = letters_of(order, apart)
+    ranks = (
+        Rank(model, means[model], 1 + sum(worse == model for _, worse in better), letters[model]) for model in order
+    )
+    return Ranking(tuple(ranks), differences)

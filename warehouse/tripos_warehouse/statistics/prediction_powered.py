@@ -1,0 +1,238 @@
+"""Judges corrected by people: prediction-powered estimates of what people would give, from a sample that they graded.
+
+A judge grades every reply and people grade some, drawn at random. The mean of people over those says what is asked, and
+is rough; the mean of the judge over all is sharp, and may be biased. With H the mean of people over what they graded, J
+that of the judge over everything and L that of the judge over what people graded, H + λ (J - L) has the expectation of
+H for every λ, since J and L have the same. The λ with the smallest error is that of PPI++ (Angelopoulos, Duchi and
+Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference", section 6): 0 where the judge says nothing about people,
+which leaves the labels alone, and more the better it follows them.
+
+Clusters, such as the replies to one item, are what is independent (Liang and Zeger 1986). They are dealt into folds,
+and the λ of a fold comes from the clusters outside it (Zrnic and Candès 2024, "Cross-prediction-powered inference"), so
+that no reply chooses the weight of its own grade.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.statistics.intervals import ROUNDING, bounded, mean, with_t
+from tripos_warehouse.statistics.result import (
+    Floats,
+    Ints,
+    StatisticResult,
+    cluster_codes,
+    is_missing,
+    t_quantile,
+    two_sided,
+)
+
+FOLDS = 10
+FEWEST_GRADED = 3
+"""With fewer clusters that people graded there is no error worth the name."""
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """A mean of people's grades over all replies, as people and a judge show it together."""
+
+    result: StatisticResult
+    """The corrected mean; `n` are the replies that people graded, `clusters` the independent groups of these."""
+    judged: StatisticResult
+    """The judge's own mean over all replies. Its interval speaks of the judge and not of people."""
+    graded: StatisticResult
+    """The mean of people over what they graded, without a judge."""
+    power: float
+    """λ, by folds in the mean: 0 leaves people alone, 1 is the plain prediction-powered mean."""
+
+
+def corrected_mean(
+    judged: Sequence[float],
+    graded: Sequence[float | None],
+    clusters: Sequence[Hashable] | None = None,
+    weights: Sequence[float] | None = None,
+    *,
+    ends: tuple[float, float] | None = None,
+    confidence: float = 0.95,
+) -> Corrected:
+    """Return the mean that people would give all replies, from a judge's value of each and people's of some.
+
+    `graded` has None where nobody graded; which replies those are must have been drawn at random. `weights` are the
+    inverse of each reply's chance to be drawn, up to a factor, where it was not the same for all. `clusters` name the
+    item of each reply. The interval is Student's t with a degree of freedom less than the clusters that people graded,
+    and one less for λ; with `ends` it is that of `bounded`. It is *undefined* with fewer than three such clusters.
+
+    Raises `ValueError` where the sequences differ in length, or a judge's value or a weight is missing.
+
+    >>> judge = [4, 2, 5, 3, 4, 2, 5, 3, 4, 2, 5, 3]
+    >>> people = [3, 1, 4, 2, 3, 2, None, None, None, None, None, None]
+    >>> found = corrected_mean(judge, people)
+    >>> found.judged.value, found.graded.value, round(found.result.value, 2), round(found.power, 2)
+    (3.5, 2.5, 2.66, 0.83)
+    """
+    f = np.asarray(judged, dtype=float)
+    there = np.array([value is not None and not is_missing(value) for value in graded], dtype=bool)
+    w = np.ones(len(f)) if weights is None else np.asarray(weights, dtype=float)
+    if not len(f) == len(there) == len(w) or (clusters is not None and len(clusters) != len(f)):
+        raise ValueError("values of the judge, grades, clusters and weights are one each a reply")
+    if not np.isfinite(f).all() or not (np.isfinite(w) & (w > 0)).all():
+        raise ValueError("every reply has a value of the judge and a weight above zero")
+    y = np.array([float(value) if known else 0.0 for value, known in zip(graded, there, strict=True)])  # type: ignore[arg-type]
+    codes = cluster_codes(clusters, len(f))
+    own = mean(f.tolist(), None if clusters is None else codes.tolist(), ends=ends, confidence=confidence)
+    n, left_out = int(there.sum()), int((~there).sum())
+    units = len(np.unique(codes[there]))
+    if not n:
+        none = StatisticResult.undefined("people graded nothing", left_out=left_out)
+        return Corrected(none, own, none, 0.0)
+    sampled = np.where(there, w, 0.0)
+    alone, of_people = _weighted(y, sampled, codes)
+    on_graded, of_graded = _weighted(f, sampled, codes)
+    on_all, of_all = _weighted(f, np.ones(len(f)), codes)
+    labels = _with_interval(alone, of_people, n, left_out, units, units - 1, ends, confidence)
+    if units < FEWEST_GRADED:
+        few = f"people graded replies to {units} of the items: it takes {FEWEST_GRADED}"
+        base = StatisticResult(alone, few, n=n, clusters=units, left_out=left_out)
+        return Corrected(base, own, labels, 0.0)
+    of_few, of_many = (math.sqrt(each / (each - 1)) for each in (units, int(codes.max()) + 1))
+    three = (
+        Pulled(alone, of_people * of_few),
+        Pulled(on_graded, of_graded * of_few),
+        Pulled(on_all, of_all * of_many),
+    )
+    raised = (units - 1) / (units - 2)  # one degree of freedom is that of λ
+    base = StatisticResult(alone, n=n, clusters=units, left_out=left_out)
+    known = np.zeros(int(codes.max()) + 1, dtype=bool)
+    known[codes[there]] = True
+    found, power = corrected_figure(base, *three, known, df=units - 2, raised=raised, ends=ends, confidence=confidence)
+    return Corrected(found, own, labels, power)
+
+
+@dataclass(frozen=True)
+class Pulled:
+    """A figure and the pull of each cluster on it: what it owes to that cluster, to the first order."""
+
+    value: float
+    pulls: Floats
+
+
+def corrected_figure(
+    base: StatisticResult,
+    people: Pulled,
+    on_graded: Pulled,
+    on_all: Pulled,
+    graded: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    *,
+    df: float,
+    raised: float = 1.0,
+    ends: tuple[float, float] | None = None,
+    null: float | None = None,
+    confidence: float = 0.95,
+) -> tuple[StatisticResult, float]:
+    """Return a figure of any kind as people would have it, and λ: H + λ (J - L) of figures that clusters pull on.
+
+    H is that of `people`, L that of the judge over the same replies (`on_graded`), and J its figure `on_all`; their
+    pulls have a place for each cluster, in one order, each enlarged by √(m / (m - 1)) for the m clusters of its figure,
+    and `graded` says of which people graded some. The variance is the sum of the squares of h + λ (j - l), `raised` by
+    a factor for the freedom that λ takes, with `df` degrees of freedom. For a figure that is no
+    mean, this is the estimator of Chen and Chen (2000, "A unified approach to regression analysis under double-sampling
+    designs"), which has the same form. `base` has the counts of the result, and `null` is a value that it is
+    tested against.
+    """
+    beyond = _beyond(on_all, on_graded)
+    units = int(graded.sum())
+    # What the judge says about a cluster beyond what was graded adds up to J - L.
+    each = beyond + np.where(graded, (on_all.value - on_graded.value) / max(units, 1), 0.0)
+    powers = _powers(people.pulls, beyond, _folds(graded))
+    found = replace(base, value=people.value + float((powers * each).sum()))
+    power = float(powers[graded].mean()) if units else 0.0
+    if df < 1:
+        return found.without_interval("too few items are graded: nothing shows the error"), power
+    error = math.sqrt(raised * float(((people.pulls + powers * beyond) ** 2).sum()))
+    if ends is not None:
+        return bounded(found, error, df, ends, null=null, confidence=confidence), power
+    return with_t(found, error, df, confidence=confidence), power
+
+
+def expected_reach(
+    people: Pulled,
+    on_graded: Pulled,
+    on_all: Pulled,
+    graded: np.ndarray[tuple[int], np.dtype[np.bool_]],
+    units: int,
+    confidence: float = 0.95,
+) -> float | None:
+    """Return how far the interval of a corrected figure will reach to either side, about, with `units` graded clusters.
+
+    The figures are those of `corrected_figure`, from the clusters that are graded now. What people and the judge differ
+    by on a graded cluster, h - λ l, counts by the share of now's clusters and of then's; the rest of the variance stays
+    as it is. λ stays too, so more grades do a little better than that. None with fewer than three clusters, now or
+    then, and if the graded clusters do not differ, since nothing shows the error then.
+    """
+    now = int(graded.sum())
+    if min(now, units) < FEWEST_GRADED:
+        return None
+    power = _powers(people.pulls, _beyond(on_all, on_graded), _folds(graded))
+    of_labels = people.pulls - power * on_graded.pulls
+    scaled = float((of_labels**2).sum())
+    whole = float(((of_labels + power * on_all.pulls) ** 2).sum())
+    variance = max(whole - scaled, 0.0) + scaled * now / units
+    quantile = t_quantile(two_sided(confidence), units - 2)
+    if quantile is None or scaled <= ROUNDING**2:
+        return None
+    return quantile * math.sqrt(variance * (units - 1) / (units - 2))
+
+
+def _beyond(on_all: Pulled, on_graded: Pulled) -> Floats:
+    """Return the pulls on J - L; what rounding leaves of 0 is 0, as where people graded everything."""
+    found = on_all.pulls - on_graded.pulls
+    least = 1e-12 * float(max(np.abs(on_all.pulls).max(initial=0.0), np.abs(on_graded.pulls).max(initial=0.0)))
+    return np.where(np.abs(found) <= least, 0.0, found)
+
+
+def _weighted(values: Floats, weights: Floats, codes: Ints) -> tuple[float, Floats]:
+    """Return a weighted mean, and the pull of each cluster on it."""
+    value = float((weights * values).sum() / weights.sum())
+    return value, np.bincount(codes, weights=weights * (values - value)) / weights.sum()
+
+
+def _folds(graded: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
+    """Return the fold of each cluster: those with grades are dealt evenly, and the others too."""
+    folds = np.zeros(len(graded), dtype=np.intp)
+    for kind in (graded, ~graded):
+        folds[kind] = np.arange(int(kind.sum())) % FOLDS
+    return folds
+
+
+def _powers(of_people: Floats, beyond: Floats, folds: Ints) -> Floats:
+    """Return λ for each cluster, from the clusters of the other folds: -Σ h c / Σ c², and never below 0."""
+    products = np.bincount(folds, weights=of_people * beyond, minlength=FOLDS)
+    squares = np.bincount(folds, weights=beyond**2, minlength=FOLDS)
+    above, below = -(products.sum() - products), squares.sum() - squares
+    power = np.divide(above, below, out=np.zeros(FOLDS), where=below > 0)
+    found: Floats = np.maximum(power, 0.0)[folds]
+    return found
+
+
+def _with_interval(
+    value: float,
+    pulls: Floats,
+    n: int,
+    left_out: int,
+    units: int,
+    df: float,
+    ends: tuple[float, float] | None,
+    confidence: float,
+) -> StatisticResult:
+    base = StatisticResult(value, n=n, clusters=units, left_out=left_out)
+    if df < 1:
+        return base.without_interval("too few items are graded: nothing shows the error")
+    error = math.sqrt(units / df * float((pulls**2).sum()))
+    if ends is not None:
+        return bounded(base, error, df, ends, confidence=confidence)
+    return with_t(base, error, df, confidence=confidence)

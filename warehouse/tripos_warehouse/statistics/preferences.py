@@ -1,0 +1,733 @@
+"""Comparisons by two: the public face of the modules on strengths, win rates, orders, and judges' own models.
+
+The existence of finite strengths with the best fit.
+
+Judges that saw both orders: how often the verdict turns with them, and for which place.
+
+Judges that are strict, and judges that are fond of their own model.
+
+Strengths of models from comparisons by two: Bradley and Terry's model, with Davidson's ties.
+
+Verdicts of judges who saw two replies side by side, and their counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import numpy as np
+
+from tripos_warehouse.statistics.intervals import clopper_pearson, mean
+from tripos_warehouse.statistics.result import (
+    Clusters,
+    Flags,
+    Floats,
+    Ints,
+    Ratings,
+    StatisticResult,
+    is_missing,
+    read_ratings,
+    t_quantile,
+    t_tails,
+    two_sided,
+    z_quantile,
+    z_tails,
+)
+
+
+def why_no_strengths(models: Sequence[str], wins: Floats, ties: Floats) -> str | None:
+    """Return why no finite strengths have the highest likelihood; `None` where they do.
+
+    `wins[i, j]` is how often i beat j, `ties` how often they tied. Without ties the condition is Ford's (1957): from
+    every model a chain of wins leads to every other. A tie is a link both ways. With Davidson's parameter of ties one
+    thing more can grow for ever: where strengths exist such that every win is of a model at least 1 stronger and every
+    tie between models at most 1 apart, to spread them and raise ties likewise never makes any verdict less likely.
+
+    >>> why_no_strengths(["a", "b"], np.array([[0, 3], [0, 0]]), np.zeros((2, 2)))
+    '`a` never lost to or tied with any of the others: no finite strength fits best'
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    if len(models) < 2:
+        return "fewer than two models were compared"
+    linked = csr_array((wins + ties) > 0)
+    pieces, piece_of = connected_components(linked, directed=True, connection="weak")
+    if pieces > 1:
+        return f"no verdict links {_named(models, piece_of == 0)} with {_named(models, piece_of != 0)}"
+    parts, part_of = connected_components(linked, directed=True, connection="strong")
+    if parts > 1:
+        return _one_way(models, wins + ties, parts, part_of)
+    if ties.any() and _follows_one_order(wins > 0, ties > 0):
+        return "wins and ties follow one order without an exception: no finite strength fits best"
+    return None
+
+
+def _one_way(models: Sequence[str], linked: Floats, parts: int, part_of: Ints) -> str:
+    """Return a group of models that nobody outside beat or tied with: there is one, since parts are in a partial
+    order."""
+    for part in range(parts):
+        inside = part_of == part
+        if not linked[np.ix_(~inside, inside)].any():
+            return (
+                f"{_named(models, inside)} never lost to or tied with any of the others: no finite strength fits best"
+            )
+    raise AssertionError("internal error: every part of an acyclic graph is beaten by another")
+
+
+def _follows_one_order(wins: Flags, ties: Flags) -> bool:
+    """Return true if numbers u exist with u_i ≥ u_j + 1 for each win of i over j and |u_i − u_j| ≤ 1 for each tie.
+
+    Such differences exist unless a cycle of these bounds adds up to less than 0 (Bellman and Ford).
+    """
+    least = np.zeros(len(wins))
+    for _ in range(len(wins) + 1):
+        bounds = np.where(wins, least[:, None] - 1, np.inf)
+        bounds = np.minimum(bounds, np.where(ties, least[:, None] + 1, np.inf))
+        lower = np.minimum(least, bounds.min(axis=0))
+        if (lower == least).all():
+            return True
+        least = lower
+    return False
+
+
+def _named(models: Sequence[str], chosen: Flags) -> str:
+    names = [f"`{model}`" for model, taken in zip(models, chosen, strict=True) if taken]
+    return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"
+
+
+@dataclass(frozen=True)
+class Preference:
+    """Which of two models' replies a judge preferred.
+
+    Raises `ValueError` where a model meets itself or the winner is neither.
+
+    >>> Preference("a", "b", "b").score_of("a"), Preference("a", "b", None).score_of("a")
+    (0.0, 0.5)
+    """
+
+    first: str
+    """The model whose reply was shown first."""
+    second: str
+    winner: str | None
+    """`None` for a tie."""
+    item: Hashable = None
+    """What the replies answer; verdicts on the same item are not independent. `None`: an item of its own."""
+    judge: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.first == self.second:
+            raise ValueError(f"`{self.first}` is compared with itself")
+        if self.winner not in {self.first, self.second, None}:
+            raise ValueError(f"`{self.winner}` won, and `{self.first}` and `{self.second}` took part")
+
+    def score_of(self, model: str) -> float:
+        """1 where `model` won, 0 where it lost, ½ for a tie."""
+        return 0.5 if self.winner is None else float(self.winner == model)
+
+    @property
+    def models(self) -> tuple[str, str]:
+        """Both models, in the order of their names."""
+        return (self.first, self.second) if self.first < self.second else (self.second, self.first)
+
+
+def item_codes(verdicts: Sequence[Preference]) -> Ints:
+    """Return a number from 0 for the item of each verdict; a verdict without one has its own.
+
+    >>> item_codes([Preference("a", "b", "a", 7), Preference("a", "b", "a"), Preference("b", "a", "a", 7)]).tolist()
+    [0, 1, 0]
+    """
+    seen: dict[Hashable, int] = {}
+    keys = [(at, None) if verdict.item is None else (None, verdict.item) for at, verdict in enumerate(verdicts)]
+    return np.array([seen.setdefault(key, len(seen)) for key in keys], dtype=np.int64)
+
+
+def win_rate(
+    verdicts: Sequence[Preference], model: str, opponent: str | None = None, *, confidence: float = 0.95
+) -> StatisticResult:
+    """The share of its comparisons that a model won, a tie as half of one: 0 to 1; of those with `opponent`, if given.
+
+    The interval is the exact one where there are no ties and every item has one verdict, else that of a `bounded` mean
+    over items.
+
+    >>> rate = win_rate([Preference("a", "b", "a"), Preference("b", "a", "a"), Preference("a", "b", None)], "a")
+    >>> round(rate.value, 3), rate.n
+    (0.833, 3)
+    """
+    taken = [each for each in verdicts if model in each.models and (opponent is None or opponent in each.models)]
+    if not taken:
+        return StatisticResult.undefined(f"no verdict on `{model}`" + (f" and `{opponent}`" if opponent else ""))
+    return share([each.score_of(model) for each in taken], item_codes(taken), confidence)
+
+
+def share(parts: Sequence[float], items: Ints, confidence: float) -> StatisticResult:
+    """The mean of parts from 0 to 1, with the interval that suits them: `n` are the parts, `clusters` their items."""
+    alone = len(np.unique(items)) == len(parts)
+    if alone and all(part in {0, 1} for part in parts):
+        return clopper_pearson(sum(parts), len(parts), confidence=confidence)
+    found = mean(parts, items, confidence=confidence, ends=(0.0, 1.0))
+    return replace(found, statistic=None, df=None, p=None)
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Verdicts by their models' numbers: of each `first` and `second` in the sense of `models`, not of the order shown.
+
+    `outcome` is 1 where the first won, −1 where the second did, 0 for a tie.
+    """
+
+    models: tuple[str, ...]
+    first: Ints
+    second: Ints
+    outcome: Ints
+    item: Ints
+    weight: Floats = field(default_factory=lambda: np.zeros(0))
+
+    @classmethod
+    def of(cls, verdicts: Sequence[Preference]) -> Counts:
+        """Return the verdicts as arrays, models by name."""
+        models = tuple(sorted({model for verdict in verdicts for model in verdict.models}))
+        place = {model: at for at, model in enumerate(models)}
+        pairs = np.array([[place[model] for model in each.models] for each in verdicts], dtype=np.int64).reshape(-1, 2)
+        outcome = np.array([round(2 * each.score_of(each.models[0]) - 1) for each in verdicts], dtype=np.int64)
+        return cls(models, pairs[:, 0], pairs[:, 1], outcome, item_codes(verdicts), np.ones(len(verdicts)))
+
+    def wins(self) -> Floats:
+        """Return how often the model of a row beat that of a column."""
+        return self._table(self.outcome == 1) + self._table(self.outcome == -1).T
+
+    def ties(self) -> Floats:
+        """Return how often the two of them tied, both ways round."""
+        tied = self._table(self.outcome == 0)
+        return tied + tied.T
+
+    def _table(self, chosen: Flags) -> Floats:
+        """Return the weight of the chosen verdicts by their first and second model."""
+        size = len(self.models)
+        cells = self.first[chosen] * size + self.second[chosen]
+        total = np.bincount(cells, weights=self.weight[chosen], minlength=size * size)
+        return total.astype(np.float64).reshape(size, size)
+
+
+def both_orders(verdicts: Sequence[Preference]) -> list[tuple[Preference, Preference]]:
+    """Return the verdicts of a judge on the two orders of the same replies, paired by judge, item and models.
+
+    Of repeated verdicts the first of one order goes with the first of the other. Those without an item are left out.
+
+    >>> [len(pair) for pair in both_orders([Preference("a", "b", "a", 1), Preference("b", "a", "b", 1)])]
+    [2]
+    """
+    seen: dict[tuple[Hashable, ...], tuple[list[Preference], list[Preference]]] = defaultdict(lambda: ([], []))
+    for verdict in verdicts:
+        if verdict.item is not None:
+            key = (verdict.judge, verdict.item, verdict.models)
+            seen[key][verdict.first != verdict.models[0]].append(verdict)
+    return [pair for one, other in seen.values() for pair in zip(one, other, strict=False)]
+
+
+def flip_rate(verdicts: Sequence[Preference], *, ties: bool = False, confidence: float = 0.95) -> StatisticResult:
+    """The share of pairs of orders in which the judge prefers one model in the one order and the other in the other.
+
+    With `ties`, a tie in one order only counts as turned too. `n` are the pairs, `left_out` the verdicts without their
+    counterpart. Wilson's interval where every item has one pair, else Student's t over items.
+
+    >>> flipped = [Preference("a", "b", "a", 1), Preference("b", "a", "b", 1)]
+    >>> same = [Preference("a", "b", "a", 2), Preference("b", "a", "a", 2)]
+    >>> flip_rate(flipped + same).value
+    0.5
+    """
+    pairs = both_orders(verdicts)
+    left_out = len(verdicts) - 2 * len(pairs)
+    if not pairs:
+        return StatisticResult.undefined("no item was judged in both orders", left_out=left_out)
+    turned = [
+        float(one.winner != other.winner and (ties or None not in {one.winner, other.winner})) for one, other in pairs
+    ]
+    return replace(share(turned, item_codes([one for one, _ in pairs]), confidence), left_out=left_out)
+
+
+def position_bias(verdicts: Sequence[Preference], *, confidence: float = 0.95) -> StatisticResult:
+    """The share of verdicts for what was shown first less that for what was shown second: −1 to 1, fair is 0.
+
+    Only of replies judged in both orders, so that neither place has the better ones. `n` are such pairs, `left_out` the
+    verdicts without their counterpart. The interval of a `bounded` mean over items, tested against 0.
+
+    >>> position_bias([Preference("a", "b", "a", 1), Preference("b", "a", "b", 1)]).value
+    1.0
+    """
+    pairs = both_orders(verdicts)
+    left_out = len(verdicts) - 2 * len(pairs)
+    if not pairs:
+        return StatisticResult.undefined("no item was judged in both orders", left_out=left_out)
+    leaning = [one.score_of(one.first) + other.score_of(other.first) - 1 for one, other in pairs]
+    found = mean(leaning, item_codes([one for one, _ in pairs]), confidence=confidence, ends=(-1.0, 1.0))
+    return replace(found, left_out=left_out)
+
+
+NOBODY_ELSE = "nobody else judged what its model took part in"
+
+
+def judge_severity(
+    ratings: Ratings, clusters: Clusters = None, *, confidence: float = 0.95
+) -> tuple[StatisticResult, ...]:
+    """Return how far each judge lies from the panel, in the unit of the scores: the mean of its rating less the panel's
+    mean.
+
+    Below 0 a judge is strict, above lenient. `ratings` has a row a judge; the panel's mean of an item is over all who
+    rated it, the judge among them, and items with one rating do not count. Where every judge rated every item the
+    figures add up to 0. The interval is that of Student's t over items or their `clusters`, for this panel.
+
+    >>> [found.value for found in judge_severity([[3, 4, 5], [2, 3, 4], [1, 2, 3]])]
+    [1.0, 0.0, -1.0]
+    """
+    matrix = read_ratings(ratings)
+    there = ~np.isnan(matrix)
+    given = there.sum(axis=0)
+    panel = np.where(there, matrix, 0).sum(axis=0) / np.maximum(1, given)
+    found = []
+    for row in matrix:
+        apart = mean(np.where(given >= 2, row - panel, np.nan), clusters, confidence=confidence)
+        found.append(apart if apart.value is not None else replace(apart, reason="no item that another judge rated"))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class GivenGrade:
+    """A judge's grade of a model's reply."""
+
+    judge: str
+    model: str
+    item: Hashable
+    value: float | None
+
+
+def self_preference(
+    verdicts: Sequence[Preference], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
+) -> dict[str, StatisticResult]:
+    """By judge: how much more often it prefers its own model than the other judges do, on the same replies. −1 to 1.
+
+    `own` says which model is a judge's own; without, the one of its name. Verdicts count with the judge's model in them
+    of which there are some by others, too, none of them with their own model in it. A comparison is an item and two
+    models; ties are half. `n` are comparisons, `left_out` those that nobody else judged. Student's t over items.
+
+    >>> mine = [Preference("gpt", "other", "gpt", item, "gpt") for item in range(3)]
+    >>> theirs = [Preference("gpt", "other", "other", item, "neutral") for item in range(3)]
+    >>> self_preference(mine + theirs)["gpt"].value
+    1.0
+    """
+    judges = sorted({verdict.judge for verdict in verdicts if verdict.judge is not None})
+    models = {judge: judge for judge in judges} if own is None else own
+    found = {}
+    taking_part = {model for verdict in verdicts for model in verdict.models}
+    for judge in judges:
+        mine = models.get(judge)
+        if mine is None or mine not in taking_part:
+            continue
+        fond = fondness(verdicts, mine, [judge], lambda other, model: models.get(other) == model)
+        found[judge] = _over_items(fond.excesses, fond.items, fond.left_out, NOBODY_ELSE, confidence, (-1.0, 1.0))
+    return found
+
+
+@dataclass(frozen=True)
+class Fondness:
+    """How far the judges of a model are beyond others: an excess, −1 to 1, for every comparison, and the item of each.
+    `left_out` counts those that nobody else judged."""
+
+    excesses: list[float]
+    items: list[Hashable]
+    left_out: int
+
+
+def fondness(
+    verdicts: Sequence[Preference], model: str, judges: Collection[str], is_own: Callable[[str, str], bool]
+) -> Fondness:
+    """Return how much more often `judges`, whose own `model` is, prefer it than others do, comparison by comparison.
+
+    `is_own` says of a judge and a model whether it is the judge's own. Those count for whom the other model is not
+    their own too, and of the others those for whom neither is. A judge who judged more often counts no more.
+
+    >>> preferred = [("a", "mine"), ("b", "x"), (None, "y")]
+    >>> verdicts = [Preference("a", "b", model, 1, judge) for model, judge in preferred]
+    >>> fondness(verdicts, "a", ["mine"], lambda judge, model: (judge, model) == ("mine", "a")).excesses
+    [0.75]
+    """
+    by_pair: dict[tuple[Hashable, tuple[str, str]], list[Preference]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.item is not None and model in verdict.models:
+            by_pair[verdict.item, verdict.models].append(verdict)
+    found = Fondness([], [], 0)
+    left_out = 0
+    for (item, pair), given in by_pair.items():
+        own = {str(each.judge): [is_own(str(each.judge), side) for side in pair].count(True) for each in given}
+        mine = _by_judge([each for each in given if each.judge in judges and own[str(each.judge)] == 1], model)
+        others = _by_judge([each for each in given if own[str(each.judge)] == 0], model)
+        if mine and others:
+            found.excesses.append(sum(mine) / len(mine) - sum(others) / len(others))
+            found.items.append(item)
+        left_out += bool(mine and not others)
+    return replace(found, left_out=left_out)
+
+
+def _by_judge(verdicts: Sequence[Preference], model: str) -> list[float]:
+    """The mean score of a model by each judge, so that one who judged more often counts no more."""
+    scores: dict[str | None, list[float]] = defaultdict(list)
+    for verdict in verdicts:
+        scores[verdict.judge].append(verdict.score_of(model))
+    return [sum(given) / len(given) for given in scores.values()]
+
+
+def self_preference_in_grades(
+    grades: Sequence[GivenGrade], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
+) -> dict[str, StatisticResult]:
+    """By judge: what it gives its own model beyond what others give it, less the same for the other models.
+
+    In the unit of the scores. A judge that is lenient to all is not fond of itself: that is what is taken off. `own` as
+    for `self_preference`; a judge's grades of its own model are no yardstick for others. `n` are the items on which
+    there are both differences, `left_out` the others with a grade of its own model. Student's t over items.
+
+    >>> panel = [GivenGrade("strict", model, item, 3) for model in ("gpt", "other") for item in range(3)]
+    >>> fond = [GivenGrade("gpt", model, item, 4 + (model == "gpt")) for model in ("gpt", "other") for item in range(3)]
+    >>> self_preference_in_grades(panel + fond)["gpt"].value
+    1.0
+    """
+    judges = sorted({grade.judge for grade in grades})
+    models = {judge: judge for judge in judges} if own is None else own
+    cells: dict[tuple[Hashable, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for grade in grades:
+        if grade.value is not None and not is_missing(grade.value):
+            cells[grade.item, grade.model][grade.judge].append(float(grade.value))
+    found = {}
+    graded = {grade.model for grade in grades}
+    for judge in judges:
+        mine = models.get(judge)
+        if mine is None or mine not in graded:
+            continue
+        apart: dict[Hashable, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+        wanted: set[Hashable] = set()
+        for (item, model), given in cells.items():
+            if judge not in given:
+                continue
+            if model == mine:
+                wanted.add(item)
+            others = [sum(v) / len(v) for each, v in given.items() if each != judge and models.get(each) != model]
+            if others:
+                excess = sum(given[judge]) / len(given[judge]) - sum(others) / len(others)
+                apart[item][model != mine].append(excess)
+        both = {item: (ours, theirs) for item, (ours, theirs) in apart.items() if ours and theirs}
+        excesses = [sum(ours) / len(ours) - sum(theirs) / len(theirs) for ours, theirs in both.values()]
+        reason = "no item on which others, too, graded its model and another"
+        found[judge] = _over_items(excesses, list(both), len(wanted - set(both)), reason, confidence)
+    return found
+
+
+def _over_items(
+    excesses: Sequence[float],
+    items: Sequence[Hashable],
+    left_out: int,
+    reason: str,
+    confidence: float,
+    ends: tuple[float, float] | None = None,
+) -> StatisticResult:
+    if not excesses:
+        return StatisticResult.undefined(reason, left_out=left_out)
+    return replace(mean(excesses, items, confidence=confidence, ends=ends), left_out=left_out)
+
+
+Errors = Literal["information", "items", "bootstrap"]
+NOTHING_VARIES = "nothing shows how far it may vary"
+STEPS = 100
+"""The most steps to the best fit. From strengths that are all the same it takes 5 to 10."""
+LONGEST_STEP = 2.0
+"""On the scale of log odds. Where the likelihood is nearly flat, Newton's step would leave what can be computed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Strengths:
+    """How strong models are, on a scale of log odds whose mean over models is 0."""
+
+    models: tuple[str, ...]
+    by_model: dict[str, StatisticResult]
+    """The log strength of each; 400 / ln 10 times it is the scale of Elo."""
+    ties: StatisticResult
+    """Davidson's ν: two equal models tie ν times as often as the one of them wins."""
+    covariance: Floats | None = None
+    """Of the log strengths, of the shape (models, models); `None` where there are none."""
+    df: float | None = None
+    """The degrees of freedom of intervals; `None` for those of the normal distribution."""
+    draws: Floats | None = None
+    """The log strengths of a bootstrap, of the shape (resamples, models)."""
+    confidence: float = 0.95
+    pulls: Floats | None = None
+    """What every item adds to each log strength, of the shape (items, models), items in the order in which they come
+    up: where errors come from the spread between `items`."""
+
+    def difference(self, first: str, second: str) -> StatisticResult:
+        """Return the log odds that `first` is preferred to `second`, where they do not tie."""
+        a, b = self.by_model[first], self.by_model[second]
+        if a.value is None or b.value is None:
+            return StatisticResult.undefined(a.reason or b.reason or "undefined")
+        value = a.value - b.value
+        i, j = self.models.index(first), self.models.index(second)
+        found = StatisticResult(value, a.reason, n=a.n, clusters=a.clusters)
+        if self.covariance is None or a.reason:
+            return found
+        variance = float(self.covariance[i, i] + self.covariance[j, j] - 2 * self.covariance[i, j])
+        draws = None if self.draws is None else self.draws[:, i] - self.draws[:, j]
+        return _with_error(found, math.sqrt(max(0.0, variance)), self.df, draws, self.confidence)
+
+    def chance(self, first: str, second: str) -> StatisticResult:
+        """Return the probability that `first` is preferred to `second`, where they do not tie: 1 / (1 +
+        e^−difference)."""
+        found = self.difference(first, second)
+        value, low, high = (None if each is None else _expit(each) for each in (found.value, found.low, found.high))
+        return StatisticResult(value, found.reason, low=low, high=high, p=found.p, n=found.n, clusters=found.clusters)
+
+
+def bradley_terry(
+    verdicts: Sequence[Preference],
+    *,
+    weights: Sequence[float] | None = None,
+    errors: Errors = "information",
+    prior_sd: float | None = None,
+    resamples: int = 500,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> Strengths:
+    """Return the strengths π of models with the highest likelihood, given who was preferred to whom.
+
+    i wins over j with the odds π_i : π_j, and they tie with the weight ν √(π_i π_j) (Bradley and Terry 1952; Davidson
+    1970). Without ties ν is 0. Where no finite strengths fit best, `reason` of each says why: two groups that nobody
+    compared, a model that always won. `prior_sd` gives finite ones all the same: log strengths (and log ν) are then
+    drawn from a normal distribution about 0 with this standard deviation, and what is found is the mode of what to
+    believe after the verdicts, closer together than they are; 2 is weak.
+
+    `errors` come from the observed `information`, as if all verdicts were independent; from the spread between `items`
+    (sandwich: Huber 1967, White 1982), with Student's t; or from a `bootstrap` that draws items again, with its
+    percentiles. `n` are the model's verdicts, `clusters` all items. `weights` say how often each verdict counts; they
+    need errors between `items`, since no verdict is several then.
+
+    >>> verdicts = [Preference("a", "b", winner) for winner in ["a"] * 6 + ["b"] * 2 + [None] * 2]
+    >>> found = bradley_terry(verdicts)
+    >>> round(math.exp(found.difference("a", "b").value), 6), round(found.chance("a", "b").value, 6)
+    (3.0, 0.75)
+    >>> round(found.ties.value, 6)
+    0.57735
+    """
+    counts = Counts.of(verdicts)
+    models = counts.models
+    if weights is not None:
+        if errors != "items" or len(weights) != len(verdicts) or not all(weight > 0 for weight in weights):
+            raise ValueError("weights are one a verdict, above 0, and need errors between `items`")
+        counts = replace(counts, weight=np.asarray(weights, dtype=float))
+    if prior_sd is not None and not prior_sd > 0:
+        raise ValueError(f"a standard deviation is above 0, not {prior_sd}")
+    reason = "no verdicts" if not verdicts else None
+    if prior_sd is None and not reason:
+        reason = why_no_strengths(models, counts.wins(), counts.ties())
+    if reason:
+        undefined = StatisticResult.undefined(reason, n=len(verdicts))
+        return Strengths(models, dict.fromkeys(models, undefined), undefined, confidence=confidence)
+    size = len(models)
+    ridge = 0.0 if prior_sd is None else prior_sd**-2
+    fitted = _fit(counts.wins(), counts.ties(), ridge)
+    items = int(counts.item.max()) + 1
+    covariance, df, draws, trouble = _inverse(fitted.information, size), None, None, None
+    pulls: Floats | None = None
+    if errors == "items":
+        pulls = _pulls(counts, fitted, covariance, items)
+        covariance, df = _sandwich(pulls, covariance), items - 1.0
+    elif errors == "bootstrap" and items > 1:
+        draws, trouble = _drawn(counts, fitted, items, ridge, resamples, seed)
+        covariance = np.cov(draws.T) if trouble is None else covariance
+    if errors != "information" and items < 2:
+        trouble = "all verdicts are on one item: nothing shows how far items differ"
+    involved = np.bincount(np.concatenate([counts.first, counts.second]), minlength=size)
+    parts = []
+    for at in range(len(fitted.values)):
+        n = int(involved[at]) if at < size else len(verdicts)
+        found = StatisticResult(float(fitted.values[at]), trouble, n=n, clusters=items)
+        if trouble is None:
+            column = None if draws is None else draws[:, at]
+            found = _with_error(found, math.sqrt(max(0.0, float(covariance[at, at]))), df, column, confidence)
+        parts.append(found)
+    by_model = dict(zip(models, parts[:size], strict=True))
+    kept = None if draws is None else draws[:, :size]
+    if len(parts) == size:
+        ties = StatisticResult(0.0, "there are no ties", n=len(verdicts))
+    elif draws is None or trouble:
+        ties = _exponential(parts[size])
+    else:
+        ties = replace(parts[size], value=math.exp(fitted.values[size]))
+    own = None if pulls is None else pulls[:, :size]
+    return Strengths(models, by_model, ties, covariance[:size, :size], df, kept, confidence, own)
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """The best fit: log strengths and, where there are ties, log ν as the last of `values`."""
+
+    values: Floats
+    information: Floats
+
+
+def _fit(wins: Floats, ties: Floats, ridge: float, start: Floats | None = None) -> Fit:
+    """Newton's method with halved steps; the log-likelihood is concave, as the model is an exponential family."""
+    size = len(wins)
+    tied = bool(ties.any())
+    values = np.zeros(size + tied) if start is None else start
+    # The level of strengths is free: a penalty on their sum, which is 0 anyway, makes the matrix regular.
+    level = np.zeros((size + tied, size + tied))
+    level[:size, :size] = 1.0
+    height, gradient, information = _climb(values, wins, ties, ridge)
+    for _ in range(STEPS):
+        step = np.linalg.solve(information + level, gradient)
+        size_of_step = float(np.abs(step).max())
+        if size_of_step < 1e-10:
+            break
+        step *= min(1.0, LONGEST_STEP / size_of_step)
+        for _ in range(60):
+            new = _climb(values + step, wins, ties, ridge)
+            if new[0] >= height - 1e-12 * abs(height):
+                break
+            step = step / 2
+        values, (height, gradient, information) = values + step, new
+    return Fit(values, information)
+
+
+def _climb(values: Floats, wins: Floats, ties: Floats, ridge: float) -> tuple[float, Floats, Floats]:
+    """Return the log-likelihood less the penalty, its gradient, and the information: minus its second derivatives."""
+    size = len(wins)
+    tied = len(values) > size
+    up, level = _probabilities(values, size)
+    down = up.T
+    games = wins + wins.T + ties
+    with np.errstate(divide="ignore"):
+        height = float((wins * np.log(np.where(wins > 0, up, 1))).sum())
+        height += float((ties * np.log(np.where(ties > 0, level, 1))).sum()) / 2
+    gradient = np.zeros_like(values)
+    gradient[:size] = (wins + ties / 2 - games * (up + level / 2)).sum(axis=1)
+    information = np.zeros((len(values), len(values)))
+    spread = games * (up + down - (up - down) ** 2) / 4
+    np.fill_diagonal(spread, 0)
+    information[:size, :size] = np.diag(spread.sum(axis=1)) - spread
+    if tied:
+        gradient[size] = float((ties - games * level).sum()) / 2
+        information[size, size] = float((games * level * (1 - level)).sum()) / 2
+        shared = -(games * level * (up - down)).sum(axis=1) / 2
+        information[:size, size] = information[size, :size] = shared
+    height -= ridge * float(values @ values) / 2
+    return height, gradient - ridge * values, information + ridge * np.eye(len(values))
+
+
+def _probabilities(values: Floats, size: int) -> tuple[Floats, Floats]:
+    """Return how likely the model of a row is to beat that of a column, and to tie with it."""
+    strengths = values[:size]
+    gap = strengths[:, None] - strengths[None, :]
+    draw = np.exp(values[size]) if len(values) > size else 0.0
+    # Of both odds e^±gap/2 the larger is divided out, so none overflows.
+    scale = np.abs(gap) / 2
+    for_, against, level = np.exp(gap / 2 - scale), np.exp(-gap / 2 - scale), draw * np.exp(-scale)
+    total = for_ + against + level
+    return for_ / total, level / total
+
+
+def _inverse(information: Floats, size: int) -> Floats:
+    """Return the covariance of parameters whose first `size` add up to 0."""
+    total = len(information)
+    level = np.zeros((total, total))
+    level[:size, :size] = 1.0
+    centred = np.eye(total)
+    centred[:size, :size] -= 1 / size
+    found: Floats = centred @ np.linalg.inv(information + level) @ centred
+    return found
+
+
+def _sandwich(pulls: Floats, bread: Floats) -> Floats:
+    """Return the covariance that the spread of the items' pulls shows."""
+    items = len(pulls)
+    if items < 2:
+        return bread
+    found: Floats = items / (items - 1) * (pulls.T @ pulls)
+    return found
+
+
+def _pulls(counts: Counts, fitted: Fit, bread: Floats, items: int) -> Floats:
+    """Return what the gradient of every item adds to each parameter, to the first order."""
+    size = len(counts.models)
+    up, level = _probabilities(fitted.values, size)
+    win, lose, tie = (table[counts.first, counts.second] for table in (up, up.T, level))
+    pull = counts.weight * (counts.outcome - (win - lose)) / 2
+    scores = np.zeros((items, len(fitted.values)))
+    np.add.at(scores, (counts.item, counts.first), pull)
+    np.add.at(scores, (counts.item, counts.second), -pull)
+    if len(fitted.values) > size:
+        np.add.at(scores, (counts.item, np.full(len(pull), size)), counts.weight * ((counts.outcome == 0) - tie))
+    found: Floats = scores @ bread
+    return found
+
+
+def _drawn(
+    counts: Counts, fitted: Fit, items: int, ridge: float, resamples: int, seed: int
+) -> tuple[Floats, str | None]:
+    """Log strengths, and ν last, of samples of items drawn again; and why they are of no use, where they are not."""
+    random = np.random.default_rng(seed)
+    found, lost, size = [], 0, len(counts.models)
+    for _ in range(resamples):
+        times = np.bincount(random.integers(0, items, items), minlength=items)
+        again = replace(counts, weight=times[counts.item].astype(np.float64))
+        wins, ties = again.wins(), again.ties()
+        if ridge == 0 and why_no_strengths(counts.models, wins, ties):
+            lost += 1
+            continue
+        tied = bool(ties.any())
+        values = _fit(wins, ties, ridge, fitted.values[: size + tied]).values
+        found.append(np.append(values[:size], math.exp(values[size]) if tied else 0.0))
+    if lost:
+        return np.array(found), f"no finite strengths in {lost} of {resamples} samples drawn again"
+    return np.array(found), None
+
+
+def _with_error(
+    found: StatisticResult, error: float, df: float | None, draws: Floats | None, confidence: float
+) -> StatisticResult:
+    """Return the figure with its interval: the percentiles of draws, or that of t or the normal distribution."""
+    upper = two_sided(confidence)
+    value = found.value or 0.0
+    if draws is not None:
+        low, high = (float(bound) for bound in np.quantile(draws, [1 - upper, upper]))
+        if low == high:
+            return found.without_interval(NOTHING_VARIES)
+        return replace(found, low=low, high=high, standard_error=error)
+    t = z_quantile(upper) if df is None else t_quantile(upper, df)
+    if t is None or error == 0:
+        return found.without_interval(NOTHING_VARIES)
+    statistic = value / error
+    p = z_tails(statistic) if df is None else t_tails(statistic, df)
+    return replace(
+        found,
+        low=value - t * error,
+        high=value + t * error,
+        standard_error=error,
+        statistic=statistic,
+        df=df,
+        p=p,
+    )
+
+
+def _exponential(found: StatisticResult) -> StatisticResult:
+    """Return a figure on the scale of logarithms, taken off it; its error by the delta method."""
+    value, low, high = (None if each is None else math.exp(each) for each in (found.value, found.low, found.high))
+    error = None if found.standard_error is None or value is None else value * found.standard_error
+    return StatisticResult(
+        value, found.reason, low=low, high=high, standard_error=error, n=found.n, clusters=found.clusters
+    )
+
+
+def _expit(value: float) -> float:
+    from scipy.special import expit
+
+    return float(expit(value))

@@ -1,0 +1,337 @@
+"""Confidence sequences: intervals of a mean that hold at all numbers of items at once, so that one may look at each.
+
+An interval of 95 % for a fixed number of items holds the truth 95 % of the time at that number. Who looks after every
+item and stops at the first interval without 0 is wrong far more often. A confidence sequence holds the truth at all
+numbers of items together 95 % of the time (Darling and Robbins 1967; Howard, Ramdas, McAuliffe and Sekhon 2021), so a
+run may stop at any of them. Values come in random order, one an item: of several samples their mean.
+
+Where values have two ends, `BettingSequence` plays against each mean that is possible (Waudby-Smith and Ramdas 2023,
+"Estimating means of bounded random variables by betting"): it bets on every value, at odds that are fair if that mean
+is the true one, and a mean against which the capital grows twentyfold is not it. With a `population`, of which values
+are drawn without replacement, the sequence speaks of the mean of that population, and closes at its last value. Without
+one it speaks of what the values are drawn from. `AsymptoticSequence` is for values without ends.
+
+What was looked at stays: an interval lies within all before it (running intersection), and a p-value never rises.
+The mean of a sequence that stopped at what it showed is too far out; `BettingSequence.estimate` moves it back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Protocol
+
+import numpy as np
+
+from tripos_warehouse.statistics.result import Floats, StatisticResult
+
+LEAST_BET, BOLDEST_BET, BETS_APART = 0.02, 1.0, 2.2
+"""The bets for each standard deviation: from the least to the boldest, each about so many times the one before."""
+LEAST_PLANNED, LEAST_POPULATION = 4.0, 2.0
+"""The least bet times the root of the values that there may be: a smaller one wins too little by the last of them. In a
+population bets grow with the share that was drawn, so the first may be smaller."""
+MOST_STAKED = 0.9
+"""The most of the capital that a value can lose."""
+GUESSED_VALUES, GUESSED_VARIANCE = 5, 1 / 16
+"""How many values the first guess of their variance counts for, and that guess, on a scale from 0 to 1."""
+STEPS = 1000
+"""The means of the scale that are played against. An end of an interval is the last of them that is ruled out, so it is
+further out than need be by up to one step."""
+WARM_UP = 20
+"""The values that an asymptotic sequence waits for: fewer say too little of their own variance."""
+SHRINKAGE = 3.0
+"""How far the mean of a sequence that ruled a value out is moved back toward it: by this over z², where z is its
+distance in standard errors."""
+PLANNED = 100
+"""The number of values at which an asymptotic sequence is narrowest beside those at other numbers."""
+
+
+class ConfidenceSequence(Protocol):
+    """An interval of a mean and a p-value that may be looked at after each value."""
+
+    n: int
+    """The values so far."""
+
+    def add(self, value: float | None) -> None:
+        """Take the next value; `None` where it is missing."""
+        ...
+
+    def interval(self, level: float = 0.05) -> tuple[float, float] | None:
+        """Return the ends of the interval, which the true mean leaves at no time with probability 1 − `level`."""
+        ...
+
+    def p(self, null: float = 0.0) -> float:
+        """Return the p-value of a true mean of `null`, two-sided and valid at whatever value one stops."""
+        ...
+
+
+class BettingSequence:
+    """The confidence sequence of a mean of values between two `ends`, by betting.
+
+    With values x and a mean m as shares of the way between the ends, the capital after t values is
+
+        K⁺(m) = Σ over bets g of w_g Π (1 + λ_i (x_i − m_i)),  λ_i = min(g / s_i, 0.9 / m_i),  w_g ~ 1 / g
+
+    K⁻(m) the same of 1 − x and 1 − m. s_i is the standard deviation of the values before x_i, so a bet suits answers
+    and narrow marks alike. The mixture over bets (as the grid Kelly of Waudby-Smith and Ramdas 2023, section B.6)
+    learns which of them suits, and the interval has no gap, as each factor falls with m; `planned` is how many values
+    there may be at most. m_i is m; of a population of N without replacement it is what the rest would have to have,
+    (N m − Σ_{j<i} x_j) / (N − i + 1) (their section 5.2), which moves away from the truth as the rest gets smaller, so
+    there g is N / (N − i + 1) times as bold. m is ruled out at a level α once K⁺ or K⁻ came to 2/α (Ville 1939), and so
+    is what the known values leave no room for.
+
+    A missing value is one at the low end for the low end of the interval, and one at the high end for the high one, so
+    the interval holds the mean whatever it would have been.
+
+    >>> sequence = BettingSequence((0, 1), population=4)
+    >>> for value in (1, 0, 1, 1):
+    ...     sequence.add(value)
+    >>> sequence.interval(), sequence.n
+    ((0.75, 0.75), 4)
+    """
+
+    def __init__(
+        self, ends: tuple[float, float], population: int | None = None, planned: int | None = None, steps: int = STEPS
+    ) -> None:
+        if not ends[0] < ends[1]:
+            raise ValueError(f"a scale has two ends, not {ends[0]} and {ends[1]}")
+        self.ends = ends
+        self.population = population
+        self.n = 0
+        self.missing = 0
+        self._total = self._squares = 0.0
+        self._means: Floats = np.arange(1, steps) / steps
+        self._bets = bets_of(planned) if population is None else bets_of(population, LEAST_POPULATION)
+        self._weights = 1 / self._bets / (1 / self._bets).sum()
+        shape = (len(self._means), len(self._bets))
+        self._up, self._down = np.zeros(shape), np.zeros(shape)
+        self._most_up, self._most_down = np.zeros(len(self._means)), np.zeros(len(self._means))
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the values so far that are not missing."""
+        seen = self.n - self.missing
+        low, high = self.ends
+        return low + (high - low) * self._total / seen if seen else None
+
+    def estimate(self, null: float = 0.0, level: float = 0.05, shrinkage: float = SHRINKAGE) -> float | None:
+        """Return the mean, moved back toward `null` if that was ruled out at `level`: what to tell of a sequence that
+        stopped because it was. It lies inside of the interval; `None` without values.
+
+        Where a mean first comes to z standard errors from `null`, it is further out than the truth: by the share 2/z²
+        of it to the second order, if all sequences come there (compare Whitehead 1986, "On the bias of maximum
+        likelihood estimation following a sequential test"), and by more if only the luckier ones do. A `shrinkage` of 3
+        makes the errors of `tests/bench/stopped.py` a third smaller, and more hardly any smaller.
+        """
+        mean = self.mean
+        if mean is None:
+            return None
+        low, high = self.interval(level)
+        width = self.ends[1] - self.ends[0]
+        if self.p(null) <= level and mean != null:
+            error = width * self._deviation / math.sqrt(self.n - self.missing)
+            mean = null + (mean - null) * max(0.0, 1 - shrinkage * (error / (mean - null)) ** 2)
+        inside = min(width / (len(self._means) + 1), high - low) / 2  # the ends are means that were ruled out
+        return min(max(mean, low + inside), high - inside)
+
+    def add(self, value: float | None) -> None:
+        """Take the next value. Raises `ValueError` for one outside of the ends, and for one too many."""
+        if self.population is not None and self.n == self.population:
+            raise ValueError(f"a population of {self.population} has no more values")
+        low, high = self.ends
+        if value is not None and not low - 1e-9 <= value <= high + 1e-9:
+            raise ValueError(f"{value} does not lie between {low} and {high}")
+        share = None if value is None else min(1.0, max(0.0, (value - low) / (high - low)))
+        known = self.n - self.missing
+        rest = 1.0 if self.population is None else (self.population - self.n) / self.population
+        bets = self._bets / (self._deviation * rest)
+        self._bet(self._up, self._most_up, 0.0 if share is None else share, bets, self._means, self._total)
+        self._bet(
+            self._down,
+            self._most_down,
+            0.0 if share is None else 1 - share,
+            bets,
+            1 - self._means,
+            known - self._total,
+        )
+        self.n += 1
+        self.missing += share is None
+        self._total += share or 0.0
+        self._squares += (share or 0.0) ** 2
+
+    @property
+    def _deviation(self) -> float:
+        """The standard deviation of the values so far, as shares of the scale."""
+        known = self.n - self.missing
+        about = max(0.0, self._squares - self._total**2 / known) if known else 0.0
+        return math.sqrt((GUESSED_VALUES * GUESSED_VARIANCE + about) / (GUESSED_VALUES + known))
+
+    def _bet(self, capital: Floats, most: Floats, seen: float, bets: Floats, means: Floats, total: float) -> None:
+        """Add what a value wins against each mean to the logarithms of the capital."""
+        if self.population is not None:  # what the rest would have to have
+            means = np.clip((self.population * means - total) / (self.population - self.n), 1e-12, None)
+        # A mean that leaves less than nothing to the rest is ruled out by `interval`, and bets on it are void.
+        against = means[:, None]
+        capital += np.log1p(np.minimum(bets, MOST_STAKED / against) * (seen - against))
+        np.maximum(most, self._mixed(capital), out=most)
+
+    def _mixed(self, capital: Floats) -> Floats:
+        """Return the logarithm of the mean capital over bets, the least of which weigh most."""
+        most = capital.max(axis=1)
+        mixed: Floats = most + np.log(np.exp(capital - most[:, None]) @ self._weights)
+        return mixed
+
+    def interval(self, level: float = 0.05) -> tuple[float, float]:
+        """Return the ends of the interval, those of the scale at worst."""
+        wanted = math.log(2 / level)
+        below, above = np.nonzero(self._most_up >= wanted)[0], np.nonzero(self._most_down >= wanted)[0]
+        bottom = float(self._means[below[-1]]) if len(below) else 0.0
+        top = float(self._means[above[0]]) if len(above) else 1.0
+        if self.population is not None:
+            bottom = max(bottom, self._total / self.population)
+            top = min(top, (self._total + self.missing + self.population - self.n) / self.population)
+        if bottom > top:  # the truth was ruled out, which happens with probability `level`, or it is rounding
+            middle = self._total / (self.n - self.missing) if self.n > self.missing else 0.5
+            bottom = top = min(max(middle, top), bottom)
+        low, high = self.ends
+        return float(low + (high - low) * bottom), float(low + (high - low) * top)
+
+    def p(self, null: float = 0.0) -> float:
+        """Return the p-value: 2 over the most that the capital against `null` ever was."""
+        low, high = self.ends
+        share = (null - low) / (high - low)
+        if not 0 <= share <= 1:
+            return 0.0
+        if self.population is not None:
+            left = self.population - self.n + self.missing
+            if not self._total - 1e-9 <= share * self.population <= self._total + left + 1e-9:
+                return 0.0
+        # Against a mean between two of those that are played against, the capital is no less than the lesser of both.
+        at = np.searchsorted(self._means, share - 1e-9), np.searchsorted(self._means, share + 1e-9, side="right") - 1
+        up = float(self._most_up[at[0]]) if at[0] < len(self._means) else 0.0
+        down = float(self._most_down[at[1]]) if at[1] >= 0 else 0.0
+        return min(1.0, 2 * math.exp(-max(up, down)))
+
+
+def bets_of(planned: int | None, least: float = LEAST_PLANNED) -> Floats:
+    """Return the bets for each standard deviation that are made side by side: none so small that it cannot win within
+    the planned number of values.
+
+    >>> bets_of(None).round(3).tolist()
+    [0.02, 0.044, 0.096, 0.209, 0.457, 1.0]
+    >>> bets_of(1000).round(3).tolist()
+    [0.126, 0.252, 0.502, 1.0]
+    """
+    least = LEAST_BET if planned is None else min(0.7, max(LEAST_BET, least / math.sqrt(max(planned, 1))))
+    many = 1 + max(1, round(math.log(BOLDEST_BET / least) / math.log(BETS_APART)))
+    bets: Floats = np.geomspace(least, BOLDEST_BET, many)
+    return bets
+
+
+class AsymptoticSequence:
+    """The confidence sequence of a mean of values of any size, as far as their mean is normal.
+
+    x̄ ± s √(2 (tρ² + 1) / (t² ρ²) · log(√(tρ² + 1) / α)) after t values with the standard deviation s (Waudby-Smith,
+    Arbour, Sinha, Kennedy and Ramdas 2024, "Time-uniform central limit theory and asymptotic confidence sequences",
+    theorem 2.2), from `WARM_UP` values on. ρ makes it narrowest at `planned` values and a level of 5 %. A missing value
+    is left out.
+
+    >>> sequence = AsymptoticSequence()
+    >>> for value in [0.5, 1.5] * 20:
+    ...     sequence.add(value)
+    >>> [round(end, 2) for end in sequence.interval()]
+    [0.75, 1.24]
+    """
+
+    def __init__(self, planned: int = PLANNED) -> None:
+        self.n = 0
+        self.missing = 0
+        self._mean = 0.0
+        self._squares = 0.0
+        self._seen: list[tuple[int, float, float]] = []
+        self._rho2 = rho_squared(planned)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the values so far."""
+        return self._mean if self.n > self.missing else None
+
+    def add(self, value: float | None) -> None:
+        """Take the next value."""
+        self.n += 1
+        if value is None:
+            self.missing += 1
+            return
+        t = self.n - self.missing
+        step = value - self._mean
+        self._mean += step / t
+        self._squares += step * (value - self._mean)
+        if t >= WARM_UP:
+            self._seen.append((t, self._mean, math.sqrt(self._squares / (t - 1))))
+
+    def interval(self, level: float = 0.05) -> tuple[float, float] | None:
+        """Return the ends of the interval, `None` before `WARM_UP` values."""
+        if not self._seen:
+            return None
+        t, means, errors = (np.array(column) for column in zip(*self._seen, strict=True))
+        spread = t * self._rho2 + 1
+        reach = errors * np.sqrt(2 * spread / (t**2 * self._rho2) * np.log(np.sqrt(spread) / level))
+        low, high = float((means - reach).max()), float((means + reach).min())
+        return (low, high) if low <= high else (self._mean, self._mean)
+
+    def p(self, null: float = 0.0) -> float:
+        """Return the p-value: the level whose interval ends at `null`, or did at an earlier value."""
+        least = 1.0
+        for t, mean, error in self._seen:
+            spread = t * self._rho2 + 1
+            away = t * (mean - null)
+            if error == 0:
+                least = min(least, 1.0 if away == 0 else 0.0)
+            else:
+                least = min(least, math.sqrt(spread) * math.exp(-self._rho2 * (away / error) ** 2 / (2 * spread)))
+        return least
+
+
+def rho_squared(planned: int, level: float = 0.05) -> float:
+    """Return the ρ² that makes an asymptotic sequence narrowest at `planned` values: (−W₋₁(−α² / e) − 1) / planned,
+    with Lambert's W (Waudby-Smith et al. 2024, section B.2).
+
+    >>> round(rho_squared(100), 4)
+    0.0821
+    """
+    from scipy.special import lambertw
+
+    return float(-lambertw(-(level**2) / math.e, -1).real - 1) / planned
+
+
+def mean_sequence(
+    values: Iterable[float | None],
+    ends: tuple[float, float] | None = None,
+    *,
+    population: int | None = None,
+    planned: int | None = None,
+    null: float = 0.0,
+    level: float = 0.05,
+) -> StatisticResult:
+    """Return the mean of values that came in random order, with the interval of their confidence sequence.
+
+    Between two `ends` by betting, else asymptotically (`population` needs ends). `p` is against `null`. The same values
+    in another order have another interval; of a whole population they have one, which is its mean.
+
+    >>> found = mean_sequence([1, 1, 0, 1, 1, 1, 1, 1, 0, 1] * 8, (0, 1), population=100, null=0.5)
+    >>> round(found.value, 2), round(found.low, 2), round(found.high, 2), found.p < 0.001
+    (0.8, 0.71, 0.84, True)
+    """
+    if ends is None and population is not None:
+        raise ValueError("a sequence of a population needs the ends of its scale")
+    sequence = AsymptoticSequence(planned or PLANNED) if ends is None else BettingSequence(ends, population, planned)
+    for value in values:
+        sequence.add(value)
+    left_out = sequence.missing
+    if sequence.mean is None:
+        return StatisticResult.undefined("no values", left_out=left_out)
+    found = StatisticResult(sequence.mean, n=sequence.n - left_out, left_out=left_out, p=sequence.p(null))
+    interval = sequence.interval(level)
+    if interval is None:
+        return found.without_interval(f"fewer than {WARM_UP} values: nothing shows their variance")
+    return StatisticResult(sequence.mean, None, *interval, p=found.p, n=found.n, left_out=left_out)

@@ -1,0 +1,708 @@
+"""Validity of judges: the public face of the modules that hold them against people.
+
+Calibration of a judge: the mean that people give, by the judge's score.
+
+The curve is isotonic, the non-decreasing one with the least squares, and needs no choice of bins; the error of the
+judge falls into miscalibration, discrimination and uncertainty by it (Dimitriadis, Gneiting and Jordan 2021, "Stable
+reliability diagrams for probabilistic classifiers", PNAS 118, on the CORP decomposition; for means of any values
+Gneiting and Resin 2023, "Regression diagnostics meets forecast evaluation", Electronic Journal of Statistics 17).
+
+Binary verdicts corrected by the judge's sensitivity and specificity: Rogan and Gladen's estimate of a prevalence.
+
+Of replies that people find good a judge finds the share Se good, its sensitivity, and of bad ones the share Sp bad, its
+specificity. So of a share π that is good it finds p = π Se + (1 - π)(1 - Sp) good, and π = (p + Sp - 1) / (Se + Sp - 1)
+(Rogan and Gladen 1978, "Estimating prevalence from the results of a screening test"). The interval is that
+of Lang and Reiczigel 2014, "Confidence limits for prevalence of disease adjusted for estimated sensitivity and
+specificity", Preventive Veterinary Medicine 113, 13-22.
+
+The estimate holds where the labels were made elsewhere, or so many good and so many bad replies were chosen: Se and Sp
+do not depend on how many replies are good. Of labels drawn at random from the replies themselves, `corrected_mean` is
+sharper: with ρ the correlation of verdicts and labels, the variance that they leave is ρ² times that of this one, as
+Marshall 1990 found of the same two ways to use labels ("Validation study methods for estimating exposure proportions
+and odds ratios with misclassified data", Journal of Clinical Epidemiology 43).
+
+Thresholds of a cascade of judges: when the verdict of a cheap one is taken, and when a stronger one is asked.
+
+A cheap judge is trusted where its confidence is at least a threshold. The threshold is learned on replies of which it
+is known what people, or the stronger judge, say: thresholds are tested from the strictest on, each with an exact
+binomial bound, and the last that passed before the first that did not is taken. No correction for many tests is needed,
+since their order is fixed (fixed-sequence testing: Bauer 1991; as in Jung, Brahman and Choi 2024, "Trust or Escalate:
+LLM judges with provable guarantees for human agreement", arXiv 2407.18370, section 2).
+
+Judges that are asked again about the same replies: how often they contradict themselves, how much of the
+disagreement of judges is that, and how another version of a judge differs (drift).
+
+A verdict is a true value of the reply, plus what the judge makes of it, plus chance: the model is the two-way layout
+with several observations a cell, whose components follow from its mean squares (Searle, Casella and McCulloch 1992,
+"Variance Components", chapter 4; Brennan 2001, "Generalizability Theory", chapter 3).
+
+Items: whether each tells good models from bad ones, and which may have a wrong key.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import field, replace
+from statistics import fmean, variance
+
+import numpy as np
+
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.statistics.intervals import bounded, clopper_pearson, mean, with_t
+from tripos_warehouse.statistics.result import (
+    Clusters,
+    Flags,
+    Floats,
+    Ints,
+    Ratings,
+    StatisticResult,
+    Values,
+    cluster_codes,
+    read_ratings,
+    read_values,
+    t_quantile,
+    two_sided,
+    z_quantile,
+    z_tails,
+)
+
+MOST_VALUES = 11
+"""Of so many scores or fewer, each is a bin of its own."""
+BINS = 10
+FEWEST_REPLIES = 10
+"""With fewer graded replies there is no curve worth the name."""
+NOTHING = StatisticResult(None, "too few replies are graded")
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """The replies that the judge gave scores from `low` to `high`, both included."""
+
+    low: float
+    high: float
+    judged: float
+    """The judge's mean of them."""
+    graded: StatisticResult
+    """The mean of people, with an interval by item."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A judge's scores beside those of people. Where there are too few, `reason` says so, and there is no curve."""
+
+    bins: tuple[CalibrationBin, ...] = ()
+    curve: tuple[tuple[float, float], ...] = ()
+    """The judge's scores, each with the isotonic mean of people."""
+    bias: StatisticResult = field(default=NOTHING)
+    """The mean of the judge less that of people: above 0 it is lenient."""
+    slope: StatisticResult = field(default=NOTHING)
+    """What people's grades rise by where the judge's rise by one: below 1 the judge exaggerates differences."""
+    miscalibration: float | None = None
+    """The mean squared error that the curve would take off."""
+    discrimination: float | None = None
+    """The mean squared error that the curve takes off the mean of all: what the judge can tell."""
+    uncertainty: float | None = None
+    """The variance of people's grades: what there is to tell."""
+    n: int = 0
+    reason: str | None = None
+
+
+def calibrate(
+    judged: Values,
+    graded: Values,
+    clusters: Clusters = None,
+    *,
+    ends: tuple[float, float] | None = None,
+    confidence: float = 0.95,
+) -> Calibration:
+    """Return the calibration of a judge on the replies of which it and people gave a score; others do not count.
+
+    `ends` are those of the scale, between which the intervals of the bins lie. Up to eleven different scores of the
+    judge are a bin each; others fall into ten bins of as many replies each. The slope is that of least squares (Cox
+    1958, "Two further applications of a model for binary regression"), its error by item with two degrees of freedom
+    less than there are items (Liang and Zeger 1986).
+
+    >>> judge = [1, 2, 3, 4, 5] * 6
+    >>> found = calibrate(judge, [value - 1 for value in judge], [place // 5 for place in range(30)])
+    >>> found.bias.value, found.slope.value, found.miscalibration, [each.graded.value for each in found.bins]
+    (1.0, 1.0, 1.0, [0.0, 1.0, 2.0, 3.0, 4.0])
+    """
+    f, y = read_values(judged), read_values(graded)
+    codes = cluster_codes(clusters, len(f))
+    there = ~np.isnan(f) & ~np.isnan(y)
+    f, y, codes = f[there], y[there], codes[there]
+    n = len(f)
+    if n < FEWEST_REPLIES:
+        return Calibration(n=n, reason=f"{n} replies have both scores: it takes {FEWEST_REPLIES}")
+    scores, places, counts = np.unique(f, return_inverse=True, return_counts=True)
+    bins = tuple(_bin(f, y, codes, where, ends, confidence) for where in _parts(f, places, len(scores)))
+    fitted = isotonic(np.bincount(places, weights=y) / counts, counts.astype(np.float64))
+    left = float(np.mean((y - fitted[places]) ** 2))
+    uncertain = float(np.var(y))
+    return Calibration(
+        bins,
+        tuple(zip(scores.tolist(), fitted.tolist(), strict=True)),
+        mean(f - y, codes, confidence=confidence),
+        _slope(f, y, codes, confidence),
+        max(0.0, float(np.mean((y - f) ** 2)) - left),
+        max(0.0, uncertain - left),
+        uncertain,
+        n,
+    )
+
+
+def isotonic(values: Floats, weights: Floats) -> Floats:
+    """Return the non-decreasing values that are nearest to the given ones, by pooling adjacent violators (Ayer, Brunk,
+    Ewing, Reid and Silverman 1955, "An empirical distribution function for sampling with incomplete information").
+
+    >>> isotonic(np.array([1.0, 3.0, 2.0]), np.ones(3)).tolist()
+    [1.0, 2.5, 2.5]
+    """
+    blocks: list[tuple[float, float, int]] = []
+    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
+        block = (value, weight, 1)
+        while blocks and blocks[-1][0] > block[0]:
+            before = blocks.pop()
+            both = before[1] + block[1]
+            block = ((before[0] * before[1] + block[0] * block[1]) / both, both, before[2] + block[2])
+        blocks.append(block)
+    return np.repeat([value for value, _, _ in blocks], [count for _, _, count in blocks])
+
+
+def _parts(f: Floats, places: Ints, scores: int) -> list[Ints]:
+    """Return the replies of each bin."""
+    if scores <= MOST_VALUES:
+        return [np.flatnonzero(places == place) for place in range(scores)]
+    # Replies of one score stay together: a cut lies where the score changes.
+    order = np.argsort(f, kind="stable")
+    cuts = sorted({int(np.searchsorted(f[order], f[order[len(f) * part // BINS]])) for part in range(1, BINS)} - {0})
+    return [part for part in np.split(order, cuts) if len(part)]
+
+
+def _bin(
+    f: Floats, y: Floats, codes: Ints, where: Ints, ends: tuple[float, float] | None, confidence: float
+) -> CalibrationBin:
+    own, people = f[where], mean(y[where], codes[where], ends=ends, confidence=confidence)
+    return CalibrationBin(float(own.min()), float(own.max()), float(own.mean()), people)
+
+
+def _slope(f: Floats, y: Floats, codes: Ints, confidence: float) -> StatisticResult:
+    apart = f - f.mean()
+    squares = float(apart @ apart)
+    if squares <= 0:
+        return StatisticResult.undefined("the judge gave every reply the same", n=len(f))
+    value = float(apart @ y) / squares
+    groups = len(np.unique(codes))
+    base = StatisticResult(value, n=len(f), clusters=groups)
+    if groups < 3:
+        return base.without_interval("too few items are graded: nothing shows the error")
+    rest = y - y.mean() - value * apart
+    pulls = np.bincount(codes, weights=apart * rest) / squares
+    error = math.sqrt(groups / (groups - 1) * (len(f) - 1) / (len(f) - 2) * float(pulls @ pulls))
+    return with_t(base, error, groups - 2, confidence=confidence, null=1.0, scale=abs(value))
+
+
+NO_BETTER = "the judge tells good replies from bad ones no better than chance"
+MAY_BE_CHANCE = "too few labels for an interval: the judge may be no better than chance"
+PAST_ERRORS = "the judge's verdicts lie past what its errors on the labels allow: no interval"
+
+
+@dataclass(frozen=True)
+class CorrectedPrevalence:
+    """The share of replies that people would find good, from a judge's verdicts on all and people's on some."""
+
+    result: StatisticResult
+    """The corrected share. `n` are the replies that were judged, `clusters` the items of these."""
+    apparent: StatisticResult
+    """The share that the judge finds good. Its interval speaks of the judge."""
+    sensitivity: StatisticResult
+    specificity: StatisticResult
+
+
+def corrected_prevalence(
+    judged: Values,
+    verdicts: Values,
+    labels: Values,
+    clusters: Clusters = None,
+    label_clusters: Clusters = None,
+    *,
+    confidence: float = 0.95,
+) -> CorrectedPrevalence:
+    """Return the share of good replies among those `judged`, each 1 or 0, given a judge's `verdicts` on other replies
+    and what people say of these.
+
+    Where replies come in clusters, such as those to one item, their number is divided by the design effect, which is
+    the variance of the share by cluster over that of as many independent ones (Rao and Scott 1992, "A simple method for
+    the analysis of clustered binary data").
+
+    >>> judged = [1] * 30 + [0] * 70
+    >>> verdicts, labels = [1] * 18 + [0] * 2 + [1] * 3 + [0] * 27, [1] * 20 + [0] * 30
+    >>> found = corrected_prevalence(judged, verdicts, labels)
+    >>> found.sensitivity.value, found.specificity.value, round(found.result.value, 3)
+    (0.9, 0.9, 0.25)
+    """
+    all_, f, y = read_values(judged), read_values(verdicts), read_values(labels)
+    if len(f) != len(y):
+        raise ValueError("verdicts and labels are one each a reply")
+    told = np.concatenate([all_, f, y])
+    if not np.isin(told[~np.isnan(told)], (0.0, 1.0)).all():
+        raise ValueError("verdicts and labels are 0 or 1")
+    own = cluster_codes(label_clusters, len(f))
+    there = ~np.isnan(f) & ~np.isnan(y)
+
+    def share(values: Values, where: Flags) -> StatisticResult:
+        return mean(np.asarray(values)[where], own[where], ends=(0.0, 1.0), confidence=confidence)
+
+    apparent = mean(all_, clusters, ends=(0.0, 1.0), confidence=confidence)
+    sensitivity, specificity = share(f, there & (y == 1)), share(1 - f, there & (y == 0))
+    found = (apparent, sensitivity, specificity)
+
+    def told_as(result: StatisticResult) -> CorrectedPrevalence:
+        return CorrectedPrevalence(result, *found)
+
+    for each, lacking in zip(
+        found, ("no reply is judged", "people found none good", "people found none bad"), strict=True
+    ):
+        if each.value is None:
+            return told_as(StatisticResult.undefined(lacking, n=apparent.n))
+    assert apparent.value is not None
+    assert sensitivity.value is not None
+    assert specificity.value is not None
+    rates = JudgeRates(sensitivity.value, specificity.value)
+    if rates.informedness <= 0:
+        return told_as(StatisticResult.undefined(NO_BETTER, n=apparent.n))
+    base = StatisticResult(
+        rates.corrected(apparent.value), n=apparent.n, clusters=apparent.clusters, left_out=apparent.left_out
+    )
+    rates = replace(rates, positives=_effective(sensitivity), negatives=_effective(specificity))
+    limits = rates.limits(apparent.value, _effective(apparent), z_quantile(two_sided(confidence)))
+    if limits is None:
+        return told_as(base.without_interval(MAY_BE_CHANCE))
+    if limits[0] == limits[1]:
+        return told_as(base.without_interval(PAST_ERRORS))
+    return told_as(replace(base, low=limits[0], high=limits[1]))
+
+
+@dataclass(frozen=True)
+class JudgeRates:
+    """How often a judge is right about good and about bad replies. `positives` and `negatives` are the replies of a
+    validation study that showed it; without them a rate is known exactly.
+
+    >>> JudgeRates(0.92, 0.88, positives=50).informedness
+    0.8
+    """
+
+    sensitivity: float
+    specificity: float
+    positives: float | None = None
+    negatives: float | None = None
+
+    @property
+    def informedness(self) -> float:
+        """Return Youden's J: 0 is a judge that decides by chance."""
+        return round(self.sensitivity + self.specificity - 1, 12)
+
+    @property
+    def known(self) -> bool:
+        """True if both rates are known exactly."""
+        return self.positives is None and self.negatives is None
+
+    def errors(self, value: float) -> tuple[float, float]:
+        """Return by how much the corrected share is off for one standard error of each rate (the delta method)."""
+        of_sensitivity, of_specificity = (math.sqrt(spread) for _, spread in self._moved)
+        return -value * of_sensitivity / self.informedness, (1 - value) * of_specificity / self.informedness
+
+    @property
+    def _moved(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return each rate, drawn to the middle by one reply of either kind, and its variance."""
+
+        def moved(rate: float, n: float | None) -> tuple[float, float]:
+            if n is None:
+                return rate, 0.0
+            rate = (n * rate + 1) / (n + 2)
+            return rate, rate * (1 - rate) / (n + 2)
+
+        return moved(self.sensitivity, self.positives), moved(self.specificity, self.negatives)
+
+    def corrected(self, apparent: float) -> float:
+        """Return the share that is good where the judge finds this one good, cut at 0 and 1."""
+        return min(1.0, max(0.0, (apparent + self.specificity - 1) / self.informedness))
+
+    def limits(self, apparent: float, replies: float, quantile: float) -> tuple[float, float] | None:
+        """Return the limits of Lang and Reiczigel for an apparent share of so many independent replies, with a quantile
+        of z or t; `None` where the judge may be no better than chance. The estimate is Rogan and Gladen's, and the
+        limits lie around one whose shares are drawn towards the middle."""
+        (se, by_se), (sp, by_sp) = self._moved
+        if se + sp <= 1:
+            return None
+        p = (replies * apparent + quantile**2 / 2) / (replies + quantile**2)
+        middle = (p + sp - 1) / (se + sp - 1)
+        spread = p * (1 - p) / (replies + quantile**2) + middle**2 * by_se + (1 - middle) ** 2 * by_sp
+        error = math.sqrt(spread) / (se + sp - 1)
+        shift = 2 * quantile**2 * (middle * by_se - (1 - middle) * by_sp)
+        low, high = (min(1.0, max(0.0, middle + shift + side * quantile * error)) for side in (-1, 1))
+        value = self.corrected(apparent)
+        return min(low, value), max(high, value)
+
+
+def rated_prevalence(
+    judged: Values, rates: JudgeRates, clusters: Clusters = None, *, confidence: float = 0.95
+) -> StatisticResult:
+    """Return the share of good replies among those `judged`, each 1 or 0, by a judge with these rates.
+
+    Of rates that are known exactly the limits are those of the apparent share, taken through the correction; else they
+    are those of Lang and Reiczigel, where replies come in clusters with Rao and Scott's number of replies and Student's
+    t.
+
+    >>> found = rated_prevalence([1] * 30 + [0] * 70, JudgeRates(0.9, 0.9))
+    >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
+    (0.25, 0.141, 0.375)
+    >>> found = rated_prevalence([1] * 30 + [0] * 70, JudgeRates(0.9, 0.9, positives=20, negatives=30))
+    >>> round(found.low, 3), round(found.high, 3)
+    (0.063, 0.412)
+    """
+    found = mean(judged, clusters, ends=(0.0, 1.0), confidence=confidence)
+    if found.value is None:
+        return found
+    if rates.informedness <= 0:
+        return StatisticResult.undefined(NO_BETTER, n=found.n)
+    value = rates.corrected(found.value)
+    base = StatisticResult(value, n=found.n, clusters=found.clusters, left_out=found.left_out)
+    if found.standard_error is None:
+        return base.without_interval(str(found.reason))
+    error = math.hypot(found.standard_error / rates.informedness, *rates.errors(value))
+    independent = found.clusters == found.n and bool(np.isin(read_values(judged), (0.0, 1.0)).all())
+    if rates.known:
+        own = clopper_pearson(found.value * found.n, found.n, confidence=confidence) if independent else found
+        assert own.low is not None
+        assert own.high is not None
+        low, high = rates.corrected(own.low), rates.corrected(own.high)
+    else:
+        upper = two_sided(confidence)
+        quantile = z_quantile(upper) if independent else t_quantile(upper, (found.clusters or 2) - 1)
+        assert quantile is not None
+        limits = rates.limits(found.value, _effective(found), quantile)
+        if limits is None:
+            return base.without_interval(MAY_BE_CHANCE)
+        low, high = limits
+    return replace(base, low=low, high=high, standard_error=error, df=found.df)
+
+
+def _effective(found: StatisticResult) -> float:
+    """Return how many independent replies a share is worth: of a share of all or none, as many as there are items."""
+    value, error = found.value, found.standard_error
+    assert value is not None
+    if found.clusters in (None, found.n):
+        return float(found.n)
+    if not error or value in (0.0, 1.0):
+        return float(found.clusters or found.n)
+    return min(float(found.n), value * (1 - value) / error**2)
+
+
+@dataclass(frozen=True)
+class TestedThreshold:
+    """A threshold with the labelled replies at or above it."""
+
+    threshold: float
+    n: int
+    agreed: int
+    least: float
+    """The exact lower bound of the agreement."""
+    passed: bool
+
+
+@dataclass(frozen=True)
+class LearnedThreshold:
+    """The threshold of a cascade. Without one, for a `reason`, every reply goes to the stronger judge."""
+
+    threshold: float | None
+    tested: tuple[TestedThreshold, ...]
+    trusted: float
+    """The share of the labelled replies that are at or above it, and need no stronger judge."""
+    reason: str | None = None
+
+
+def learned_threshold(
+    confidences: Sequence[float], agreed: Sequence[bool], level: float = 0.9, confidence: float = 0.95
+) -> LearnedThreshold:
+    """Return the lowest threshold for which verdicts at or above it agree with the labels in at least the share `level`
+    of cases, at this confidence.
+
+    Replies must be independent draws: of several replies to an item, give one. Thresholds with so few replies that
+    nothing could show the level are no tests: how many there are says nothing of the labels.
+
+    >>> sure = [1.0] * 60 + [0.8] * 40
+    >>> found = learned_threshold(sure, [True] * 59 + [False] + [True] * 20 + [False] * 20)
+    >>> found.threshold, found.trusted, [round(each.least, 3) for each in found.tested]
+    (1.0, 0.6, [0.923, 0.712])
+    """
+    if not 0 < level < 1 or not 0 < confidence < 1:
+        raise ValueError("a level of agreement and a confidence lie between 0 and 1")
+    if len(confidences) != len(agreed):
+        raise ValueError("a reply has one confidence, and agrees or not")
+    fewest = math.ceil(math.log(1 - confidence) / math.log(level))
+    total = len(confidences)
+    tested: list[TestedThreshold] = []
+    for threshold in sorted(set(confidences), reverse=True):
+        above = [right for sure, right in zip(confidences, agreed, strict=True) if sure >= threshold]
+        if len(above) < fewest:
+            continue
+        right = sum(above)
+        least = least_share(right, len(above), confidence)
+        tested.append(TestedThreshold(threshold, len(above), right, least, least >= level))
+        if not tested[-1].passed:
+            break
+    passed = [each for each in tested if each.passed]
+    if passed:
+        return LearnedThreshold(passed[-1].threshold, tuple(tested), passed[-1].n / total)
+    if total < fewest:
+        reason = f"{total} labels: it takes {fewest}, all of which agree, to show {level:.0%}"
+    else:
+        reason = f"even the surest verdicts agree too seldom, or are too few, to show {level:.0%}"
+    return LearnedThreshold(None, tuple(tested), 0.0, reason)
+
+
+def least_share(agreed: int, n: int, confidence: float) -> float:
+    """Return the exact one-sided lower bound of a share (Clopper and Pearson 1934).
+
+    >>> round(least_share(29, 29, 0.95), 4), least_share(0, 5, 0.95)
+    (0.9019, 0.0)
+    """
+    if not agreed:
+        return 0.0
+    from scipy.special import betaincinv
+
+    return float(betaincinv(agreed, n - agreed + 1, 1 - confidence))
+
+
+NO_REPEATS = "no judge was asked twice about the same reply"
+ONE_JUDGE = "one judge: nothing shows how far judges differ"
+
+
+@dataclass(frozen=True)
+class RepeatedVerdict:
+    """One of a judge's verdicts on a reply to an item."""
+
+    judge: str
+    reply: Hashable
+    item: Hashable
+    value: float
+
+
+@dataclass(frozen=True)
+class JudgeStability:
+    """How often one judge says the same again. The units are replies that it was asked about more than once."""
+
+    stable: StatisticResult
+    """The share of replies of which all its verdicts are the same."""
+    flips: StatisticResult
+    """The chance that two of its verdicts on one reply differ."""
+    spread: float | None
+    """The standard deviation of its verdicts on one reply, in the unit of the scores."""
+
+
+@dataclass(frozen=True)
+class JudgeNoise:
+    """The components of the disagreement of two judges who are asked once each about the same reply."""
+
+    repeats: float | None
+    """The variance between a judge's own verdicts on a reply."""
+    judges: float | None
+    """The variance between judges beyond that: of their severity, and of what they see in single replies."""
+    share: StatisticResult
+    """The share of `repeats` in the sum of both: 1 where judges differ by chance alone."""
+
+
+def judge_stability(verdicts: Sequence[RepeatedVerdict], *, confidence: float = 0.95) -> dict[str, JudgeStability]:
+    """Return by judge how often it contradicts itself, with intervals by item.
+
+    Of n verdicts on a reply of which n_v are v, two differ with the chance 1 - Σ n_v (n_v - 1) / (n (n - 1)), which is
+    Gini's index without bias (Simpson 1949, "Measurement of diversity", Nature 163). The spread is pooled over replies.
+
+    >>> said = {"a": (1, 1, 0), "b": (1, 1, 1), "c": (1, 1, 1)}
+    >>> told = [RepeatedVerdict("j", reply, reply, value) for reply in said for value in said[reply]]
+    >>> found = judge_stability(told)["j"]
+    >>> round(found.stable.value, 3), round(found.flips.value, 3)
+    (0.667, 0.222)
+    """
+    found = {}
+    for judge in sorted({each.judge for each in verdicts}):
+        cells = _cells([each for each in verdicts if each.judge == judge])
+        asked = {key: values for key, values in cells.items() if len(values) > 1}
+        if not asked:
+            none = StatisticResult.undefined(NO_REPEATS, left_out=len(cells))
+            found[judge] = JudgeStability(none, none, None)
+            continue
+        items = [item for item, _, _ in asked]
+        same = [float(len(set(values)) == 1) for values in asked.values()]
+        differing = [_differing(values) for values in asked.values()]
+        found[judge] = JudgeStability(
+            mean(same, items, ends=(0.0, 1.0), confidence=confidence),
+            mean(differing, items, ends=(0.0, 1.0), confidence=confidence),
+            math.sqrt(fmean(variance(values) for values in asked.values())),
+        )
+    return found
+
+
+def judge_noise(verdicts: Sequence[RepeatedVerdict], *, confidence: float = 0.95) -> JudgeNoise:
+    """Return which part of the disagreement of judges is that each of them contradicts itself.
+
+    With a the mean variance between repeats, and b the mean variance between the judges' means of a reply, the
+    variance between judges is b - a c, where c is the mean of one over the number of repeats, and 0 where that is less.
+    The share is a / (a + b - a c); its error is linear in a and b, by item. Judges count alike.
+
+    >>> told = [RepeatedVerdict(judge, reply, reply, value)
+    ...         for reply in range(8) for judge, values in (("a", (1, 2)), ("b", (4, 5))) for value in values]
+    >>> found = judge_noise(told)
+    >>> found.repeats, found.judges, round(found.share.value, 3)
+    (0.5, 4.25, 0.105)
+    """
+    cells = _cells(verdicts)
+    own = [(item, variance(values)) for (item, _, _), values in cells.items() if len(values) > 1]
+    if not own:
+        return JudgeNoise(None, None, StatisticResult.undefined(NO_REPEATS, left_out=len(cells)))
+    within = fmean(value for _, value in own)
+    by_reply: dict[tuple[Hashable, Hashable], list[list[float]]] = defaultdict(list)
+    for (item, reply, _), values in cells.items():
+        by_reply[item, reply].append(values)
+    several = {key: some for key, some in by_reply.items() if len(some) > 1}
+    if not several:
+        return JudgeNoise(within, None, StatisticResult.undefined(ONE_JUDGE, left_out=len(by_reply)))
+    between = [(item, variance([fmean(each) for each in some])) for (item, _), some in several.items()]
+    apart = fmean(value for _, value in between)
+    fewer = fmean(fmean(1 / len(each) for each in some) for some in several.values())
+    judges = max(0.0, apart - within * fewer)
+    total = within + judges
+    if total <= 0:
+        return JudgeNoise(0.0, 0.0, StatisticResult.undefined("no two verdicts on a reply differ"))
+    base = StatisticResult(within / total, n=len(several), left_out=len(by_reply) - len(several))
+    if judges == 0:
+        return JudgeNoise(within, 0.0, base.without_interval("judges differ by no more than chance"))
+    pulls: dict[Hashable, float] = defaultdict(float)
+    for item, value in own:
+        pulls[item] += apart / total**2 * (value - within) / len(own)
+    for item, value in between:
+        pulls[item] -= within / total**2 * (value - apart) / len(between)
+    groups = len(pulls)
+    if groups < 2:
+        return JudgeNoise(within, judges, base.without_interval("one item: nothing shows how far items differ"))
+    error = math.sqrt(groups / (groups - 1) * float(np.square(list(pulls.values())).sum()))
+    base = StatisticResult(base.value, n=base.n, clusters=groups, left_out=base.left_out)
+    return JudgeNoise(within, judges, bounded(base, error, groups - 1, (0.0, 1.0), confidence=confidence))
+
+
+def _cells(verdicts: Sequence[RepeatedVerdict]) -> dict[tuple[Hashable, Hashable, str], list[float]]:
+    """Return the verdicts of each judge on each reply."""
+    cells: dict[tuple[Hashable, Hashable, str], list[float]] = defaultdict(list)
+    for each in verdicts:
+        cells[each.item, each.reply, each.judge].append(each.value)
+    return cells
+
+
+def _differing(values: Sequence[float]) -> float:
+    n = len(values)
+    counts = [values.count(value) for value in set(values)]
+    return 1 - sum(count * (count - 1) for count in counts) / (n * (n - 1))
+
+
+@dataclass(frozen=True)
+class JudgeDrift:
+    """How a later version of a judge differs from an earlier one. The units are replies that both judged."""
+
+    difference: StatisticResult
+    """The mean of the later scores less the earlier ones: above 0 the later version is more lenient."""
+    changed: StatisticResult
+    """The share of replies whose score is another one."""
+
+
+def judge_drift(before: Values, after: Values, clusters: Clusters = None, *, confidence: float = 0.95) -> JudgeDrift:
+    """Return how the scores of the same replies changed, a pair each, with Student's t over items or their `clusters`.
+
+    The difference is paired, so what replies differ by is not in its error (Student 1908, "The probable error of a
+    mean", section IX). Replies that one version did not judge do not count.
+
+    >>> found = judge_drift([3, 4, 5, 2], [4, 4, 5, 4])
+    >>> found.difference.value, found.changed.value
+    (0.75, 0.5)
+    """
+    was, now = read_values(before), read_values(after)
+    if len(was) != len(now):
+        raise ValueError("both versions have a score, or none, for each reply")
+    apart = now - was
+    changed = np.where(np.isnan(apart), np.nan, (apart != 0).astype(np.float64))
+    return JudgeDrift(
+        mean(apart, clusters, confidence=confidence), mean(changed, clusters, ends=(0.0, 1.0), confidence=confidence)
+    )
+
+
+NEAR_ONE = 1 - 1e-6
+"""A correlation of 1 has an infinite logarithm; it is taken for this."""
+FEW = "fewer than four models have it and another item: nothing shows how it goes with the rest"
+STILL = "all models have the same on it, or on the rest: nothing goes with anything"
+
+
+def item_discrimination(scores: Ratings, *, confidence: float = 0.95) -> list[StatisticResult]:
+    """The corrected item-total correlation of every item: of its score with the mean of the model over its other items.
+
+    `scores` has a row a model and a column an item. Below 0 those who do better elsewhere do worse here: the key may be
+    wrong, or the question asks something else. The item itself is left out of the mean, which would else go with it
+    (Nunnally 1978). The interval is Fisher's (1921), tanh(artanh r ± z / √(n − 3)) of n models, and the test is of 0.
+
+    >>> scores = [[1, 1, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1], [0, 0, 1, 0], [0, 1, 1, 0]]
+    >>> [round(each.value, 2) for each in item_discrimination(scores)]
+    [0.61, -0.22, -0.84, 0.61]
+    """
+    matrix = read_ratings(scores)
+    there = ~np.isnan(matrix)
+    totals, counts = np.where(there, matrix, 0.0).sum(axis=1), there.sum(axis=1)
+    return [_discrimination(matrix[:, item], totals, counts, confidence) for item in range(matrix.shape[1])]
+
+
+def _discrimination(own: Floats, totals: Floats, counts: Floats, confidence: float) -> StatisticResult:
+    models = ~np.isnan(own) & (counts > 1)
+    n, left_out = int(models.sum()), int((~models).sum())
+    if n < 4:
+        return StatisticResult.undefined(FEW, n=n, left_out=left_out)
+    value = own[models]
+    rest = (totals[models] - value) / (counts[models] - 1)
+    if value.std() <= 1e-9 or rest.std() <= 1e-9:
+        return StatisticResult.undefined(STILL, n=n, left_out=left_out)
+    found = tested_correlation(float(np.corrcoef(value, rest)[0, 1]), n, confidence=confidence)
+    return replace(found, left_out=left_out)
+
+
+def tested_correlation(value: float | None, n: int, *, confidence: float = 0.95) -> StatisticResult:
+    """A correlation of `n` pairs with Fisher's interval and his test of 0 (1921): artanh r · √(n − 3) is normal.
+
+    >>> found = tested_correlation(-0.9, 9)
+    >>> round(found.low, 2), round(found.high, 2), round(found.p, 4)
+    (-0.98, -0.59, 0.0003)
+    """
+    if value is None or n < 4:
+        return StatisticResult.undefined(FEW if n < 4 else STILL, n=n)
+    r = max(-NEAR_ONE, min(NEAR_ONE, value))
+    stretched, reach = math.atanh(r), z_quantile(two_sided(confidence)) / math.sqrt(n - 3)
+    statistic = stretched * math.sqrt(n - 3)
+    low, high = math.tanh(stretched - reach), math.tanh(stretched + reach)
+    return StatisticResult(r, low=low, high=high, statistic=statistic, p=z_tails(statistic), n=n)
+
+
+def wrongly_keyed(items: Iterable[StatisticResult], *, level: float = 0.05) -> list[int]:
+    """Return the places of items that go against the rest, at a false discovery rate: of many items one in forty has an
+    interval below 0 by chance alone (Benjamini and Hochberg 1995).
+
+    >>> against = StatisticResult(-0.9, p=0.001)
+    >>> wrongly_keyed([against, StatisticResult(-0.5, p=0.2), StatisticResult(0.9, p=0.001)])
+    [0]
+    """
+    from tripos_warehouse.statistics.multiple_tests import benjamini_hochberg
+
+    found = [(each.p, (each.value or 0.0) < 0) for each in items]
+    rates = benjamini_hochberg([p for p, _ in found])
+    return [
+        place
+        for place, ((_, against), rate) in enumerate(zip(found, rates, strict=True))
+        if rate is not None and rate < level and against
+    ]

@@ -1,0 +1,538 @@
+"""Design of a benchmark: the face of the modules on power, components, what detects for least, and sequences.
+
+Variance components: how much of the variance of scores lies between items, samples, judges, and what else crosses.
+
+A score is a sum of a fixed mean of its group, a random effect for the level that it has of each factor, and a rest:
+y = X β + Σ Z_f u_f + e. Groups are what is not drawn, such as a model with a judge in a cell. With M what takes the
+mean of the group off, the sum of squares of the level totals of a factor, y′ M Z_f Z_f′ M y, has the expectation
+Σ_g tr(M Z_f Z_f′ M Z_g Z_g′) σ²_g, and as many equations as components give these: MIVQUE(0) (Hartley, Rao and LaMotte
+1978; Searle, Casella and McCulloch 1992, "Variance Components", section 11.3). It holds for any pattern of what is
+missing, crossed or nested, and for any distribution of the scores. Where nothing is missing it is the analysis of
+variance, as in generalizability theory (Brennan 2001), and equal to REML as long as no estimate is below 0.
+
+Components of a paired difference: how much of what two models differ by on an item is the item, and how much noise.
+
+Both models answer the same items, each reply is graded by the same judges, and the difference is taken item by item. Of
+a design of S samples, J judges and R repeats of each grading, the difference of an item has the variance
+
+    items + samples / S + judges / J + gradings / (S J) + repeats / (S J R),
+
+which is what generalizability theory calls the relative error of a decision study (Brennan 2001, sections 4.1 and 5.1),
+of items nested in nothing and with the panel fixed. The mean over items has this variance over their number.
+
+Generalizability theory: how dependably a mean over judges, samples or tasks tells the objects of measurement apart.
+
+A score of an object p under conditions of facets is a sum of effects, whose variances `variance_components` estimates.
+The mean over n conditions of each facet has the universe score variance σ²(p), and two errors. The relative error
+σ²(δ) are the interactions of p with facets, each over its number of conditions: it moves objects against each other.
+The absolute error σ²(Δ) has the facets' own effects and their interactions too: it moves them against a fixed mark. So
+the generalizability coefficient G, Eρ² = σ²(p) / (σ²(p) + σ²(δ)), speaks of rankings, and the index of dependability
+D, Φ = σ²(p) / (σ²(p) + σ²(Δ)), of the scores themselves (Shavelson and Webb 1991, chapters 2 and 6; Brennan 2001,
+section 1.1.2 and chapter 4).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import field, replace
+from typing import Any
+
+import numpy as np
+
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse.statistics.agreement import intraclass
+from tripos_warehouse.statistics.result import (
+    Floats,
+    Ints,
+    Ratings,
+    StatisticResult,
+    Values,
+    cluster_codes,
+    read_ratings,
+    read_values,
+)
+
+RESIDUAL = "residual"
+"""The name of the component of what no factor says."""
+DENSE = 1_000_000
+"""Tables of levels by group are dense up to so many cells: sparse ones take longer where they are small."""
+
+
+@dataclass(frozen=True)
+class VarianceComponents:
+    """Variances of the effects of factors, in the square of the unit of the scores."""
+
+    raw: Mapping[str, float]
+    """The estimates as they come, which may be below 0 where the truth is near it."""
+    fitted: Mapping[str, float] = field(default_factory=dict)
+    """The estimates of those that are none below 0, with the others held at 0."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """Why a factor has no component of its own."""
+    levels: Mapping[str, int] = field(default_factory=dict)
+    n: int = 0
+    """The scores that counted."""
+
+    def __getitem__(self, name: str) -> float:
+        """Return a component, 0 where its estimate is below: the others are then estimated without it (Thompson 1962;
+        Searle, Casella and McCulloch 1992, section 4.4)."""
+        return self.fitted.get(name, 0.0) if name in self.raw else self.raw[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.raw
+
+    def get(self, name: str) -> float:
+        """Return a component as above, and 0 where it has none of its own."""
+        return self[name] if name in self.raw else 0.0
+
+
+def variance_components(
+    values: Values,
+    factors: Mapping[str, Sequence[Hashable] | Ints],
+    groups: Sequence[Hashable] | Ints | None = None,
+    signed: Collection[str] = (),
+) -> VarianceComponents:
+    """Return the variance component of each factor and of the `residual`, by MIVQUE(0) (module docstring).
+
+    `factors` have a level for each value, `groups` what has a fixed mean of its own (one for all without them); missing
+    values are left out. A factor that parts the values as another one does, or as no value is like any other, or not at
+    all within groups, has no component, and `missing` says why; what it would explain is in the other one.
+
+    Raises `ValueError` where the sequences differ in length, or a factor is called `residual`.
+
+    >>> panel = [[9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]]
+    >>> rows = [(score, item, judge) for judge, scores in enumerate(panel) for item, score in enumerate(scores)]
+    >>> scores, items, judges = zip(*rows)
+    >>> found = variance_components(scores, {"items": items, "judges": judges})
+    >>> {name: round(value, 3) for name, value in found.raw.items()}
+    {'items': 2.556, 'judges': 5.244, 'residual': 1.019}
+    """
+    y = read_values(values)
+    there = ~np.isnan(y)
+    if RESIDUAL in factors:
+        raise ValueError(f"no factor is called `{RESIDUAL}`")
+    codes = {name: cluster_codes(levels, len(y))[there] for name, levels in factors.items()}
+    group = cluster_codes([0] * len(y) if groups is None else groups, len(y))[there]
+    y = y[there]
+    codes = {name: _numbered(levels) for name, levels in codes.items()}
+    group = _numbered(group)
+    codes, missing = _told_apart(codes, group)
+    every = {**codes, RESIDUAL: np.arange(len(y))}
+    levels = {name: int(each.max()) + 1 if len(each) else 0 for name, each in every.items()}
+    if len(y) == 0 or levels[RESIDUAL] <= int(group.max()) + 1:
+        reason = "no values" if len(y) == 0 else "no group has two values"
+        return VarianceComponents({}, {}, {**missing, **dict.fromkeys(every, reason)}, levels, len(y))
+    sizes = np.bincount(group).astype(float)
+    centred = y - (np.bincount(group, weights=y) / sizes)[group]
+    squares = np.array([float((np.bincount(each, weights=centred) ** 2).sum()) for each in every.values()])
+    expected = _expected(list(every.values()), group, sizes)
+    # On the scale of correlations, so that a factor of few large levels does not hide one of many small ones.
+    scale = np.sqrt(np.diag(expected))
+    if np.linalg.matrix_rank(expected / np.outer(scale, scale), tol=1e-9) < len(scale):
+        reason = "factors cannot be told apart: too little is crossed"
+        return VarianceComponents({}, {}, {**missing, **dict.fromkeys(every, reason)}, levels, len(y))
+    raw = _solved(expected, squares, scale)
+    kept = np.ones(len(scale), dtype=bool)
+    free = np.array([name in signed for name in every])
+    fitted = raw
+    # Off by one at a time, the one that lies farthest below 0.
+    while ((fitted < 0) & ~free).any() and kept.sum() > 1:
+        kept[np.where(free, 0.0, fitted * scale).argmin()] = False
+        fitted = np.zeros(len(scale))
+        fitted[kept] = _solved(expected[np.ix_(kept, kept)], squares[kept], scale[kept])
+    fitted = np.where(free, fitted, np.maximum(fitted, 0.0))
+    by_name = [dict(zip(every, each.tolist(), strict=True)) for each in (raw, fitted)]
+    return VarianceComponents(by_name[0], by_name[1], missing, levels, len(y))
+
+
+def _solved(expected: Floats, squares: Floats, scale: Floats) -> Floats:
+    found: Floats = np.linalg.solve(expected / np.outer(scale, scale), squares / scale) / scale
+    return found
+
+
+def _numbered(codes: Ints) -> Ints:
+    return np.unique(codes, return_inverse=True)[1].astype(np.int64)
+
+
+def _joined(first: Ints, second: Ints) -> Ints:
+    """Return a code for every pair of levels that occurs."""
+    return _numbered(first * (int(second.max()) + 1 if len(second) else 1) + second)
+
+
+def _told_apart(codes: Mapping[str, Ints], group: Ints) -> tuple[dict[str, Ints], dict[str, str]]:
+    """Return the factors whose component can be estimated, and why others have none."""
+    kept: dict[str, Ints] = {}
+    missing: dict[str, str] = {}
+    for name, own in codes.items():
+        many = int(own.max()) + 1 if len(own) else 0
+        if many == len(own):
+            missing[name] = "no two values are alike in it"
+        elif int(_joined(own, group).max()) == int(group.max()):
+            missing[name] = "each group has one level of it"
+        else:
+            twin = next((other for other, its in kept.items() if _same(own, its)), None)
+            if twin is None:
+                kept[name] = own
+            else:
+                missing[name] = f"it parts values as `{twin}` does"
+    return kept, missing
+
+
+def _same(first: Ints, second: Ints) -> bool:
+    return int(first.max()) == int(second.max()) == int(_joined(first, second).max())
+
+
+def _expected(codes: Sequence[Ints], group: Ints, sizes: Floats) -> Floats:
+    """Return tr(M V_f M V_g) of every two factors, with V = Z Z′ and M = I - P, P the mean of the group.
+
+    tr(V_f V_g) is the sum of squares of the joint counts; tr(P V_f V_g) and tr(P V_f P V_g) come from the counts of
+    levels by group, which are sparse.
+    """
+    shapes = [(int(own.max()) + 1, len(sizes)) for own in codes]
+    by_group = [_by_group(own, group, sizes, shape) for own, shape in zip(codes, shapes, strict=True)]
+    inner = [counts.T @ counts for counts in by_group]
+    found = np.zeros((len(codes), len(codes)))
+    for f, first in enumerate(codes):
+        for g in range(f + 1):
+            second = codes[g]
+            pairs = first * shapes[g][0] + second
+            _, where, counts = np.unique(pairs, return_index=True, return_counts=True)
+            whole = float((counts.astype(float) ** 2).sum())
+            rows = (by_group[f][first[where]] * by_group[g][second[where]]).sum(axis=1)
+            once = float((counts * np.asarray(rows).ravel()).sum())
+            twice = float((inner[f] * inner[g]).sum())
+            found[f, g] = found[g, f] = whole - 2 * once + twice
+    return found
+
+
+def _by_group(own: Ints, group: Ints, sizes: Floats, shape: tuple[int, int]) -> Any:
+    """Return the counts of levels by group over the roots of the groups' sizes."""
+    if len(group) * len(sizes) <= DENSE:
+        counts = np.bincount(own * shape[1] + group, minlength=shape[0] * shape[1]).reshape(shape)
+        return counts / np.sqrt(sizes)
+    from scipy import sparse
+
+    whole = sparse.csr_array((np.ones(len(group)), (own, group)), shape=shape)
+    return whole @ sparse.diags_array(1 / np.sqrt(sizes))
+
+
+CORRELATION = 0.5
+"""How far the scores of two models on one item are taken to go together, where one model alone is known."""
+
+
+@dataclass(frozen=True)
+class DifferenceComponents:
+    """The parts of the variance of an item's difference of two models; a part that is not known apart is in another.
+
+    >>> parts = DifferenceComponents(items=0.04, samples=0.08, judges=0.02, gradings=0.06)
+    >>> round(parts.variance(), 3), round(parts.variance(samples=2, judges=2), 3)
+    (0.2, 0.105)
+    """
+
+    items: float
+    """Of the difference that any number of samples and judges would leave."""
+    samples: float = 0.0
+    """Of a reply of each model, whoever judges it."""
+    judges: float = 0.0
+    """Of what a judge sees in the item's replies and others do not."""
+    gradings: float = 0.0
+    """Of what a judge sees in one reply."""
+    repeats: float = 0.0
+    """Of what a judge gives the same reply when it is asked again."""
+    shared: float = 0.0
+    """Of the mean of both models on an item, which a paired difference does not have."""
+    panel: float | None = None
+    """Of the difference between one judge and another over all items: it is no noise of a panel that stays the same,
+    and more items do not lessen it. `None` where it is not known."""
+    known: frozenset[str] = frozenset({"samples", "judges", "repeats"})
+    """The levers whose effect is known: `samples`, `judges`, `repeats`."""
+    learned_from: int | None = None
+    """The items that the parts are estimated from; `None` where they are given."""
+    observed: tuple[int, int, int] = (1, 1, 1)
+    """The samples, judges and repeats of an item, as the most items have them."""
+    models: int = 2
+    """The models that the parts are estimated from; of one alone, `CORRELATION` says how two go together."""
+
+    def variance(self, samples: float = 1, judges: float = 1, repeats: float = 1) -> float:
+        """Return the variance of the difference of one item; a part of a sample or a judge counts as such."""
+        graded = self.gradings + self.repeats / repeats
+        return self.items + self.samples / samples + self.judges / judges + graded / (samples * judges)
+
+    def scaled(self, times: float) -> DifferenceComponents:
+        """Return parts of which each is so many times as large.
+
+        >>> DifferenceComponents(items=0.5, samples=0.25).scaled(2).variance()
+        1.5
+        """
+        names = ("items", "samples", "judges", "gradings", "repeats", "shared")
+        return self if times == 1 else replace(self, **{name: times * getattr(self, name) for name in names})
+
+    def correlation(self, samples: int = 1, judges: int = 1, repeats: int = 1) -> float:
+        """Return how far the scores of two models on an item go together; 0 where nothing varies."""
+        whole = self.shared + self.variance(samples, judges, repeats) / 2
+        return self.shared / whole if whole else 0.0
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """Components that cannot be estimated, and why."""
+
+    reason: str
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+FEWEST_ITEMS = 8
+"""With fewer items a variance is no more than a guess."""
+
+
+def difference_components(
+    values: Values,
+    items: Sequence[Hashable] | Ints,
+    models: Sequence[Hashable] | Ints,
+    samples: Sequence[Hashable] | Ints,
+    judges: Sequence[Hashable] | Ints,
+    cells: Sequence[Hashable] | Ints | None = None,
+) -> DifferenceComponents | Unknown:
+    """Return the components of a difference of two of the models, as the mean over all pairs of them.
+
+    A value is a grade of a reply: of an item, by a model, the `samples`-th, as a judge sees it; values that are alike
+    in all four are repeats. `cells` are what items are averaged within: then differences between them are not noise.
+    The means of models, judges and cells are fixed effects (`variance_components`), and the parts are twice those of
+    one model: σ² of item × model, reply, item × judge × model, and reply × judge.
+
+    >>> import numpy as np
+    >>> draws = np.random.default_rng(1)
+    >>> item, model, sample = (each.ravel() for each in np.indices((500, 2, 2)))
+    >>> own = draws.normal(0, 0.3, (500, 2))[item, model]
+    >>> scores = draws.normal(0, 1, 500)[item] + own + draws.normal(0, 0.5, 2000)
+    >>> found = difference_components(scores, item, model, sample, item * 0)
+    >>> round(found.items, 1), round(found.samples, 1), sorted(found.known)
+    (0.2, 0.5, ['samples'])
+    """
+    y = read_values(values)
+    there = ~np.isnan(y)
+    y = y[there]
+    item, model, judge = (cluster_codes(each, len(there))[there] for each in (items, models, judges))
+    sample = cluster_codes(samples, len(there))[there]
+    cell = np.zeros(len(y), dtype=np.int64) if cells is None else cluster_codes(cells, len(there))[there]
+    many = _distinct(item)
+    if many < FEWEST_ITEMS:
+        return Unknown(f"{many} items have scores: it takes {FEWEST_ITEMS}")
+    both = _distinct(model) > 1
+    reply = _together(item, model, sample)
+    grading = _together(reply, judge)
+    factors = {"items": item, "items x models": _together(item, model)} if both else {"items": item}
+    factors |= {"items x judges": _together(item, judge)}
+    factors |= {"items x judges x models": _together(item, judge, model)} if both else {}
+    factors |= {"replies": reply, "gradings": grading}
+    # What both models have of an item is their covariance.
+    signed = ("items", "items x judges") if both else ()
+    found = variance_components(y, factors, _together(model, judge, cell), signed)
+    if RESIDUAL not in found:
+        return Unknown(found.missing[RESIDUAL], dict(found.missing))
+    counts = (
+        _usual(_together(item, model), reply),
+        _usual(item, _together(item, judge)),
+        _usual(grading, np.arange(len(y))),
+    )
+    known = frozenset(name for name, count in zip(("samples", "judges", "repeats"), counts, strict=True) if count > 1)
+    panel = _between_judges(y, model, judge, factors) if both and "judges" in known else None
+    return _of_difference(found, both, known, counts, panel, many, _distinct(model))
+
+
+def _of_difference(
+    found: VarianceComponents,
+    both: bool,
+    known: frozenset[str],
+    counts: tuple[int, int, int],
+    panel: float | None,
+    items: int,
+    models: int,
+) -> DifferenceComponents | Unknown:
+    """Return twice the components of one model. What could not be told apart lies in the residual, or in the items."""
+
+    rest = 2 * found[RESIDUAL]
+    replies, graded, repeated = 2 * found.get("replies"), 2 * found.get("gradings"), 0.0
+    if "repeats" in known:
+        repeated = rest
+    elif "judges" in known:
+        graded += rest
+    else:
+        replies += rest
+    if both:
+        own, by_judge, shared = (
+            2 * found.get("items x models"),
+            2 * found.get("items x judges x models"),
+            found.get("items"),
+        )
+    else:
+        own, shared = 2 * (1 - CORRELATION) * found.get("items"), CORRELATION * found.get("items")
+        by_judge = 2 * found.get("items x judges")
+    if "samples" not in known:
+        # A reply a model: what differs between replies differs between items, and is in the same part.
+        own, replies = own + replies, 0.0
+    if own + replies + by_judge + graded + repeated == 0:
+        return Unknown("all differences are alike", dict(found.missing))
+    return DifferenceComponents(own, replies, by_judge, graded, repeated, shared, panel, known, items, counts, models)
+
+
+def _distinct(codes: Ints) -> int:
+    """Return how many different numbers there are. `np.unique` would import what masks arrays: 10 ms."""
+    return int(np.count_nonzero(np.bincount(codes)))
+
+
+def _together(*codes: Ints) -> Ints:
+    """Return a number for every combination that occurs."""
+    found = codes[0]
+    for more in codes[1:]:
+        joined = found * (int(more.max()) + 1 if len(more) else 1) + more
+        found = np.unique(joined, return_inverse=True)[1].astype(np.int64)
+    return found
+
+
+def _usual(outer: Ints, inner: Ints) -> int:
+    """Return how many levels of `inner` an `outer` one has, as most have it; of as many, the fewer."""
+    pairs = np.unique(np.stack([outer, inner]), return_index=True, axis=1)[0][0]  # with places: see `_distinct`
+    per = np.unique(pairs, return_counts=True)[1]
+    sizes, times = np.unique(per, return_counts=True)
+    return int(sizes[times.argmax()])
+
+
+def _between_judges(y: Values, model: Ints, judge: Ints, factors: dict[str, Ints]) -> float | None:
+    """Return the variance between judges of their difference of two models."""
+    more = {**factors, "models": model, "judges": judge, "judges x models": _together(judge, model)}
+    found = variance_components(y, more)
+    return 2 * found["judges x models"] if "judges x models" in found else None
+
+
+CROSSED = " x "
+"""Stands between the facets of an interaction in the name of a component."""
+REPLIES, JUDGES = "replies", "judges"
+PANELS = (1, 2, 3, 5)
+"""The sizes of panels that a D-study looks at."""
+
+
+@dataclass(frozen=True)
+class Generalizability:
+    """The universe score variance of a design, and the variances of its two errors."""
+
+    universe: float
+    relative_error: float
+    absolute_error: float
+
+    @property
+    def relative(self) -> float | None:
+        """Return Eρ², the generalizability coefficient G: 0 to 1, and None where nothing varies."""
+        return _share(self.universe, self.relative_error)
+
+    @property
+    def absolute(self) -> float | None:
+        """Return Φ, the index of dependability D: 0 to 1, no higher than G, and None where nothing varies."""
+        return _share(self.universe, self.absolute_error)
+
+
+def generalizability(components: VarianceComponents, of: str, counts: Mapping[str, int]) -> Generalizability:
+    """Return what the mean over `counts` conditions of each facet comes to, for the objects called `of`: a D-study.
+
+    A component is named like its facets, ` x ` between those of an interaction; one facet nested in another (raters in
+    tasks) is an interaction of the two. The residual is the interaction of the objects with all facets. Components that
+    could not be estimated count as 0.
+
+    Raises `ValueError` for a component of a facet that `counts` does not have, and for a count below 1.
+
+    >>> panel = [[9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]]
+    >>> rows = [(score, item, judge) for judge, scores in enumerate(panel) for item, score in enumerate(scores)]
+    >>> scores, items, judges = zip(*rows)
+    >>> found = variance_components(scores, {"items": items, "judges": judges})
+    >>> designs = [generalizability(found, "items", {"judges": judges}) for judges in (1, 4)]
+    >>> [(round(each.relative, 2), round(each.absolute, 2)) for each in designs]
+    [(0.71, 0.29), (0.91, 0.62)]
+    """
+    if strange := [name for name, count in counts.items() if count < 1]:
+        raise ValueError(f"a mean is over 1 condition at least, and not over {counts[strange[0]]} of `{strange[0]}`")
+    universe = relative = absolute = 0.0
+    for name in components.raw:
+        facets = {of, *counts} if name == RESIDUAL else set(name.split(CROSSED))
+        if unknown := sorted(facets - {of, *counts}):
+            raise ValueError(f"`{unknown[0]}` has no count")
+        if facets == {of}:
+            universe += components[name]
+            continue
+        error = components[name] / math.prod(counts[facet] for facet in facets - {of})
+        absolute += error
+        relative += error if of in facets else 0.0
+    return Generalizability(universe, relative, absolute)
+
+
+@dataclass(frozen=True)
+class PanelDesign:
+    """How dependable the mean of so many judges is: G for the order of replies, and D for their scores."""
+
+    judges: int
+    relative: StatisticResult
+    absolute: StatisticResult
+
+
+@dataclass(frozen=True)
+class PanelStudy:
+    """The variance of one score of a panel, in parts, and what panels of several sizes come to."""
+
+    components: dict[str, float]
+    """The variances of `replies`, of `judges`, and of the `residual`."""
+    designs: tuple[PanelDesign, ...]
+    """The panel as it is, and panels of 1, 2, 3 and 5 judges like these, by their size."""
+    reason: str | None = None
+    """Why there is nothing."""
+
+
+def panel_study(
+    ratings: Ratings, clusters: Sequence[Hashable] | None = None, *, confidence: float = 0.95
+) -> PanelStudy:
+    """Return how dependably panels of judges like these tell replies apart; `ratings` has a row a judge.
+
+    Judges are taken as drawn from many like them, and crossed with replies. The intervals are those of the intraclass
+    correlations ICC(3) and ICC(2) of one judge, which G and D are where nothing is missing, for as many judges
+    (Spearman and Brown); replies that share one of `clusters` count as one. There is none where a rating is missing.
+
+    >>> panel = [[9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]]
+    >>> [(each.judges, round(each.absolute.value, 2)) for each in panel_study(panel).designs]
+    [(1, 0.29), (2, 0.45), (3, 0.55), (4, 0.62), (5, 0.67)]
+    """
+    matrix = read_ratings(ratings)
+    if (~np.isnan(matrix).all(axis=1)).sum() < 2:
+        return PanelStudy({}, (), "one judge shows nothing of judges like it")
+    judges, replies = np.indices(matrix.shape)
+    found = variance_components(matrix.ravel(), {REPLIES: replies.ravel(), JUDGES: judges.ravel()})
+    missing = next((found.missing[name] for name in (RESIDUAL, REPLIES, JUDGES) if name in found.missing), None)
+    if missing is not None:
+        return PanelStudy({}, (), missing)
+    one = [intraclass(matrix, form, clusters, confidence=confidence) for form in ("3,1", "2,1")]
+    if np.isnan(matrix).any():
+        gaps = "not every judge scored every reply"
+        one = [each.without_interval(gaps) if each.value is not None else replace(each, reason=gaps) for each in one]
+    designs = []
+    for count in sorted({*PANELS, len(matrix)}):
+        study = generalizability(found, REPLIES, {JUDGES: count})
+        values = (study.relative, study.absolute)
+        designs.append(PanelDesign(count, *map(_of_panel, values, one, [count] * 2)))
+    return PanelStudy({name: found[name] for name in (REPLIES, JUDGES, RESIDUAL)}, tuple(designs))
+
+
+def _share(universe: float, error: float) -> float | None:
+    return universe / (universe + error) if universe + error > 0 else None
+
+
+def _of_panel(value: float | None, one: StatisticResult, judges: int) -> StatisticResult:
+    """Return a coefficient of so many judges, with the interval that follows from that of one."""
+    if value is None:
+        return StatisticResult.undefined("all scores are the same", n=one.n)
+    found = StatisticResult(value, n=one.n, clusters=one.clusters, left_out=one.left_out)
+    if one.low is None or one.high is None:
+        return found.without_interval(one.reason or "nothing shows the error")
+    low, high = (_stepped_up(max(end, 0.0), judges) for end in (one.low, one.high))
+    return replace(found, low=min(low, value), high=max(high, value))
+
+
+def _stepped_up(reliability: float, judges: int) -> float:
+    """Return the reliability of a mean of so many judges, from that of one (Spearman 1910; Brown 1910)."""
+    return judges * reliability / (1 + (judges - 1) * reliability)

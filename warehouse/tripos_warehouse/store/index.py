@@ -1,0 +1,534 @@
+"""Names as numbers of 128 bits, which sort as the names do.
+
+Rows sorted by name, and how a name is found among them.
+
+The index of a table: which of its rows are there, by their names.
+
+Rows sorted by name in a file of the disk: a lookup reads the blocks that may have its names, and nothing is held but
+the first name of each block.
+
+The file has no name, so it is gone with the process, also with one that is killed. It is made as long tables are
+sorted: pieces are sorted in memory and written, and then all rows whose names begin alike are taken from every piece,
+sorted together and written one after the other.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from hashlib import blake2b
+from io import FileIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tripos_compiler.plan import OK, PROVIDER_ERROR, RETRIED_NEXT_RUN, Ending, ending_of, words_of
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse import sql
+from tripos_warehouse.store.parts import conform, get_table, reading
+from tripos_warehouse.store.schemas import COMPARISONS, JUDGEMENTS, SAMPLES, SCORES, TURNS, TableSchema
+
+Halves = npt.NDArray[np.uint64]
+"""Upper or lower 64 bits of names."""
+
+SIZE = 16
+"""Bytes of a packed name."""
+_DIGITS = 2 * SIZE
+_HEX = re.compile(r"[0-9a-f]{32}")
+
+
+def pack(names: Sequence[str]) -> bytes:
+    """Return the numbers of `names`, 16 bytes each, one after the other.
+
+    >>> pack(["00112233445566778899aabbccddeeff"]).hex(), len(pack(["i0", "i1"]))
+    ('00112233445566778899aabbccddeeff', 32)
+    """
+    if not names:
+        return b""
+    if set(map(len, names)) == {_DIGITS} and (packed := _unhex("".join(names), len(names))) is not None:
+        return packed
+    return b"".join(_pack(name) for name in names)
+
+
+def pack_column(column: pa.Array[Any]) -> bytes:
+    """As `pack`, of an Arrow array of strings without nulls."""
+    import pyarrow.compute as pc
+
+    lengths = pc.min_max(pc.binary_length(column)).as_py()
+    if lengths["min"] == lengths["max"] == _DIGITS:
+        start = _DIGITS * column.offset
+        data = column.buffers()[2]
+        text = bytes(memoryview(data)[start : start + _DIGITS * len(column)])
+        if text.isascii() and (packed := _unhex(text.decode("ascii"), len(column))) is not None:
+            return packed
+    return pack(column.to_pylist())
+
+
+def halves(packed: bytes) -> tuple[Halves, Halves]:
+    """Packed names as two arrays, which sort as the names do."""
+    pairs = np.frombuffer(packed, dtype=">u8").reshape(-1, 2)
+    return pairs[:, 0].astype(np.uint64), pairs[:, 1].astype(np.uint64)
+
+
+def _unhex(text: str, count: int) -> bytes | None:
+    """`None` where the text is not all lower-case digits: `fromhex` also takes capitals and passes over blanks."""
+    if text.lower() != text:
+        return None
+    try:
+        packed = bytes.fromhex(text)
+    except ValueError:
+        return None
+    return packed if len(packed) == SIZE * count else None
+
+
+def _pack(name: str) -> bytes:
+    if _HEX.fullmatch(name):
+        return bytes.fromhex(name)
+    return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=SIZE).digest()
+
+
+Codes = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.uint64]
+ABSENT = 0
+"""The code of a name that the index has not; the statuses themselves have the codes that follow."""
+FAILED_CODE = 1
+"""The code of a unit that may be tried again."""
+
+
+@dataclass(frozen=True)
+class IndexedRows:
+    """The index entries of some names, in their order: the codes of the statuses, and where the rows lie."""
+
+    codes: Codes
+    places: Places
+
+
+@dataclass(frozen=True)
+class SortedRows:
+    """Rows sorted by name, a name once. `places` are the number of the part, then 32 bits of the row in it."""
+
+    high: Halves
+    low: Halves
+    codes: Codes
+    places: Places
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+    @property
+    def columns(self) -> tuple[Halves, Halves, Codes, Places]:
+        """The four of them."""
+        return self.high, self.low, self.codes, self.places
+
+    def find(self, high: Halves, low: Halves) -> IndexedRows:
+        """Return what there is of these names."""
+        codes, places = np.full(len(high), ABSENT, np.uint8), np.zeros(len(high), np.uint64)
+        at = _search(self, high, low)
+        there = at >= 0
+        codes[there], places[there] = self.codes[at[there]], self.places[at[there]]
+        return IndexedRows(codes, places)
+
+
+class GrowingRows:
+    """Rows as they are read, in arrays that grow: many small ones would leave as much memory behind as they took."""
+
+    def __init__(self) -> None:
+        self._columns: list[npt.NDArray[Any]] = [
+            np.empty(0, each) for each in (np.uint64, np.uint64, np.uint8, np.uint64)
+        ]
+        self._count = 0
+
+    def add(self, rows: SortedRows) -> None:
+        """Take in further rows."""
+        end = self._count + len(rows)
+        for place, more in enumerate(rows.columns):
+            column = self._columns[place]
+            if end > len(column):
+                column = np.empty(max(end, 2 * len(column)), column.dtype)
+                column[: self._count] = self._columns[place][: self._count]
+                self._columns[place] = column
+            column[self._count : end] = more
+        self._count = end
+
+    def __len__(self) -> int:
+        return self._count
+
+    def taken(self) -> list[npt.NDArray[Any]]:
+        """Return the columns, which are here no longer."""
+        columns = [column[: self._count] for column in self._columns]
+        self._columns = [np.empty(0, column.dtype) for column in columns]
+        self._count = 0
+        return columns
+
+
+def _search(run: SortedRows, high: Halves, low: Halves) -> npt.NDArray[np.int64]:
+    """Return where each name is in a run; -1 where it is not."""
+    at = np.searchsorted(run.high, high)
+    at[at == len(run)] = 0
+    there = (run.high[at] == high) & (run.low[at] == low)
+    # Names that have the upper half of another one lie behind it.
+    for each in np.flatnonzero(~there & (run.high[at] == high)).tolist():
+        end = int(np.searchsorted(run.high, high[each], side="right"))
+        spot = int(at[each]) + int(np.searchsorted(run.low[at[each] : end], low[each]))
+        if spot < end and run.low[spot] == low[each]:
+            at[each], there[each] = spot, True
+    found: npt.NDArray[np.int64] = np.where(there, at, -1)
+    return found
+
+
+def in_order(columns: list[npt.NDArray[Any]]) -> SortedRows:
+    """Return the rows of `columns`, which are taken from there, as one run: later ones were committed later, and of
+    equal names the last that did not fail stays."""
+    order = np.argsort(columns[0], kind="stable")
+    high, low, codes, places = (_taken(columns, order) for _ in range(4))
+    if bool((high[1:] == high[:-1]).any()):
+        # The order by the upper half stays; below it by the lower one, and failures before the rest.
+        below = np.lexsort((codes != FAILED_CODE, low, high))
+        low, codes, places = low[below], codes[below], places[below]
+        last = np.ones(len(order), bool)
+        last[:-1] = (high[1:] != high[:-1]) | (low[1:] != low[:-1])
+        high, low, codes, places = high[last], low[last], codes[last], places[last]
+    return SortedRows(high, low, codes, places)
+
+
+def _taken(columns: list[npt.NDArray[Any]], order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """Return the first column in an order, and let go of it: of ten million rows each takes 80 MB."""
+    column = columns.pop(0)
+    return column[order]
+
+
+LEAST_ROWS = 2**20
+"""Fewer rows stay in memory, where a name is found in half the time."""
+PIECE_ROWS = 2**18
+BLOCK = 32
+"""The rows of a block."""
+NAMES_AT_ONCE = 4096
+_BEGINNINGS = 256
+"""Rows are told apart by the first byte of their names; of several bytes together they are sorted at once."""
+_ROW = np.dtype([("high", "<u8"), ("low", "<u8"), ("code", "u1"), ("place", "<u8")])
+
+Rows = npt.NDArray[np.void]
+
+
+class DiskRows:
+    """Rows sorted by name, a name once, in a file."""
+
+    def __init__(self, file: _RowFile, firsts: Halves, count: int) -> None:
+        self._file, self._firsts, self._count = file, firsts, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def find(self, high: Halves, low: Halves) -> IndexedRows:
+        """Return what there is of these names."""
+        codes, places = np.full(len(high), ABSENT, np.uint8), np.zeros(len(high), np.uint64)
+        order = np.argsort(high)
+        for start in range(0, len(order), NAMES_AT_ONCE):
+            some = order[start : start + NAMES_AT_ONCE]
+            rows = self._around(high[some])
+            if len(rows):
+                found = rows.find(high[some], low[some])
+                codes[some], places[some] = found.codes, found.places
+        return IndexedRows(codes, places)
+
+    def _around(self, high: Halves) -> SortedRows:
+        """Return the rows of the blocks that may have names with these upper halves, which are in order."""
+        # Names of one upper half may begin at the end of a block.
+        begin = np.maximum(np.searchsorted(self._firsts, high, side="left") - 1, 0)
+        end = np.searchsorted(self._firsts, high, side="right")
+        blocks = np.arange(0)
+        for more in range(int((end - begin).max(initial=0))):
+            blocks = np.union1d(blocks, (begin + more)[begin + more < end])
+        breaks = np.flatnonzero(np.diff(blocks) > 1) + 1
+        starts = blocks[np.concatenate(([0], breaks))] if len(blocks) else blocks
+        ends = blocks[np.concatenate((breaks - 1, [len(blocks) - 1]))] + 1 if len(blocks) else blocks
+        stretches = zip((starts * BLOCK).tolist(), np.minimum(ends * BLOCK, self._count).tolist(), strict=True)
+        return _columns(self._file.read([*stretches]))
+
+
+class RowWriter:
+    """Takes rows in the order of their commits, and returns them sorted. The file lies in the first of the `folders`
+    that can be written to. All of it raises `OSError`."""
+
+    def __init__(self, folders: Sequence[Path | None]) -> None:
+        self._folders = folders
+        self._pieces = _RowFile(folders)
+        self._bounds: list[list[int]] = []
+        self._count = 0
+
+    def add(self, columns: list[npt.NDArray[Any]]) -> None:
+        """Take in a piece, whose columns are taken from there."""
+        piece = in_order(columns)
+        beginnings = np.arange(1, _BEGINNINGS, dtype=np.uint64) << np.uint64(56)
+        bounds = [0, *np.searchsorted(piece.high, beginnings).tolist(), len(piece)]
+        self._bounds.append([self._count + each for each in bounds])
+        self._pieces.write(piece)
+        self._count += len(piece)
+
+    def rows(self) -> DiskRows:
+        """Return all rows."""
+        file, firsts, count = _RowFile(self._folders), [], 0
+        for begin, end in self._together():
+            read = self._pieces.read([(bounds[begin], bounds[end]) for bounds in self._bounds])
+            rows = in_order(list(_columns(read).columns))
+            del read
+            file.write(rows)
+            firsts.append(rows.high[-count % BLOCK :: BLOCK].copy())
+            count += len(rows)
+        return DiskRows(file, np.concatenate(firsts), count)
+
+    def _together(self) -> Iterator[tuple[int, int]]:
+        """Yield which beginnings are sorted at once."""
+        sizes = np.diff(np.array(self._bounds), axis=1).sum(axis=0).tolist()
+        begin = size = 0
+        for place, more in enumerate(sizes):
+            if size and size + more > PIECE_ROWS:
+                yield begin, place
+                begin, size = place, 0
+            size += more
+        yield begin, len(sizes)
+
+
+class _RowFile:
+    """A file of rows without a name."""
+
+    def __init__(self, folders: Sequence[Path | None]) -> None:
+        file = _unnamed(folders)
+        self._write: Callable[[bytes | memoryview], int] = file.write
+        self._number = file.fileno()
+        weakref.finalize(self, file.close)
+
+    def write(self, rows: SortedRows) -> None:
+        """Write rows behind those that are there."""
+        packed = np.empty(len(rows), _ROW)
+        packed["high"], packed["low"], packed["code"], packed["place"] = rows.columns
+        left = memoryview(packed.tobytes())
+        while left:
+            left = left[self._write(left) :]
+
+    def read(self, stretches: Sequence[tuple[int, int]]) -> Rows:
+        """Return the rows of several stretches, one after the other."""
+        size = _ROW.itemsize
+        read = partial(os.pread, self._number)
+        data = b"".join([read(size * (end - begin), size * begin) for begin, end in stretches])
+        if len(data) != size * sum(end - begin for begin, end in stretches):
+            raise OSError("a file of the index ends before its rows do")
+        return np.frombuffer(data, _ROW)
+
+
+def _unnamed(folders: Sequence[Path | None]) -> FileIO:
+    for folder in folders[:-1]:
+        with suppress(OSError):
+            return tempfile.TemporaryFile(dir=folder, buffering=0)
+    return tempfile.TemporaryFile(dir=folders[-1], buffering=0)
+
+
+def _columns(rows: Rows) -> SortedRows:
+    """Return rows of a file, each column for itself."""
+    high, low, codes, places = (np.ascontiguousarray(rows[name]) for name in ("high", "low", "code", "place"))
+    return SortedRows(high, low, codes, places)
+
+
+FAILED = PROVIDER_ERROR
+"""The status of a unit that may be tried again: any other row of the same key counts before it. A row that was kept
+with another status has it too if its reply broke off (`is_failed`)."""
+AGAIN = RETRIED_NEXT_RUN
+"""The statuses that a later run does not take as an answer."""
+_BROKEN = words_of(Ending.ERROR)
+RESULTS = (SAMPLES.name, JUDGEMENTS.name, SCORES.name, COMPARISONS.name, TURNS.name)
+"""The tables whose rows have a status."""
+
+_ROW_BITS = 32
+_BATCH = 65536
+
+
+def is_failed(columns: Collection[str]) -> str:
+    """Return the condition of SQL that a row failed, given the columns of its table.
+
+    >>> is_failed(["score_id", "status"])
+    "(status = 'provider_error')"
+    """
+    if "status" not in columns:
+        return "(false)"
+    broken = f" or coalesce(lower(finish_reason) in ({', '.join(map(sql.text, _BROKEN))}), false)"
+    return f"(status = {sql.text(FAILED)}{broken if 'finish_reason' in columns else ''})"
+
+
+def has_failed(row: Mapping[str, Any]) -> bool:
+    """Return true if a row failed, as `is_failed` says."""
+    return row.get("status", OK) == FAILED or ending_of(row.get("finish_reason")) is Ending.ERROR
+
+
+class RowIndex:
+    """The rows of one table, of some fingerprints or of all. Where they are many they lie in a file in `folder`, or
+    among the temporary files if that cannot be written to; where no disk takes them they are in memory."""
+
+    def __init__(self, table: str, fingerprints: Collection[str] | None, folder: Path | None = None) -> None:
+        self.table = get_table(table)
+        names = self.table.schema.names
+        self._columns = [
+            self.table.key[0],
+            *(name for name in ("fingerprint", "status", "finish_reason") if name in names),
+        ]
+        wanted = fingerprints if "fingerprint" in names else None
+        self._wanted = None if wanted is None else pa.array(sorted(wanted), type=pa.string())
+        self._folders = (None,) if folder is None else (folder, None)
+        self.statuses: list[str | None] = [None, *AGAIN]
+        self.parts: list[Path] = []
+        self.fingerprints: set[str] = set()
+        """Those of the rows that it has."""
+        self._runs: list[SortedRows | DiskRows] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._runs))
+
+    def load(self, paths: Iterable[Path]) -> None:
+        """Take in the rows of further parts, those that were committed first first. Raises `StoreError` S0103."""
+        first = len(self.parts)
+        self.parts += paths
+        try:
+            run = self._read(first, on_disk=True)
+        except OSError:  # a part that cannot be read is a `StoreError`
+            run = self._read(first, on_disk=False)
+        self._add(run)
+
+    def _read(self, first: int, *, on_disk: bool) -> SortedRows | DiskRows:
+        """Return the rows of the parts from a place on. Raises `OSError` where no disk takes them."""
+        rows, writer = GrowingRows(), None
+        for chunk in self._chunks(first):
+            rows.add(chunk)
+            if on_disk and len(rows) >= (LEAST_ROWS if writer is None else PIECE_ROWS):
+                writer = writer or RowWriter(self._folders)
+                writer.add(rows.taken())
+        if writer is None:
+            return in_order(rows.taken())
+        if len(rows):
+            writer.add(rows.taken())
+        return writer.rows()
+
+    def _chunks(self, first: int) -> Iterator[SortedRows]:
+        for number, path in enumerate(self.parts[first:], first):
+            with reading(path) as file:
+                row = 0
+                for batch in file.iter_batches(_BATCH, columns=self._columns, use_threads=False):
+                    yield self._chunk(batch, number, row)
+                    row += batch.num_rows
+
+    def find(self, packed: bytes) -> IndexedRows:
+        """Return what there is of the packed names (`names.pack`)."""
+        high, low = halves(packed)
+        codes = np.zeros(len(high), np.uint8)
+        places = np.zeros(len(high), np.uint64)
+        for run in self._runs:
+            new = run.find(high, low)
+            better = (new.codes != ABSENT) & ((new.codes != FAILED_CODE) | (codes == ABSENT) | (codes == FAILED_CODE))
+            codes[better] = new.codes[better]
+            places[better] = new.places[better]
+        return IndexedRows(codes, places)
+
+    def names_of(self, codes: Codes) -> list[str | None]:
+        """Return the statuses that `codes` stand for."""
+        statuses = self.statuses
+        return [statuses[code] for code in codes.tolist()]
+
+    def place_of(self, place: int) -> tuple[Path, int]:
+        """Return the part that a place is in, and the row there."""
+        return self.parts[place >> _ROW_BITS], place & (2**_ROW_BITS - 1)
+
+    def _chunk(self, batch: pa.RecordBatch, part: int, first: int) -> SortedRows:
+        import pyarrow.compute as pc
+
+        rows = np.arange(first, first + batch.num_rows, dtype=np.uint64)
+        if self._wanted is not None:
+            hits = pc.is_in(batch["fingerprint"], value_set=self._wanted)
+            rows = rows[hits.to_numpy(zero_copy_only=False)]
+            batch = batch.filter(hits)
+            self.fingerprints.update(pc.unique(batch["fingerprint"]).to_pylist())
+        if "status" in self._columns:
+            codes = self._codes(batch["status"])
+            if "finish_reason" in batch.schema.names:
+                broken = pc.is_in(pc.utf8_lower(batch["finish_reason"]), value_set=pa.array(_BROKEN))
+                codes[broken.to_numpy(zero_copy_only=False)] = FAILED_CODE
+        else:
+            codes = np.full(batch.num_rows, self._code("ok"), np.uint8)
+        high, low = halves(pack_column(batch[self._columns[0]]) if batch.num_rows else b"")
+        return SortedRows(high, low, codes, rows | np.uint64(part << _ROW_BITS))
+
+    def _codes(self, column: pa.Array[Any]) -> Codes:
+        told = column.dictionary_encode()
+        codes = np.array([self._code(status) for status in told.dictionary.to_pylist()] or [ABSENT], np.uint8)
+        taken: Codes = codes[told.indices.to_numpy(zero_copy_only=False)]
+        return taken
+
+    def _code(self, status: str) -> int:
+        if status not in self.statuses:
+            self.statuses.append(status)
+        return self.statuses.index(status)
+
+    def _add(self, run: SortedRows | DiskRows) -> None:
+        if not len(run):
+            return
+        while isinstance(run, SortedRows) and self._runs:
+            before = self._runs[-1]
+            if not isinstance(before, SortedRows) or len(before) >= 2 * len(run):
+                break
+            self._runs.pop()
+            both: Iterable[tuple[Any, Any]] = zip(before.columns, run.columns, strict=True)
+            run = in_order([np.concatenate((one, other)) for one, other in both])
+        self._runs.append(run)
+
+
+def rows_by_part(index: RowIndex, found: IndexedRows) -> dict[Path, list[int]]:
+    """Return the rows to read, by part, of the names that the index has."""
+    rows: dict[Path, list[int]] = {}
+    for place in found.places[found.codes != ABSENT].tolist():
+        path, row = index.place_of(place)
+        rows.setdefault(path, []).append(row)
+    return rows
+
+
+def has_all(indexes: Iterable[RowIndex], packed: bytes) -> bool:
+    """Return true if every one of the packed names is in one of the indexes, with a status that needs no further
+    try."""
+    left = packed
+    for index in indexes:
+        codes = index.find(left).codes
+        if bool(((codes > ABSENT) & (codes <= len(AGAIN))).any()):
+            return False
+        left = np.frombuffer(left, dtype=f"V{SIZE}")[codes == ABSENT].tobytes()
+        if not left:
+            return True
+    return not left
+
+
+def rows_by_id(
+    table: TableSchema, paths: Iterable[Path], ids: Iterable[str], columns: Sequence[str] | None
+) -> dict[str, dict[str, Any]]:
+    """Return whole rows of parts by their id, as `Store.rows` does."""
+    import pyarrow.compute as pc
+
+    (key,) = table.key
+    names = list(columns if columns is not None else table.schema.names)
+    deciding = [name for name in ("status", "finish_reason") if name in table.schema.names]
+    needed = list(dict.fromkeys([*names, key, *deciding]))
+    wanted = pa.array(sorted(set(ids)), type=pa.string())
+    failed: dict[str, dict[str, Any]] = {}
+    answered: dict[str, dict[str, Any]] = {}
+    for path in paths:
+        with reading(path) as file:
+            hits = pc.is_in(file.read([key])[key], value_set=wanted)
+            if not pc.any(hits).as_py():
+                continue
+            content = file.read(needed).filter(hits)
+        for row in conform(table.name, needed, content).to_pylist(maps_as_pydicts="strict"):
+            into = failed if has_failed(row) else answered
+            into[row[key]] = {name: row[name] for name in names}
+    return failed | answered

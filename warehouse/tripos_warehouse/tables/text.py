@@ -1,0 +1,338 @@
+"""Tables as text: columns that line up in a terminal, also where a character takes two cells.
+
+Values of Arrow as Python has them; those that Python cannot have, as texts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Literal
+
+import pyarrow as pa
+from rich.cells import cell_len, chop_cells, set_cell_size
+
+from tripos_compiler.diagnostics.text_format import wrap
+from tripos_compiler.source.data_classes import dataclass
+
+
+def wrapped(text: str, width: int) -> str:
+    """`text` broken at spaces into lines of at most `width` cells; a longer word has a line of its own.
+
+    >>> wrapped("one two three", 7)
+    'one two\\nthree'
+    """
+    if not text.isascii():  # Chinese has no spaces to break at
+        return "\n".join(wrap(text, width))
+    lines = [""]
+    for word in text.split(" "):
+        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) > width:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
+    return "\n".join(lines)
+
+
+def fold(line: str, room: int) -> list[str]:
+    """Return a line cut into lines of at most `room` cells, between words where there are any.
+
+    >>> fold("the sum is forty-two", 10), fold("四十二就是答案", 6), fold("", 6)
+    (['the sum is', 'forty-two'], ['四十二', '就是答', '案'], [''])
+    """
+    lines: list[str] = []
+    while cell_len(line) > room:
+        head = chop_cells(line[: room + 1], room)[0]
+        space = head.rfind(" ") if line[len(head) : len(head) + 1] != " " else len(head)
+        cut = space if space > 0 and head[:space].strip() else len(head)
+        lines.append(line[:cut].rstrip())
+        line = line[cut:].lstrip(" ")
+    return [*lines, line]
+
+
+GAP = "  "
+NARROWEST = 8
+"""The cells that a text gets in a table; with fewer, each row of the table becomes a block of lines."""
+UNBOUNDED = 1_000_000
+"""A width at which nothing is cut or broken."""
+READABLE = 12
+"""A column of a query's answer is left out rather than cut below this."""
+LONGEST = 10_000
+"""Characters of a text that are looked at: no terminal shows more, and a text may have millions."""
+NOTHING = "—"
+
+
+@dataclass(frozen=True)
+class TextColumn:
+    """A column of texts under a heading, which may have several lines; numbers stand to the `right`, and are never cut.
+    A column to keep `whole` shrinks last. Texts that do not fit go on below, or are cut where the column is not to
+    `fold`."""
+
+    heading: str
+    cells: tuple[str, ...]
+    right: bool = False
+    whole: bool = False
+    fold: bool = True
+    most: int | None = None
+    """The most cells that it takes."""
+
+    @cached_property
+    def width(self) -> int:
+        """The cells that its widest text takes, up to the most that it may."""
+        widest = max(map(cell_len, (*self.heading.split("\n"), *self.cells)))
+        return widest if self.most is None else min(widest, self.most)
+
+    @cached_property
+    def least(self) -> int:
+        """The cells that it needs: those of its widest number and of the longest word above it, or a few of a text."""
+        if self.right:
+            return max(map(cell_len, (*self.heading.split(), *self.cells)))
+        return min(self.width, NARROWEST)
+
+
+def grid(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> list[str]:
+    """Return the lines of a table: headings, a rule and the rows, none wider than `width` cells.
+
+    Where they do not fit, the widest columns of text give way first, and their texts go on below. Where the numbers
+    alone do not fit, every row is a block of lines, one for each column.
+
+    >>> print("\\n".join(grid([TextColumn("名称", ("数学", "abc")), TextColumn("n", ("1", "12"), True)], 40)))
+    名称   n
+    ────  ──
+    数学   1
+    abc   12
+    >>> columns = [TextColumn("name", ("one two three",), most=9), TextColumn("n\\nof", ("1",))]
+    >>> print("\\n".join(grid(columns, 40, rule=False)))
+               n
+    name       of
+    one two    1
+    three
+    >>> numbers = [TextColumn("n", ("12,345",), True), TextColumn("of", ("67,890",), True)]
+    >>> print("\\n".join(grid([TextColumn("a name", ("x",)), *numbers], 20)))
+    a name  x
+    n       12,345
+    of      67,890
+    """
+    head, body = grid_parts(columns, width, rule=rule)
+    return [*head, *body]
+
+
+def grid_parts(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> tuple[list[str], list[str]]:
+    """Return the lines of a heading, and those below it, as `grid` does."""
+    widths = fit(columns, width)
+    if widths is None:
+        return [], list(_blocks(columns, width))
+    heads = [
+        [part for line in column.heading.split("\n") for part in fold(line, room)]
+        for column, room in zip(columns, widths, strict=True)
+    ]
+    tallest = max(map(len, heads))
+    head = [
+        _row([each[at - tallest] if len(each) >= tallest - at else "" for each in heads], widths, columns)
+        for at in range(tallest)
+    ]
+    lines = [GAP.join("─" * room for room in widths).rstrip()] if rule else []
+    for cells in zip(*(column.cells for column in columns), strict=True):
+        folded = [
+            fold(text, room) if column.fold and not column.right else [text]
+            for text, room, column in zip(cells, widths, columns, strict=True)
+        ]
+        for at in range(max(map(len, folded))):
+            lines.append(_row([part[at] if at < len(part) else "" for part in folded], widths, columns))
+    return head, lines
+
+
+def _row(texts: Sequence[str], widths: Sequence[int], columns: Sequence[TextColumn]) -> str:
+    padded = [pad(text, room, column.right) for text, room, column in zip(texts, widths, columns, strict=True)]
+    return GAP.join(padded).rstrip()
+
+
+def _blocks(columns: Sequence[TextColumn], width: int) -> Iterator[str]:
+    """Yield a line for each cell of a row, after its heading, and an empty line between two rows."""
+    heads = [" ".join(column.heading.split()) for column in columns]
+    room = min(max(map(cell_len, heads)), max(width // 2, 1))
+    for place, cells in enumerate(zip(*(column.cells for column in columns), strict=True)):
+        if place:
+            yield ""
+        for head, text in zip(heads, cells, strict=True):
+            if text:
+                names, parts = fold(head, room), fold(text, max(width - room - len(GAP), 2))
+                for at in range(max(len(names), len(parts))):
+                    name, part = (each[at] if at < len(each) else "" for each in (names, parts))
+                    yield f"{pad(name, room)}{GAP}{part}".rstrip()
+
+
+def fit(columns: Sequence[TextColumn], width: int) -> list[int] | None:
+    """Return widths that add up to no more than `width` with the gaps, or None where there are none. Texts give way
+    first, the widest of them, then those to keep whole, and then the headings of numbers.
+
+    >>> name, note = TextColumn("name", ("x" * 30,)), TextColumn("note", ("y" * 10,))
+    >>> fit([name, note, TextColumn("n", ("1234",), right=True)], 40), fit([name, note], 12)
+    ([22, 10, 4], None)
+    """
+    room = [column.width for column in columns]
+    spare = width - len(GAP) * (len(room) - 1) - sum(room)
+    texts = [not column.right for column in columns]
+    plain = [not column.right and not column.whole for column in columns]
+    for shrinks in (plain, texts, [True] * len(room)):
+        while spare < 0:
+            open_to = [at for at, each in enumerate(shrinks) if each and room[at] > columns[at].least]
+            if not open_to:
+                break
+            widest = max(open_to, key=lambda index: room[index])
+            room[widest] -= 1
+            spare += 1
+    return room if spare >= 0 else None
+
+
+def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
+    """`table` as readable text, at most `width` cells wide and `max_rows` rows long, with a footer. Unbounded, it has
+    every row and every text whole.
+
+    Numbers stand to the right and share their decimals within a column; a null is `—`, a line break in a
+    text a space. Columns for which there is no room at all are named in the footer.
+
+    >>> import pyarrow as pa
+    >>> print(render_table(pa.table({"科目": ["数学", None], "value": [7.25, 10.0]}), 40))
+    科目  value
+    ────  ─────
+    数学   7.25
+    —     10.00
+    <BLANKLINE>
+    2 rows
+    """
+
+    shown = table if width >= UNBOUNDED else table.slice(0, max_rows)
+    columns = [values_of(shown.column(index)) for index in range(shown.num_columns)]
+    return render_columns(table.column_names, columns, table.num_rows, width)
+
+
+def render_columns(names: Sequence[str], values: Sequence[Sequence[Any]], rows: int, width: int) -> str:
+    """As `render_table`, of the `values` of each column in as many of the rows as are to be shown.
+
+    >>> print(render_columns(["n"], [[1, 20]], 1000, 40))
+     n
+    ──
+     1
+    20
+    <BLANKLINE>
+    1,000 rows, the first 2 shown; `limit`, or `-o FILE` for all of them
+    """
+    longest = None if width >= UNBOUNDED else LONGEST
+    columns = [_column(name, cells, longest) for name, cells in zip(names, values, strict=True)]
+    kept = len(columns)
+    while kept > 1 and sum(min(each.width, READABLE) for each in columns[:kept]) + len(GAP) * (kept - 1) > width:
+        kept -= 1
+    lines = grid(columns[:kept], width) if columns else []
+    count = "1 row" if rows == 1 else f"{rows:,} rows"
+    notes = [count]
+    if columns and rows > len(columns[0].cells):
+        notes = [f"{count}, the first {len(columns[0].cells)} shown; `limit`, or `-o FILE` for all of them"]
+    if kept < len(columns):
+        hidden = ", ".join(column.heading for column in columns[kept:])
+        notes.append(f"no room for {hidden}")
+    return "\n".join([*lines, "", *notes])
+
+
+def decimals_of(values: Sequence[float | None]) -> int:
+    """Return how many decimals a column of numbers needs for two or three figures that count.
+
+    What is below 1e-12 is what rounding leaves of 0.
+
+    >>> [decimals_of(values) for values in ([7.4213, 10, None], [0.5], [1200.5, 3.25], [0.00012], [3.3e-16])]
+    [2, 3, 1, 5, 3]
+    """
+    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
+    largest = max(known, default=0.0)
+    if 1e-12 <= largest < 0.01:
+        return 1 - math.floor(math.log10(largest))
+    return 1 if largest >= 1000 else 2 if largest >= 1 else 3
+
+
+def _column(name: str, cells: Sequence[Any], longest: int | None) -> TextColumn:
+    known = [cell for cell in cells if cell is not None]
+    if known and all(isinstance(cell, float) or _has_decimals(cell) for cell in known):
+        decimals = decimals_of([None if cell is None else float(cell) for cell in cells])
+        texts = tuple(NOTHING if cell is None else f"{cell:.{decimals}f}" for cell in cells)
+        return TextColumn(_line(name, longest), texts, True)
+    right = bool(known) and all(isinstance(cell, int | Decimal) and not isinstance(cell, bool) for cell in known)
+    return TextColumn(_line(name, longest), tuple(cell_text(cell, longest) for cell in cells), right, fold=False)
+
+
+def _has_decimals(cell: Any) -> bool:
+    if not isinstance(cell, Decimal):
+        return False
+    exponent = cell.as_tuple().exponent
+    return isinstance(exponent, int) and exponent < 0
+
+
+def cell_text(value: Any, longest: int | None = LONGEST) -> str:
+    """Return a value as text on one line, with nothing in it that a terminal would obey, and no more than its `longest`
+    first characters.
+
+    >>> cell_text(None), cell_text([1, True]), cell_text("two\\nlines")
+    ('—', '1, true', 'two lines')
+    """
+    match value:
+        case None:
+            return NOTHING
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return ", ".join(cell_text(each, longest) for each in value)
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M:%S}"
+        case _:
+            return _line(str(value), longest)
+
+
+def _line(text: str, longest: int | None) -> str:
+    if longest is not None and len(text) > longest:
+        text = f"{text[:longest]}…"
+    # Escape sequences in a reply must not reach the terminal.
+    return "".join(each if each.isprintable() else " " for each in " ".join(text.split()))
+
+
+def pad(text: str, room: int, right: bool = False) -> str:
+    """Return a text that takes `room` cells: filled up with spaces, or cut with an ellipsis.
+
+    >>> pad("数学", 6), pad("7", 3, right=True), pad("one two", 5)
+    ('数学  ', '  7', 'one… ')
+    """
+    size = cell_len(text)
+    if size > room:
+        return set_cell_size(set_cell_size(text, room - 1).rstrip() + "…", room)
+    return " " * (room - size) + text if right else text + " " * (room - size)
+
+
+Maps = Literal["lossy"] | None
+"""How maps come: as dictionaries, or as lists of pairs."""
+
+
+def values_of(column: pa.Array | pa.ChunkedArray, maps: Maps = "lossy") -> list[Any]:
+    """Return the values of a column. A date or a time outside of the years 1 to 9999 is a text.
+
+    >>> values_of(pa.array([0, None, 2**31 - 1], pa.date32()))
+    [datetime.date(1970, 1, 1), None, '<value out of range: 2147483647>']
+    """
+    try:
+        found: list[Any] = column.to_pylist(maps_as_pydicts=maps)
+    except (OverflowError, ValueError):
+        found = [_value_of(scalar, maps) for scalar in column]
+    return found
+
+
+def _value_of(scalar: pa.Scalar, maps: Maps) -> Any:
+    try:
+        return scalar.as_py(maps_as_pydicts=maps)
+    except (OverflowError, ValueError):
+        pass
+    match scalar:
+        case pa.StructScalar():
+            return {name: _value_of(value, maps) for name, value in scalar.items()}
+        case pa.ListScalar() | pa.LargeListScalar() | pa.FixedSizeListScalar() | pa.MapScalar():
+            return [_value_of(value, maps) for value in scalar.values]
+        case _:
+            return scalar.cast(pa.string()).as_py()

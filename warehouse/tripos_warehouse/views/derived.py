@@ -1,0 +1,590 @@
+"""The results of an opening, kept in the store for the next one: the statements that make its views.
+
+To make them means to read every key of the store, and every plan. The file is disposable: it says for which commits,
+which folder and which Tripos it holds, and is made again where one of them is another. Its statements run in the box
+(`box`), so that a store of somebody else can do no more with them than with its data.
+Imports nothing large but DuckDB, since every query waits for it.
+
+Files that a store keeps of its parts: a part is never changed, so what was made of it holds as long as it is there.
+
+A file is named by its part and the digest of that, by what made it, and by its own content, which is compared whenever
+it is read: what a disk spoilt would be read like anything else. Before one is made, the part is held to its digest.
+There is none of a small part, nor of one that an earlier Tripos wrote without a digest. The files are disposable.
+
+The keys of the rows of large parts, as sorted hashes that a store keeps: no key of its parts is read twice.
+
+Parts whose keys all differ are listed, so an opening after a commit compares the rows of that commit with the others'.
+
+The values that large parts have in columns that are enumerations, kept in the store for each part.
+
+Sums of the scores of a large store, of each part and item: made once, and kept in the store.
+
+A commit costs the sums of its own parts (`part_files.py`). Parts that are small, or in which rows are replaced by
+others, are summed up where they are asked for.
+
+Files that a store kept of parts that are gone.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from tripos_compiler.plan import Plan
+from tripos_compiler.source.data_classes import dataclass
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query.connection import Connection, StoreConnection, Views, as_relation, duckdb, open_box
+from tripos_warehouse.store.digests import VERIFIED_BYTES, sha256_of
+from tripos_warehouse.store.parts import altered, stem_of
+from tripos_warehouse.store.paths import KEYS, SUMS, VALUES, check_links, is_plain, part_path, read_plain
+from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.dimensions import arm_columns
+from tripos_warehouse.views.run_rows import ALL_SUMS, INTERNAL, SUM_SETS, analysis_name, sums_name
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+CACHE = "cache"
+NAME = "views.json"
+MOST_MOMENTS = 5_000
+"""More sums are made anew each time: to read them takes as long."""
+_MOMENTS = re.compile(r'create or replace table ("tripos internal"\."moments of (?:[^"]|"")*") as\nwith ')
+
+
+@dataclass(frozen=True)
+class CachedViews:
+    """The statements for schema `main`, for the benchmarks' and for their sums, the files that they read, and the
+    `values` of each benchmark's enumerations by column. `state` is what they hold for."""
+
+    state: str
+    files: tuple[str, ...]
+    tables: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    sums: tuple[str, ...]
+    values: dict[str, dict[str, list[str]]]
+
+
+def state_of(root: Path) -> str:
+    """Return a digest of what the views depend on: the store's place, its commits, and this Tripos."""
+    digest = hashlib.blake2b(str(root).encode(), digest_size=16)
+    with suppress(FileNotFoundError):
+        digest.update((root / "tripos-store.json").read_bytes())
+        names = sorted(entry.name for entry in os.scandir(root / "commits") if entry.name.endswith(".json"))
+        digest.update("\n".join(names).encode())
+    digest.update(repr(_made_by()).encode())
+    return digest.hexdigest()
+
+
+def _made_by() -> list[tuple[str, int, int]]:
+    """Return the name, the time and the size of each file of this package: the SQL of views comes from many rooms."""
+    told = []
+    package = Path(__file__).parent.parent
+    for room in (package, *(Path(each) for each in os.scandir(package) if each.is_dir())):
+        with os.scandir(room) as entries:
+            found = [(each, each.stat()) for each in entries if each.name.endswith(".py")]
+        told += [(f"{room.name}/{each.name}", stat.st_mtime_ns, stat.st_size) for each, stat in found]
+    return sorted(told)
+
+
+def read(root: Path) -> CachedViews | None:
+    """Return what is kept for the store as it is now; `None` where there is nothing of use, or a file of it is not
+    whole."""
+    try:
+        check_links(root)
+        body = json.loads(read_plain(root / CACHE / NAME))
+        if body["state"] != state_of(root):
+            return None
+        sizes, digests, digest = body.pop("sizes"), body.pop("digests"), body.pop("digest")
+        if digest != _digest(body):
+            return None
+        files = [Path(file) for file in body["files"]]
+        for file in files:
+            part_path(file.parent.name, file.relative_to(root).as_posix())
+        if not all(map(is_plain, files)) or [file.stat().st_size for file in files] != sizes:
+            return None
+        if _digests(files, sizes) != digests:
+            return None
+        lists = {name: tuple(map(str, body[name])) for name in ("files", "tables", "benchmarks", "sums")}
+        values = {
+            str(name): {str(column): list(map(str, some)) for column, some in columns.items()}
+            for name, columns in body["values"].items()
+        }
+        return CachedViews(body["state"], values=values, **lists)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, StoreError):
+        return None
+
+
+def connect_kept(root: Path) -> StoreConnection | None:
+    """As `views.connect` of the store at `root`, from what is kept; `None` where there is nothing of use. Functions in
+    Python are not there, so a query that fails here may yet succeed on the other. Raises `duckdb.Error`."""
+    kept = read(root)
+    if kept is None:
+        return None
+    views = Views((*kept.tables, *kept.benchmarks))
+    keep_moments(root, kept, views)
+    return StoreConnection(open_box(kept.files), views)
+
+
+def write(root: Path, kept: CachedViews) -> None:
+    """Keep it, where the store can be written to."""
+    folder = root / CACHE
+    temporary = folder / f"{os.urandom(16).hex()}.part"
+    try:
+        folder.mkdir(exist_ok=True)
+        sizes = [Path(file).stat().st_size for file in kept.files]
+        body = asdict(kept)
+        told = {"sizes": sizes, "digests": _digests([*map(Path, kept.files)], sizes), "digest": _digest(body)}
+        text = json.dumps(body | told, ensure_ascii=False)
+        temporary.write_text(text, "utf-8")
+        temporary.replace(folder / NAME)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def keep_moments(root: Path, kept: CachedViews, views: Views) -> None:
+    """Have the sums that means are taken from kept as well, once a query has them made: then they are a table of a few
+    rows, and no score is read for them."""
+    for statement in kept.benchmarks:
+        if (made := _MOMENTS.match(statement)) is not None:
+            views.after(statement, partial(_keep_moments, root, kept.state, statement, made[1]))
+
+
+def _keep_moments(root: Path, state: str, statement: str, table: str, database: duckdb.DuckDBPyConnection) -> None:
+    from tripos_warehouse import sql  # it imports pyarrow, which takes as long as a query
+
+    types = {name: type_ for name, type_, *_ in database.execute(f"describe {table}").fetchall()}
+    rows = database.execute(f"from {table} limit {MOST_MOMENTS + 1}").fetchall()
+    kept = read(root)  # other sums may have been kept since
+    if len(rows) > MOST_MOMENTS or kept is None or kept.state != state:
+        return
+    with suppress(ValueError):  # a sum that is no finite number is none of JSON's
+        told = json.dumps([dict(zip(types, row, strict=True)) for row in rows], ensure_ascii=False, allow_nan=False)
+        own = f"select unnest(from_json({sql.text(told)}, {sql.text(json.dumps([types]))}), recursive := true)"
+        made = f"create or replace table {table} as {own}"
+        write(root, replace(kept, benchmarks=tuple(made if each == statement else each for each in kept.benchmarks)))
+
+
+def _digests(files: Sequence[Path], sizes: Sequence[int]) -> list[str]:
+    """Return the digests of the files of a small store, which is held to them whenever it is opened. Raises
+    `OSError`."""
+    return [*map(sha256_of, files)] if sum(sizes) <= VERIFIED_BYTES else []
+
+
+def _digest(body: Mapping[str, object]) -> str:
+    """Return a digest of what is kept: a figure among it that a disk spoilt would be a figure like another."""
+    text = json.dumps({name: body[name] for name in sorted(body)}, ensure_ascii=False)
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+LEAST_BYTES = 1_000_000
+"""Of a part of fewer bytes nothing is kept: to look for its file would take as long as to read it."""
+
+
+@dataclass(frozen=True)
+class PartFiles:
+    """The files of one kind, in one folder of the store at `root`; `digests` are those of its parts, and `made_by` is
+    what makes a file of a part."""
+
+    root: Path
+    digests: Mapping[Path, str]
+    folder: str
+    made_by: str
+    ending: str = "parquet"
+
+    def names(self, parts: Sequence[Path]) -> dict[Path, str]:
+        """Return the names of the files of the parts that have a digest and are not small. Raises `OSError`."""
+        return {part: self.name(part) for part in parts if part in self.digests and self.is_large(part)}
+
+    def is_large(self, part: Path) -> bool:
+        """Return true if a part is not small. Raises `OSError`."""
+        return part.stat().st_size >= LEAST_BYTES
+
+    def name(self, part: Path) -> str:
+        """Return the name of the file of a part that has a digest."""
+        told = [part.relative_to(self.root).as_posix(), self.digests[part], self.made_by, duckdb.__version__]
+        return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()
+
+    def verify(self, part: Path) -> None:
+        """Hold a part to its digest, of which a file is to be made. Raises `StoreError` S0103, and `OSError`."""
+        if sha256_of(part) != self.digests[part]:
+            raise altered(part, stem_of(part))
+
+    def read(self, names: Mapping[Path, str]) -> dict[Path, Path]:
+        """Return the file of each part that has one, whose content is what its name says. Makes the folder. Raises
+        `OSError`."""
+        folder = self.root / self.folder
+        folder.mkdir(parents=True, exist_ok=True)
+        there = {path.name.partition(".")[0]: path for path in folder.iterdir()}
+        found = {part: there[name] for part, name in names.items() if name in there}
+        return {part: path for part, path in found.items() if self._is_whole(path)}
+
+    def _is_whole(self, path: Path) -> bool:
+        with suppress(OSError):
+            return is_plain(path) and path.name.split(".")[1:] == [digest_of(path), self.ending]
+        return False
+
+    def write(self, name: str, write: Callable[[Path], None]) -> Path:
+        """Keep what `write` puts into a file, and return the file. Raises `OSError` and what `write` raises."""
+        folder = self.root / self.folder
+        temporary = folder / f"{os.urandom(16).hex()}.part"
+        try:
+            write(temporary)
+            path = folder / f"{name}.{digest_of(temporary)}.{self.ending}"
+            temporary.replace(path)
+            return path
+        finally:
+            temporary.unlink(missing_ok=True)
+
+
+def digest_of(path: Path) -> str:
+    """Return the digest of a file's content. Raises `OSError`."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Hashes = NDArray[np.uint64]
+
+
+def has_doubles(
+    connection: duckdb.DuckDBPyConnection, store: Store, table: str, parts: Sequence[Path], key: Sequence[str]
+) -> bool:
+    """Return true if several rows of these parts may have one key: two keys of one hash are told apart afterwards.
+    Raises `StoreError` S0103 where a part has changed since it was written."""
+    import numpy as np
+
+    keys = _Keys(connection, key_files(store, key), list_of(store.root, table), parts)
+    new = [part for part in parts if keys.names.get(part) not in keys.apart]
+    if not new:
+        return False
+    [(rows,)] = connection.execute(f"select count(*) from {_source(new)}").fetchall()
+    added, place = np.empty(rows, np.uint64), 0
+    for hashes in keys.hashes(new):
+        if place + len(hashes) <= rows:
+            added[place : place + len(hashes)] = hashes
+        place += len(hashes)
+    added.sort()
+    if place != rows or bool((added[1:] == added[:-1]).any()):
+        return True
+    for hashes in keys.hashes([part for part in parts if part not in new]):
+        places = np.searchsorted(hashes, added)
+        if len(hashes) and bool((hashes[np.minimum(places, len(hashes) - 1)] == added).any()):
+            return True
+    keys.tell()
+    return False
+
+
+def key_files(store: Store, key: Sequence[str]) -> PartFiles:
+    """Return the files of the hashes of a key."""
+    return PartFiles(store.root, store.digests(), KEYS, f"hash({', '.join(key)})", "keys")
+
+
+def list_of(root: Path, table: str) -> Path:
+    """Return the list of the parts of a table whose keys all differ."""
+    return root / KEYS / f"{table}.json"
+
+
+class _Keys:
+    """The hashes of the keys of each part, from the store where it has them, and the `names` of parts; of those `apart`
+    it is known that all keys differ."""
+
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, files: PartFiles, told: Path, parts: Sequence[Path]
+    ) -> None:
+        self._connection = connection
+        self._files = files
+        self._told = told
+        self.names: Mapping[Path, str] = {}
+        self.apart: frozenset[str] = frozenset()
+        self.names = {part: files.name(part) for part in parts if part in files.digests}
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
+            body = json.loads(read_plain(told))
+            if body["digest"] == _part_keys_digest(body["parts"]):
+                self.apart = frozenset(body["parts"])
+
+    def hashes(self, parts: Sequence[Path]) -> Iterator[Hashes]:
+        """Yield the hashes of the keys of parts, in order: those of each large part, and those of all others."""
+        import numpy as np
+
+        small = [part for part in parts if not self._files.is_large(part)]
+        others = [part for part in parts if part not in small]
+        kept: Mapping[Path, Path] = {}
+        with suppress(OSError):
+            kept = self._files.read({part: self.names[part] for part in others if part in self.names})
+        for some in [*([part] for part in others), *([small] if small else [])]:
+            if some[0] in kept:
+                yield np.fromfile(kept[some[0]], "<u8")
+                continue
+            is_kept = some != small and some[0] in self.names
+            if is_kept:
+                self._files.verify(some[0])
+            query = f"select {self._files.made_by} as hashed from {_source(some)}"
+            batches = as_relation(self._connection, query).to_arrow_reader(2**17)
+            hashes = np.concatenate([np.empty(0, np.uint64), *(batch.column(0).to_numpy() for batch in batches)])
+            hashes.sort()
+            if is_kept:
+                with suppress(OSError):
+                    self._files.write(self.names[some[0]], hashes.astype("<u8", copy=False).tofile)
+            yield hashes
+
+    def tell(self) -> None:
+        """Note that the keys of all parts differ."""
+        names = sorted(self.names.values())
+        temporary = self._told.with_name(f"{os.urandom(16).hex()}.part")
+        with suppress(OSError):
+            temporary.write_text(json.dumps({"parts": names, "digest": _part_keys_digest(names)}), "utf-8")
+            temporary.replace(self._told)
+
+
+def _source(parts: Sequence[Path]) -> str:
+    return f"read_parquet({sql.texts([str(part) for part in parts])})"
+
+
+def _part_keys_digest(names: object) -> str:
+    return hashlib.blake2b(json.dumps(names).encode(), digest_size=16).hexdigest()
+
+
+Value = tuple[str, str, str]
+"""A value of a column of a benchmark: benchmark, column, value."""
+_OF_CONTEXT = """
+  select benchmark, unnest(map_entries(context)).key as "column", unnest(map_entries(context)).value as value from found
+  union all select benchmark, 'scenario', scenario from found"""
+_FOUND = {
+    "items": (
+        "benchmark, scenario, language, context",
+        f"{_OF_CONTEXT} union all select benchmark, 'language', language from found",
+    ),
+    "samples": ("benchmark, scenario, context", _OF_CONTEXT),
+    "scores": (
+        "benchmark, scenario, metric",
+        "select benchmark, 'scenario' as \"column\", scenario as value from found"
+        " union all select benchmark, 'metric', metric from found",
+    ),
+}
+VALUED = tuple(_FOUND)
+"""The tables with such columns."""
+
+
+def _query(table: str, source: str) -> str:
+    columns, found = _FOUND[table]
+    return f"""with found as (select distinct {columns} from {source})
+      select distinct benchmark, "column", value from ({found}) where value is not null order by all"""
+
+
+def stored_values(
+    connection: Connection, others: Mapping[str, tuple[str, Collection[Value]]] = {}
+) -> dict[str, dict[str, list[str]]]:
+    """Return by benchmark the values that the data have in columns that are enumerations: scenarios, metrics, axes.
+    A plan lists those of today; an item that an earlier one had may have others.
+
+    `others` are tables of which the values of some rows are known, with a query for the others.
+    """
+    every: set[Value] = set()
+    for table in VALUED:
+        source, known = others.get(table, (f"main.{table}", ()))
+        every |= {*known, *connection.execute(_query(table, source)).fetchall()}
+    found: dict[str, dict[str, list[str]]] = {}
+    for benchmark, column, value in sorted(every):
+        found.setdefault(benchmark, {}).setdefault(column, []).append(value)
+    return found
+
+
+def kept_values(
+    connection: duckdb.DuckDBPyConnection, store: Store, table: str, parts: Sequence[Path]
+) -> dict[Path, list[Value]]:
+    """Return the values of each part that has a file of them; those that are missing are kept, where the store can be
+    written to. Raises `StoreError` S0103 where a part has changed since it was written."""
+    files = value_files(store, table)
+    found: dict[Path, list[Value]] = {}
+    with suppress(OSError):
+        names = files.names(parts)
+        kept = files.read(names)
+        for part, name in names.items():
+            if part in kept:
+                found[part] = [(one, two, three) for one, two, three in json.loads(kept[part].read_text("utf-8"))]
+                continue
+            files.verify(part)
+            rows = connection.execute(_query(table, f"read_parquet({sql.texts([str(part)])})")).fetchall()
+            found[part] = rows
+            told = json.dumps(rows, ensure_ascii=False).encode()
+            files.write(name, partial(_write, told))
+    return found
+
+
+def _write(told: bytes, path: Path) -> None:
+    path.write_bytes(told)
+
+
+def value_files(store: Store, table: str) -> PartFiles:
+    """Return the files of the values of a table."""
+    return PartFiles(store.root, store.digests(), VALUES, _query(table, "part"), "json")
+
+
+GROUP_ROWS = 2**16
+MOST_SETS = 2_000
+"""Of a part with more sets of bindings no sums are kept: to tell them apart would take longer than to read its rows."""
+_APART = ("benchmark", "scenario", "item_id", "model", "scorer", "metric", "evaluator", "round", "judged_by", "status")
+_TOLD = f"""{", ".join(_APART)}, fingerprint, sum(value order by value) as "its total", count(value) as "its n",
+  count(*) as "its rows", coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1",
+  min(hash(sample_id)) filter (value is not null) as "its sample\""""
+# Several replies of a model to an item differ in their binding, and a run has all of these or none, as a rule. So sums
+# are of a set of bindings; a query over part of such a
+# set is refused (`RunRows.parted_sets`).
+_SETS = b"sets"
+_SUMS = f"""select {_TOLD}, array_to_string(list_sort(list_distinct(list(binding))), chr(31)) as binding
+from {{source}} group by all"""
+OF_SUMS = frozenset(("model", "scenario", "item_id", "cluster_id", "metric", "dimension", "scorer", "evaluator"))
+"""The columns that sums have, beside those of axes and arms."""
+
+
+def sums_of(connection: Connection, benchmark: str, placed: bool = False) -> str | None:
+    """Return the table of sums of the scores and columns that `connection` shows of a benchmark, `placed` with its
+    axes; `None` where there is none. Its rows are one or several for each item."""
+    if not isinstance(connection, StoreConnection) or not connection.views.has(INTERNAL, f"sums of {benchmark}"):
+        return None
+    return sums_name(benchmark, placed)
+
+
+def analysis_of(connection: Connection, benchmark: str) -> str:
+    """Return the item analysis of a benchmark, as it is behind `from`: from sums, where `connection` has some."""
+    if sums_of(connection, benchmark) is None:
+        return f"{sql.name(benchmark)}.item_analysis()"
+    return analysis_name(benchmark)
+
+
+def sums_with(connection: Connection, plan: Plan, columns: Collection[str]) -> str | None:
+    """Return the same with these columns, which are of scores, axes or arms."""
+    return sums_of(connection, plan.benchmark.name, not {*columns} <= {*OF_SUMS, *arm_columns(plan)})
+
+
+class BindingSet(NamedTuple):
+    """The bindings of a step that sums are of, and the name that these have there for them."""
+
+    scenario: str
+    fingerprint: str
+    name: str
+    bindings: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PartSums:
+    """The file of sums of a part, and the sets of bindings in it."""
+
+    path: Path
+    sets: tuple[BindingSet, ...]
+
+
+def kept_sums(store: Store, parts: Sequence[Path]) -> dict[Path, PartSums]:
+    """Return the sums of each part that has some; those that are missing are made, where the store can be written to.
+    Raises `StoreError` S0103 where a part has changed since it was written."""
+    files = sum_files(store)
+    found: dict[Path, PartSums] = {}
+    with suppress(OSError):
+        names = files.names(parts)
+        for part, path in files.read(names).items():
+            found[part] = _told(path)
+        missing = {part: name for part, name in names.items() if part not in found}
+        if missing:
+            found.update(_made(files, missing))
+    return found
+
+
+def sum_files(store: Store) -> PartFiles:
+    """Return the files of sums of scores."""
+    return PartFiles(store.root, store.digests(), SUMS, _SUMS)
+
+
+def _told(path: Path) -> PartSums:
+    import pyarrow.parquet as pq
+
+    told = json.loads(pq.read_metadata(path).metadata[_SETS])
+    return PartSums(path, tuple(BindingSet(one, two, name, tuple(some)) for one, two, name, some in told))
+
+
+def _made(files: PartFiles, names: Mapping[Path, str]) -> Iterator[tuple[Path, PartSums]]:
+    """Make the sums of parts, and yield them. A part that cannot be read has none: whoever asks for its scores is
+    told."""
+    import pyarrow.parquet as pq
+
+    with open_box([str(part) for part in names]) as box:
+        for part, name in names.items():
+            files.verify(part)
+            with suppress(duckdb.Error):
+                read = f"read_parquet({sql.texts([str(part)])})"
+                sums, sets = _with_sets(as_relation(box, _SUMS.format(source=read)).to_arrow_table())
+                if len(sets) <= MOST_SETS:
+                    whole = sums.replace_schema_metadata({_SETS: json.dumps(sets)})
+                    write = partial(pq.write_table, whole, compression="zstd", row_group_size=GROUP_ROWS)
+                    yield part, PartSums(files.write(name, write), sets)
+
+
+def _with_sets(sums: pa.Table) -> tuple[pa.Table, tuple[BindingSet, ...]]:
+    """Return sums with a name in place of each set of bindings, and the sets."""
+    import pyarrow as pa
+
+    coded = sums["binding"].combine_chunks().dictionary_encode()
+    bindings = coded.dictionary.to_pylist()
+    names = pa.array([hashlib.blake2b(each.encode(), digest_size=16).hexdigest() for each in bindings], pa.string())
+    named = pa.DictionaryArray.from_arrays(coded.indices, names)
+    place = sums.schema.get_field_index("binding")
+    of_name = dict(zip(names.to_pylist(), bindings, strict=True))
+    sums = sums.set_column(place, "binding", named)
+    rows = sums.select(["scenario", "fingerprint", "binding"]).group_by(["scenario", "fingerprint", "binding"])
+    found = (
+        BindingSet(**{**row, "name": name, "bindings": tuple(of_name[name].split("\x1f"))})
+        for row in rows.aggregate([]).to_pylist()
+        if (name := row.pop("binding"))
+    )
+    return sums, tuple(sorted(found))
+
+
+def all_sums(rows: str, kept: Sequence[PartSums]) -> list[str]:
+    """Return the statements that make the table of all sums, of `rows` and of what the kept ones are of, and the table
+    of their sets of bindings."""
+    files = sql.texts([str(each.path) for each in kept])
+    read = f"from read_parquet({files}) union all by name " if kept else ""
+    sets = {each: None for sums in kept for each in sums.sets}
+    told = ", ".join(
+        f"({', '.join(map(sql.text, (each.scenario, each.fingerprint, each.name, binding)))}, {len(each.bindings)})"
+        for each in sets
+        for binding in each.bindings
+    )
+    columns = "scenario, fingerprint, name, binding, size"
+    nothing = f"select * from (values ('', '', '', '', 0)) as own ({columns}) where false"
+    return [
+        f"create or replace view {ALL_SUMS} as {read}select {_TOLD}, binding from ({rows}) group by all",
+        f"create or replace table {SUM_SETS} as "
+        + (f"select * from (values {told}) as own ({columns})" if told else nothing),
+    ]
+
+
+def stale_files(store: Store) -> Iterator[Path]:
+    """Yield what is kept of none of the parts of today, or was not written to its end. Raises what `Store.files`
+    does."""
+    parts = store.files()
+    known = {SUMS: {*sum_files(store).names(parts["scores"]).values()}, KEYS: set[str](), VALUES: set[str]()}
+    lists = {list_of(store.root, table) for table in TABLES}
+    for table, schema in TABLES.items():
+        known[KEYS] |= {*key_files(store, schema.key).names(parts[table]).values()}
+        if table in VALUED:
+            known[VALUES] |= {*value_files(store, table).names(parts[table]).values()}
+    for folder, names in known.items():
+        for path in sorted((store.root / folder).glob("*")):
+            name, *rest = path.name.split(".")
+            if (name not in names or rest[-1:] == ["part"]) and path not in lists:
+                yield path
