@@ -1,9 +1,4 @@
-"""Functions that read an answer out of what a model says.
-
-The number at which a worked answer arrives.
-
-Parts of a value of JSON, each read as a type.
-"""
+"""Functions that read the answer of a reply: letters, yes or no, the final number, and parts of JSON."""
 
 from __future__ import annotations
 
