@@ -42,8 +42,7 @@ PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "scorer": ("scorer", "formula", "python_scorer", "program_scorer"),
 }
 """Pages below `docs/language/` with the constructs that have a signature there. Any other construct is described with
-the block in which it stands.
-"""
+the block in which it stands."""
 
 SLOTS: dict[str, str] = {
     "NAME": "a name of your choice",

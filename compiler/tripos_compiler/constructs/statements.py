@@ -234,8 +234,7 @@ def _joined(line: Line, table: dict[str, list[Construct]], diagnostics: Diagnost
 
 def _begins_statement(entry: Entry, table: dict[str, list[Construct]]) -> bool:
     """Return true if an entry after a comma is a statement instead of a list item: it begins with a keyword and has
-    more.
-    """
+    more."""
     return (len(entry.elements) > 1 or entry.block is not None) and (_keyword(entry) or "") in table
 
 

@@ -61,8 +61,7 @@ class Edit:
 @dataclass(frozen=True)
 class Diagnostic:
     """Error or warning. The first label is the primary place, `help` is the fix, and `edits` apply it automatically if
-    possible.
-    """
+    possible."""
 
     code: str
     message: str
@@ -294,7 +293,8 @@ def _covers(allow: _Allow, item: Diagnostic) -> bool:
 
 
 def _line(source: Source, number: int) -> tuple[int, int]:
-    """Return the first and the last line of the logical line that contains a line; triple-quoted texts do not break it."""
+    """Return the first and the last line of the logical line that contains a line; triple-quoted texts do not break
+    it."""
     texts = [piece.span() for piece in PIECE.finditer(source.text) if piece[0].startswith('"""')]
     lines = [(source.position(start)[0], source.position(end)[0]) for start, end in texts]
     first = last = number

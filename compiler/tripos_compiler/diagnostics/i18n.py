@@ -54,8 +54,7 @@ def reader_language(environ: Mapping[str, str] | None = None) -> str:
 
 PARTS = "parts.json"
 """File with templates of fragments that occur only inside other messages; alone they are too short for a reliable
-match.
-"""
+match."""
 DEEPEST = 6
 """Largest depth of nested messages."""
 HOLE = re.compile(r"(?<!\{)\{(\d+)(~?)\}")
@@ -118,8 +117,7 @@ def _is_prose(text: str) -> bool:
 
 def _joined(text: str, language: str, depth: int) -> str | None:
     """Return the translation of two messages joined by a colon or similar sign, or None if the text is not such a pair.
-    The part before the sign may also be a place or a number.
-    """
+    The part before the sign may also be a place or a number."""
     if depth >= DEEPEST:
         return None
     for sign, said in JOINTS.items():
@@ -223,8 +221,7 @@ def paragraphs(page: str) -> Iterator[str]:
 
 def blocks(page: str) -> Iterator[tuple[bool, str]]:
     """Yield the parts of a page, whose concatenation is the page, and whether each is code: a code block, an empty
-    line, or a heading, a list item or a paragraph of one or more lines.
-    """
+    line, or a heading, a list item or a paragraph of one or more lines."""
     part, fenced = "", False
     for line in page.splitlines(keepends=True):
         fence = line.startswith(FENCE)
@@ -265,8 +262,7 @@ TICK = "`"
 @dataclass(frozen=True)
 class MessageTemplate:
     """Template of messages: constant texts, one more than there are placeholders. `numbers` marks placeholders for
-    numbers.
-    """
+    numbers."""
 
     constants: tuple[str, ...]
     numbers: tuple[bool, ...] = ()
@@ -306,8 +302,7 @@ class MessageTemplate:
 
     def _places(self, text: str) -> list[tuple[int, int]] | None:
         """Return the ranges of the values, or None. The leftmost and the rightmost assignment of the constants must
-        agree.
-        """
+        agree."""
         begin, end = len(self.constants[0]), len(text) - len(self.constants[-1])
         middle = self.constants[1:-1]
         starts, at = [], begin

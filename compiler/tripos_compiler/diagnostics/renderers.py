@@ -21,8 +21,7 @@ from tripos_compiler.source.text import Span
 TAB = "    "
 NEAR = 8
 """Number of characters for each column that are examined on both sides of a place: most characters have one column, and
-combining marks have none.
-"""
+combining marks have none."""
 ROOM = 30
 """Columns that the text of a label needs to be worth wrapping."""
 
@@ -95,8 +94,7 @@ def fit_together(one: Label, other: Label, width: int) -> bool:
 
 def _near(line: str, places: list[tuple[int, int]], width: int) -> tuple[str, list[tuple[int, int]], bool]:
     """Return the printable part of a line around some places, the places in it, and whether it is the start of the
-    line. The rest is omitted, since a line may be a whole file.
-    """
+    line. The rest is omitted, since a line may be a whole file."""
     low = max(0, min(start for start, _ in places) - NEAR * width)
     high = min(len(line), max(start for start, _ in places) + NEAR * width)
     return printable(line[low:high]), [(start - low, min(end, high) - low) for start, end in places], low == 0
@@ -104,8 +102,7 @@ def _near(line: str, places: list[tuple[int, int]], width: int) -> tuple[str, li
 
 def _place(label: Label, line: str) -> tuple[int, int]:
     """Return the start and end of a label's mark in its line, in characters. It has at least one character, possibly
-    behind the end of the line.
-    """
+    behind the end of the line."""
     start = min(label.span.source.position(label.span.start)[1] - 1, len(line))
     end = min(start + max(label.span.end - label.span.start, 1), max(len(line.rstrip()), start + 1))
     return start, end
@@ -140,8 +137,7 @@ def _fit(text: str, width: int) -> str:
 
 def _beside(marks: Sequence[_Mark], width: int) -> list[list[_Mark]]:
     """Return groups of marks that share a row, from left to right. Marks that overlap or leave too little room for a
-    text have their own row.
-    """
+    text have their own row."""
     shared: list[list[_Mark]] = []
     for mark in marks:
         if shared and len(shared[-1]) == 1 and _may_share(shared[-1][0], mark, width):
@@ -164,8 +160,7 @@ def _has_room(mark: _Mark, width: int) -> bool:
 
 def _rows(marks: list[_Mark], width: int) -> list[tuple[LabelText, ...]]:
     """Return the rows for marks side by side. The text of the last mark follows it if there is room; other texts are
-    below.
-    """
+    below."""
     rows: list[list[LabelText]] = [[mark.drawn for mark in marks]]
     for index in range(len(marks) - 1, -1, -1):
         mark, left = marks[index], marks[:index]
@@ -234,8 +229,7 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
 
 def render_silenced(silenced: Iterable[Silenced], *, width: int = 80) -> str:
     """Return the number of silenced warnings, and each with its place and reason, ending in a line feed; empty if there
-    are none.
-    """
+    are none."""
     told = []
     for each in silenced:
         span = each.diagnostic.labels[0].span

@@ -367,8 +367,7 @@ def _labels(parts: Sequence[HeadPart]) -> Cells:
 
 def _statement(parts: Sequence[HeadPart]) -> Cells:
     """Return head, value and condition of `score NAME = VALUE when COND`, or the parts of `level 7..8 "…"` before its
-    text.
-    """
+    text."""
     equals = next((index for index, part in enumerate(parts) if part.node == _symbol(part, "=")), None)
     if equals is None:
         if len(parts) > 2 and not isinstance(parts[1].node, Text) and _label_size(parts, 2):
@@ -384,8 +383,7 @@ def _symbol(part: HeadPart, text: str) -> SymbolExpr | None:
 
 def _label_size(parts: Sequence[HeadPart], index: int) -> int:
     """Return the number of parts from `index` on that form a label: a string, or a name and a string; 0 if none begins
-    there.
-    """
+    there."""
     if isinstance(parts[index].node, Text):
         return 1
     named = isinstance(parts[index].node, Name) and index + 1 < len(parts)
@@ -400,8 +398,7 @@ def _pad(
     run: Sequence[Row], cells_of: Callable[[Sequence[HeadPart]], Cells], gaps: tuple[int, ...], wide: int | None = None
 ) -> None:
     """Write every row of a run in columns. `gaps[i]` is the least space after column i; the last value applies to
-    further columns. A row with a cell of column `wide` that is too wide leaves the following columns.
-    """
+    further columns. A row with a cell of column `wide` that is too wide leaves the following columns."""
     grid = [cells_of(row.parts) for row in run]
     for row, found in zip(run, grid, strict=True):
         while len(found) > 1 and not found[-1]:
@@ -522,8 +519,7 @@ class Layout:
 
     def _rows(self, lines: Sequence[Line], start: int, end: int, indent: int) -> tuple[str, list[Row]]:
         """Return the comment after the opening brace of a block at `start`, and the rows of the block. The brace of a
-        file is imagined before its first character, on a line of its own.
-        """
+        file is imagined before its first character, on a line of its own."""
         starts = [_start(line.entries[0]) for line in lines]
         ends = [_end(line.entries[-1]) for line in lines]
         gaps = [self._gap(*place, indent) for place in zip([start + 1, *ends], [*starts, end], strict=True)]
@@ -618,8 +614,7 @@ class Layout:
 
     def _element(self, element: Syntax, indent: int, expand: bool) -> str:
         """Return one element of a head. Inside its brackets, lines are broken where the author did so, one step deeper
-        than the line that opens the innermost bracket.
-        """
+        than the line that opens the innermost bracket."""
         lines = [""]
         level, opened, broken = indent, list[int](), False
         before: FormatToken | None = None
@@ -667,8 +662,7 @@ class Layout:
 
     def _braces(self, block: Block, word: str, indent: int, expand: bool) -> str:
         """Return a block in braces, on a line that begins in column `indent`. It stays on one line if the author wrote
-        it so, unless `expand` is set.
-        """
+        it so, unless `expand` is set."""
         key = (block.span.start, indent, expand)
         if key not in self.braces_done:
             self.braces_done[key] = self._new_braces(block, word, indent, expand)

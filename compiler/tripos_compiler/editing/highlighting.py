@@ -123,7 +123,8 @@ def _guard(items: Sequence[Item]) -> str:
 
 
 def _states() -> dict[str, list[Any]]:
-    """Return the states of the lexer: one for each place, and two for each head in it, outside and inside of brackets."""
+    """Return the states of the lexer: one for each place, and two for each head in it, outside and inside of
+    brackets."""
     states: dict[str, list[Any]] = {
         "root": [include("body file")],
         "spaces": [(r"(?:[^\S\n]|\ufeff)+", Whitespace), (r"#[^\n]*", Comment.Single)],

@@ -253,8 +253,7 @@ def _same(given: Bounds) -> Bounds:
 
 def _spread(given: Bounds) -> Bounds:
     """Return the bounds of a standard deviation. With n - 1 in the denominator, two values at opposite ends are the
-    extreme case.
-    """
+    extreme case."""
     low, high = given
     return 0.0, None if low is None or high is None else (high - low) / math.sqrt(2)
 

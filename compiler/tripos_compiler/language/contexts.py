@@ -51,8 +51,7 @@ Only = Mapping[str, Collection[str]]
 
 def select_treatments(plan: Plan, only: Only) -> Plan:
     """Return the plan with the selected treatments and their calls. A scenario without the arm is kept whole. The
-    fingerprints of steps, and so their stored results, do not change.
-    """
+    fingerprints of steps, and so their stored results, do not change."""
     chosen = {arm.name: frozenset(only[arm.name]) for arm in plan.arms if arm.name in only}
     if not chosen:
         return plan
@@ -72,8 +71,7 @@ def scenario_under(scenario: Scenario, only: Only) -> Scenario:
 
 def left_out_arm_values(plan: Plan, only: Only) -> str | None:
     """Return the arm values that are not selected, in words, such as `tone warm; lesson none`; None if all are
-    selected.
-    """
+    selected."""
     told = []
     for arm in (each for each in plan.arms if each.name in only):
         values = [value.name for value in arm.values if value.name not in only[arm.name]]
@@ -170,8 +168,7 @@ def axes_in_guards(axis: Axis) -> frozenset[str]:
 
 class _Same(tuple[Axis, ...]):
     """Axes as a cache key, compared by the identity of the objects, since comparing their content is slow. Most
-    scenarios of a benchmark share contexts.
-    """
+    scenarios of a benchmark share contexts."""
 
     __slots__ = ()
 
@@ -206,8 +203,7 @@ def _count(axes: Sequence[Axis]) -> int:
 
 def _alike(axis: Axis, told_apart: bool) -> list[tuple[AxisValue, int]]:
     """Return the values of an axis with multiplicity 1, or one representative of those with the same guard with their
-    number.
-    """
+    number."""
     if told_apart:
         return [(value, 1) for value in axis.values]
     numbers = Counter(id(value.guard) for value in axis.values)
@@ -239,8 +235,7 @@ Drawn = frozenset[tuple[str, str]]
 
 MOST_CELLS = 100_000
 """Largest number of cells of a scenario that are enumerated. With more, a random sample of a hundred is spread well
-enough.
-"""
+enough."""
 
 SPARE = 256
 """Number of surplus items of a cell that are kept before they are pruned."""
@@ -252,8 +247,7 @@ Parts = tuple[str | None, ...]
 @dataclass(frozen=True)
 class PlacedItem:
     """Item and its position in the benchmark. `name` is the `item_id` of a row from a file, or the key of the slot of a
-    generated row, which is drawn before it is written. `place` has its values of the dimensions of subsets.
-    """
+    generated row, which is drawn before it is written. `place` has its values of the dimensions of subsets."""
 
     scenario: str
     name: str
@@ -275,8 +269,7 @@ def place_item(scenario: Scenario, name: str, context: Mapping[str, Any], fields
 
 def subset_places(plan: Plan, subset: Subset) -> list[Place]:
     """Return every possible place of an item of a subset; empty if the subset uses a dimension that only the items
-    have.
-    """
+    have."""
     axes = {axis.name: axis for axis in plan.axes}
     if not {*subset.per, *subset.spread} <= {"scenario", *axes}:
         return []
@@ -354,8 +347,7 @@ class _Drawing:
 
 def _turns(subset: Subset, stratum: str, known: set[Parts], there: Iterable[Parts]) -> list[Parts]:
     """Return the non-empty cells in the order of their turns. If an axis is a field of the rows, contexts do not
-    determine the cells, and the cells of the items are balanced instead.
-    """
+    determine the cells, and the cells of the items are balanced instead."""
     own = set(there)
     balanced = _balanced(subset, stratum, own if known and known.isdisjoint(own) else known)
     first = {cell: turn for turn, cell in enumerate(balanced)}
@@ -364,8 +356,7 @@ def _turns(subset: Subset, stratum: str, known: set[Parts], there: Iterable[Part
 
 def _balanced(subset: Subset, stratum: str, known: set[Parts]) -> list[Parts]:
     """Return the cells with the first turns: repeatedly the one whose parts were taken least, with ties broken by the
-    seed.
-    """
+    seed."""
     waiting = sorted(known, key=lambda cell: _chance(subset, stratum, cell))
     taken: Counter[tuple[int, str | None]] = Counter()
     order: list[Parts] = []
@@ -449,8 +440,7 @@ class RowClusters:
 
     def count(self, members: Mapping[str, Iterable[tuple[str, str]]]) -> tuple[Clustering, ...]:
         """Return the clusterings of scenarios in which items share clusters. `members` has item and cluster of each
-        row, by scenario.
-        """
+        row, by scenario."""
         found = []
         for by in dict.fromkeys(self.scenarios.values()):
             names = tuple(name for name in members if self.scenarios.get(name) == by)
@@ -467,8 +457,7 @@ class RowClusters:
 
     def has_key(self, name: str, values: Mapping[str, Any]) -> bool:
         """Return true if the key of a row is known or its data set has none. The key of a row that is not yet generated
-        may be written later.
-        """
+        may be written later."""
         key = self._datasets[name].key
         return key is None or _clusters_value(key, values) is not None
 

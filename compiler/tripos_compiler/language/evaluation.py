@@ -61,8 +61,7 @@ class Unavailable(Exception):
 
 class NoValue(Unavailable):
     """An expression is undefined although all its inputs exist. The status is `undefined` if that depends on a reply,
-    else `not_applicable`.
-    """
+    else `not_applicable`."""
 
     def __init__(self, status: str, reason: str) -> None:
         super().__init__("the expression", status, reason)
@@ -73,13 +72,13 @@ class Fault(Exception):
 
 
 class EvaluationStopped(BaseException):
-    """Raised inside an evaluation to stop it. It is neither a fault nor an undefined value; the result is not needed."""
+    """Raised inside an evaluation to stop it. It is neither a fault nor an undefined value; the result is not
+    needed."""
 
 
 class Deferred:
     """Placeholder for a value that is computed when it is read. It is not an abstract class because `isinstance` checks
-    of those are slow.
-    """
+    of those are slow."""
 
     def there(self) -> Any:
         """Return the value. Raises `Unavailable` if there is none."""
@@ -100,8 +99,7 @@ class Missing(Deferred):
 
 class Divided(Missing):
     """Choice of a panel without a majority, with the vote of each judge. Reading it raises `Unavailable`; a condition
-    on it is decided by the votes of the judges on the condition.
-    """
+    on it is decided by the votes of the judges on the condition."""
 
     def __init__(self, step: str, scorer: str, votes: Sequence[Any]) -> None:
         super().__init__(step, UNDEFINED, f"no answer of `{scorer}` has more than half of the panel")
@@ -202,8 +200,7 @@ def said_by(judge: int, verdict: str, names: Mapping[str, Any]) -> dict[str, Any
 
 def decide(expr: Binary | Unary, names: Mapping[str, Any], ballot: Callable[[Mapping[str, Any]], Any]) -> bool | None:
     """Return the majority on a condition that depends on exactly one divided verdict, or None for any other expression.
-    `ballot` evaluates the condition in the names of one judge.
-    """
+    `ballot` evaluates the condition in the names of one judge."""
     verdicts = divided_in(expr, names)
     if len(verdicts) != 1:
         return None
@@ -338,8 +335,7 @@ def _whole(value: Any) -> Any:
 
 def elements(loop: Loop, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the names for each element of a loop, as one mapping that is mutated. Raises `NoValue` if the list is too
-    long.
-    """
+    long."""
     return _elements(loop, names, evaluate(loop.of, names))
 
 
@@ -586,8 +582,7 @@ class LongEvaluations:
     def look(self, frame: FrameType | None) -> None:
         """Record the evaluation that is active in a frame. Raises `EvaluationStopped` if it was active at the previous
         call too. An evaluation that waits for a user function is not stopped: the protocol with its process would
-        break.
-        """
+        break."""
         found = _evaluation(frame)
         again, self._last = found is not None and found is self._last, found
         if again:
@@ -596,7 +591,8 @@ class LongEvaluations:
 
 
 def _evaluation(frame: FrameType | None) -> FrameType | None:
-    """Return the outermost active evaluation of a stack, or None if there is none or it is waiting for a user function."""
+    """Return the outermost active evaluation of a stack, or None if there is none or it is waiting for a user
+    function."""
     found = None
     inside = True
     while frame is not None:

@@ -73,8 +73,7 @@ ITEM_OF: Final = ("first", "last", "nth")
 @dataclass(frozen=True)
 class Ranges:
     """Types and ranges of expressions of scenarios. `fields` has the field types of every data set, and `gives` the
-    result type of every judge.
-    """
+    result type of every judge."""
 
     fields: Mapping[str, Mapping[str, Type]]
     gives: Mapping[str, Type | None]
@@ -133,8 +132,7 @@ class Ranges:
 
     def type_at(self, scenario: Scenario, expr: Expr) -> Type | None:
         """Return the declared type of a path: a field of a row or a reply, or a field or list item below it. None for
-        any other expression.
-        """
+        any other expression."""
         match expr:
             case Ref(path=(name, *path)):
                 return _below(self._type_of(scenario, name), path)
@@ -163,8 +161,7 @@ class Ranges:
 
     def _weighed(self, scenario: Scenario, expr: Expr) -> Range:
         """Return the range of a number without a declared type that comes from token or option probabilities: a
-        probability, their maximum, or the weighted mean of a scale.
-        """
+        probability, their maximum, or the weighted mean of a scale."""
         match expr:
             case Call(function=name) if name in ITEM_OF:
                 expr = expr.args[0] if expr.args else expr.named["items"]
@@ -395,7 +392,8 @@ class Scale:
 
     @property
     def held(self) -> Bounds | None:
-        """Scale that must match in comparisons with other figures; None if the figure is compatible with every scale."""
+        """Scale that must match in comparisons with other figures; None if the figure is compatible with every
+        scale."""
         return self.bounds if self.bounds in self.bases else self.base
 
 

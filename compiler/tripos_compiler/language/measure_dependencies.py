@@ -47,8 +47,7 @@ class MeasureMeaning:
 
     digest: str
     """Digest of the formula with the measures that it names, of the steps whose values it takes with all that
-    determines them, and of what assigns them to cells.
-    """
+    determines them, and of what assigns them to cells."""
     rows: str
     """Digest of what determines the rows of its scenarios: data, conditions, or axes if there are only these."""
     prints: frozenset[tuple[str, str]]
@@ -68,8 +67,7 @@ class MeasureMeaning:
     """By scenario, the fields of a row that steps and cells read; `None` for all."""
     cuts: Mapping[str, tuple[Cut, ...]]
     """By scenario, the values of axes that an item must have for each part of the figure; an item is included if it
-    satisfies any part.
-    """
+    satisfies any part."""
     of_all_models: bool
     """Whether the figure of a model depends on the other compared models."""
 
@@ -99,7 +97,8 @@ def meaning_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = ()) ->
     scenarios = {scenario.name: scenario for scenario, _, _ in found.giving}
     rows = [scenario.rows for scenario in scenarios.values() if scenario.rows is not None]
     roles = {role for step in every for role in _roles(step)} | {role for each in scorers for role in each.roles}
-    # The printed text of a step is in its fingerprint. Groups of axes and dimensions of metrics are not, but form cells.
+    # The printed text of a step is in its fingerprint; groups of axes and dimensions of metrics, which form cells,
+    # are not.
     cells = [
         {name: _groups(plan, name) for name in sorted(found.dimensions) if name.endswith(GROUP)},
         {name: plan.metric(name).dimension for name in sorted(metrics) if "dimension" in found.dimensions},
@@ -148,8 +147,7 @@ def _named_by(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[str]:
 
 class _Walk:
     """Traversal of the figures in a measure that collects their dependencies. `apart`: slices and cells exclude the
-    rows that they do not name.
-    """
+    rows that they do not name."""
 
     def __init__(self, plan: Plan, apart: bool) -> None:
         self.plan = plan
@@ -244,8 +242,7 @@ def _weights(step: Step, scored: ScoredStep) -> Any:
 
 def _closure(treatment: Treatment, giving: Step) -> Iterator[Step]:
     """Yield a step and all steps of its treatment on which it depends. Steps that share a name with one of them are
-    included.
-    """
+    included."""
     waiting, seen = [giving.name], {giving.name}
     while waiting:
         name = waiting.pop()
@@ -304,8 +301,7 @@ def touching_changes(
     found: Iterable[Change], before: MeasureMeaning, after: MeasureMeaning, *, items: bool = True
 ) -> list[Change]:
     """Return the changes between two plans that affect a measure. With `items=False`, changes of the set of rows are
-    excluded, for callers that know the rows to be the same.
-    """
+    excluded, for callers that know the rows to be the same."""
     return [each for each in found if _touches(each, before, after, items)]
 
 

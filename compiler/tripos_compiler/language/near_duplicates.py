@@ -34,8 +34,7 @@ if TYPE_CHECKING:
 _HASHES = 128
 _ASKED_BELOW = 0.2
 """Margin below `alike` for the MinHash query, because MinHash only estimates the overlap: five standard deviations of
-an estimate. The exact overlap decides.
-"""
+an estimate. The exact overlap decides."""
 _BITS = 21
 """Bits of a Unicode character. A run has three characters, so every run is a distinct number."""
 _SPREADS = 0x9E3779B97F4A7C15
@@ -44,8 +43,7 @@ _SPREADS = 0x9E3779B97F4A7C15
 
 class RunIndex:
     """Index of texts by their position, from 0. `alike` is the least overlap of a match. It uses 8 bytes for each run
-    and about 5 kB for each text.
-    """
+    and about 5 kB for each text."""
 
     def __init__(self, alike: float) -> None:
         import numpy as np
@@ -128,7 +126,8 @@ def _as_it_is(value: Any) -> Any:
 
 @cache
 def _no_runs() -> MinHash:
-    """Return the initial MinHash. It is copied because drawing its permutations for each text would dominate the time."""
+    """Return the initial MinHash. It is copied because drawing its permutations for each text would dominate the
+    time."""
     from datasketch import MinHash
 
     return MinHash(num_perm=_HASHES, seed=1, hashfunc=_as_it_is)
@@ -141,8 +140,7 @@ RUN = 3
 
 ALIKE = 0.7
 """Overlap from which two texts count as duplicates. A changed name or number in two sentences stays above it; a
-rewritten text falls far below.
-"""
+rewritten text falls far below."""
 
 _FEW = 256
 """Number of texts up to which all are compared directly, which is faster than loading the MinHash library."""
@@ -250,14 +248,12 @@ class NearTexts(Generic[K]):
 
     def find(self, text: str) -> tuple[K, float] | None:
         """Return the key of the most similar matching text and the overlap; the first added of several. None if nothing
-        matches.
-        """
+        matches."""
         return max(self.all_like(text), key=lambda found: found[1], default=None)
 
     def all_like(self, text: str) -> Iterator[tuple[K, float]]:
         """Yield the keys of the matching texts, in the order of addition, with the overlap of each. Texts that differ
-        only in case, spaces and punctuation are represented by the first.
-        """
+        only in case, spaces and punctuation are represented by the first."""
         kept = letters_and_digits(text)
         if not kept:
             return
@@ -285,8 +281,8 @@ FEW = 32
 LEAST = 12
 """Number of smallest hashes that represent a text."""
 IN_COMMON = 8
-"""Number of these hashes that two texts must share to be compared; with an overlap of `NEARLY` they share about eleven.
-"""
+"""Number of these hashes that two texts must share to be compared; with an overlap of `NEARLY` they share about
+eleven."""
 MOST_SAME = 100
 """Largest number of identical texts in an answer."""
 
@@ -323,8 +319,7 @@ class NearCopies(Generic[Key]):
 
     def like(self, text: str) -> list[Key]:
         """Return the keys of the texts that are identical apart from case, spaces and punctuation, followed by those
-        that are nearly so.
-        """
+        that are nearly so."""
         if text not in self._known:
             kept = letters_and_digits(text)
             near = [place for place in self._near(kept) if self._texts[place] != kept] if len(kept) >= LONG else []
@@ -403,8 +398,7 @@ class HeldOutTexts(Generic[HeldOutKey]):
 
     def text_of(self, texts: Iterable[str]) -> tuple[HeldOutKey, str] | None:
         """Return the key of the first row with a near copy of one of these texts, and the text of the row; None if
-        there is none.
-        """
+        there is none."""
         for text in texts:
             if is_long(text) and (found := self._copies.like(text)):
                 return self._keys[found[0]], self._texts[found[0]]
@@ -436,8 +430,7 @@ def texts_of_row(value: Any) -> Iterator[str]:
 
 def learned_texts(pairing: Pairing, names: Mapping[str, Any]) -> list[str]:
     """Return the texts of a row that a training would learn: the values of its groups, and its replies. `names` has the
-    row. Undefined values are omitted here and reported by the export.
-    """
+    row. Undefined values are omitted here and reported by the export."""
     found: list[str] = []
     for group in pairing.groups:
         found += _texts(group, names)

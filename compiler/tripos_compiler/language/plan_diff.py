@@ -214,15 +214,13 @@ class Change:
     @property
     def changes_meaning(self) -> bool:
         """True if scores before and after have different meanings, so that their difference is not a property of a
-        model.
-        """
+        model."""
         return bool(self.step and self.brief) and self.kind in _MEANING and self.field not in _SAME_MEANING
 
 
 def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> Iterator[Change]:
     """Yield the changes between two versions of a treatment. A step without a changed field of its own is reported with
-    the input that changed.
-    """
+    the input that changed."""
     pairs, gone, added = _paired(was.steps, now.steps)
     for step in gone:
         yield _change(step, step.step, GONE, ("taken out",), "name", _prints(step))
@@ -244,8 +242,7 @@ def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> I
 
 def reply_changes(old: Step, new: Step, before: Plan, after: Plan) -> list[str]:
     """Return a short list of what changes the replies or judgements of a step: its own fields, its scorer and rubric,
-    or else its inputs from data sets, trees, functions and labels. Empty if only preceding steps changed.
-    """
+    or else its inputs from data sets, trees, functions and labels. Empty if only preceding steps changed."""
     found = [each for each in field_changes(old, new, before, after) if each.field not in _NO_REPLY]
     return [brief for each in found for brief in each.brief or ()] or outside_changes(old, new, before, after)
 
@@ -337,8 +334,7 @@ def _named(metrics: Sequence[str]) -> str:
 
 def _fields(old: Part, new: Part, of: str = "") -> list[tuple[str, str, list[str]]]:
     """Return the changed fields of a part, each with a description and its short form. `of` names the owner of its
-    texts.
-    """
+    texts."""
     hidden = _HIDDEN if hasattr(new, "step") else frozenset()
     fields = [field for field in type(new).model_fields if field not in hidden]
     values = [(field, getattr(old, field), getattr(new, field)) for field in fields]
@@ -550,8 +546,7 @@ def _titled(plan: Plan) -> dict[str, set[str]]:
 
 def _headline(old: tuple[str, ...], new: tuple[str, ...]) -> Change:
     """Return the change of the headline measures. Declaring them for the first time invalidates nothing; changing them
-    makes the headline another figure.
-    """
+    makes the headline another figure."""
     told = ", ".join(new)
     if not old:
         return Change("minor", "headline", told, "is named first")
@@ -769,8 +764,7 @@ _DECLARED = {
 
 def _takes_in(measure: Measure, plan: Plan, scenario: Scenario) -> bool:
     """Return true if an existing measure includes scores of a new scenario: it names no scenario, but a score, scorer
-    or column that the new scenario has.
-    """
+    or column that the new scenario has."""
     if measure.scenario is not None:
         return False
     names = {name for step in scenario.steps for name in (step.name, getattr(step, "scorer", None))}
@@ -796,8 +790,7 @@ def _aggregates(figure: Figure, plan: Plan, seen: tuple[str, ...]) -> Iterator[A
 
 def renamed_from(scenario: Scenario, before: Plan, after: Plan) -> str | None:
     """Return the scenario of an earlier plan that has the same steps as a new one; `None` if there is none or more than
-    one.
-    """
+    one."""
     shape = _shape(scenario, after)
     same = [each for each in _gone(before.scenarios, after.scenarios) if _shape(each, before) == shape]
     return same[0].name if len(same) == 1 else None

@@ -48,7 +48,8 @@ from tripos_compiler.source.data_classes import dataclass
 
 
 def outside_changes(before: Step, after: Step, old: Plan, new: Plan) -> list[str]:
-    """Return descriptions of the external inputs that two versions of a step share and that differ between their plans."""
+    """Return descriptions of the external inputs that two versions of a step share and that differ between their
+    plans."""
     was, now = _inputs(before, old), _inputs(after, new)
     return [name for name, content in now.items() if name in was and was[name] != content]
 
@@ -127,7 +128,8 @@ BY_POINTS = "examples_for"
 
 @dataclass(frozen=True)
 class Look:
-    """Lookup in a data set by `examples_for`: rows whose field `at` matches the `points` of the row known as `alias`."""
+    """Lookup in a data set by `examples_for`: rows whose field `at` matches the `points` of the row known as
+    `alias`."""
 
     alias: str
     points: Expr
@@ -311,8 +313,7 @@ def names_used(step: Step) -> set[str]:
 
 def judged_names(step: Judging) -> set[str]:
     """Return the names used by the arguments of a judge. Conditions on the call and on its elements are not part of the
-    request.
-    """
+    request."""
     loops = tuple(loop.model_copy(update={"where": None}) for loop in step.loops) if isinstance(step, Verdict) else ()
     asked = Items(values=tuple(step.args.values()))
     exprs = [looped(loops, asked)] if loops else [*step.args.values()]
@@ -404,8 +405,7 @@ def taken(step: Step) -> Iterator[Expr]:
 
 def asked_for(step: Retrieve) -> Iterator[Expr]:
     """Yield the expressions on the current row with which elements are compared. An element without a value is only
-    left out.
-    """
+    left out."""
     for expr in (step.by, *([step.where] if step.where is not None else [])):
         yield from (part for part in subexpressions(expr) if step.alias not in names_in(part))
 

@@ -20,8 +20,7 @@ SPEAKERS = ("speaker", "role", "from", "user", "name")
 SAID = ("text", "content", "value", "utterance", "message")
 END = "|EOM|"
 """Separator between the turns of a transcript in MathDial and similar data sets; in other transcripts a turn begins on
-its own line.
-"""
+its own line."""
 SPOKEN = re.compile(r"\s*([^\W\d_][\w'’.-]{0,29}(?: [\w'’.-]{1,20})?) ?[:：](?!//)\s*(.*)", re.DOTALL)
 """Speaker of one or two words, and the text of the turn."""
 
@@ -121,8 +120,7 @@ def read_row(
     dataset: Dataset, raw: Mapping[str, Any], axes: Mapping[str, Axis], medium: FindMedium | None = None
 ) -> dict[str, Any] | Misfit:
     """Return the typed row of a raw record, or the first value that does not fit. `medium` finds images and other
-    files; without it none fits.
-    """
+    files; without it none fits."""
     row: dict[str, Any] = {}
     for field in dataset.fields:
         column, value = find_value(field, raw)

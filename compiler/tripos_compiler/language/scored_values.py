@@ -58,8 +58,7 @@ def why_no_headline(measure: Measure, measures: Mapping[str, Measure]) -> str | 
 
 def aggregates_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[Aggregate]:
     """Yield the aggregates in a figure, including those of measures that it names and those over whose cells they are
-    taken.
-    """
+    taken."""
     match figure:
         case Aggregate():
             yield figure
@@ -123,8 +122,7 @@ class ScoredStep:
 
 def element_name(step: Giving) -> str | None:
     """Return the name in the spec of the elements that a step scores separately; None if it scores a reply. Primes that
-    make the name unique in a plan are removed.
-    """
+    make the name unique in a plan are removed."""
     if not isinstance(step, Score | Column) or step.element is None or not isinstance(step.value, Each):
         return None
     return step.value.loop.alias.rstrip("'")
@@ -154,7 +152,8 @@ class ScoredValues:
     scorers: Mapping[str, Scorer]
 
     def named(self, name: str, within: str | None) -> ScoredStep:
-        """Return the values for a name in a figure of a plan. The name of a judge stands for all scores that it gave."""
+        """Return the values for a name in a figure of a plan. The name of a judge stands for all scores that it
+        gave."""
         if name in self.scorers:
             found = self.scorer(name, within)
         else:
@@ -271,8 +270,7 @@ def judged_steps(scored: ScoredStep) -> list[Grade]:
 
 def conversations_before(scored: ScoredStep) -> dict[str, int]:
     """Return the number of conversations among which the replies of a scored step are divided, by fingerprint; only for
-    steps that follow several conversations.
-    """
+    steps that follow several conversations."""
     found: dict[str, int] = {}
     for scenario in scored.scenarios:
         for treatment in scenario.treatments:

@@ -22,8 +22,7 @@ DECIDED = {"<": -1, "<=": -1, ">": 1, ">=": 1}
 @dataclass(frozen=True)
 class SettlingMean:
     """Mean of scores in the range `ends`, multiplied by `factor`. Dimensions in `fixed` have one value. With `over`, it
-    is the mean of the cell means over these dimensions.
-    """
+    is the mean of the cell means over these dimensions."""
 
     scored: ScoredStep
     ends: tuple[float, float]
@@ -50,8 +49,7 @@ class SettlingFigure:
 
 def settling_figure(plan: Plan, of: Measure | Expectation) -> SettlingFigure | str:
     """Return the figure of a measure or an expectation as a sum of means, or the reason why no sequence can follow it,
-    in words that continue its name.
-    """
+    in words that continue its name."""
     if isinstance(of, Expectation) and of.operator not in DECIDED:
         return f"compares with `{of.operator}`, which no interval decides"
     if of.random:

@@ -48,8 +48,7 @@ HOLDS: Final[Mapping[str, Callable[[float, float], bool]]] = {
 @dataclass(frozen=True)
 class Lack:
     """Subexpression that can be undefined: `why`, and the parts of it that cause this (`of`). It is defined if all of
-    `needs` hold; `guard` is the fix to suggest.
-    """
+    `needs` hold; `guard` is the fix to suggest."""
 
     why: str
     guard: str
@@ -59,8 +58,7 @@ class Lack:
 
 def lack_of(expr: Expr, types: Mapping[str, Type] | None = None) -> Lack | None:
     """Return how an operator or a call can be undefined although its arguments are defined, or None. `types` are the
-    known types of a call's arguments, by parameter; for `/` the type of `right`.
-    """
+    known types of a call's arguments, by parameter; for `/` the type of `right`."""
     match expr:
         case Binary(operator="/", right=right):
             known = known_of(right, (types or {}).get("right"))
@@ -87,8 +85,7 @@ def arguments_of(call: Call) -> dict[str, Expr]:
 
 def find_lacks(expr: Expr) -> Iterator[Lack]:
     """Yield how an expression of a plan can be undefined, without the cases that its own conditions exclude. Types are
-    unknown here, so the result over-approximates.
-    """
+    unknown here, so the result over-approximates."""
     return iter(_lacks(expr, {}))
 
 
@@ -137,8 +134,7 @@ def _each_lack(expr: Expr, lacks: Callable[[Expr], tuple[Lack, ...]]) -> Iterato
 
 def unguarded_lacks(found: Iterable[Lack], condition: Expr, held: bool) -> Iterator[Lack]:
     """Yield the lacks that a condition, true or false according to `held`, does not exclude. Their definedness depends
-    on the condition.
-    """
+    on the condition."""
     facts = tuple(facts_of(condition, held))
     for lack in found:
         if not lack.needs or not all(implied(need, facts) for need in lack.needs):
@@ -222,8 +218,7 @@ def _known_call(name: str, given: Mapping[str, Expr], type_: Type | None, known_
 
 def _items_of(name: str, given: Mapping[str, Expr]) -> int:
     """Return a lower bound of the number of items in the list that a call returns. It is 0 for `choose`: replies to a
-    list of prompts are compiled to one, in which the first reply stands for a missing one.
-    """
+    list of prompts are compiled to one, in which the first reply stands for a missing one."""
     first = next(iter(given.values()), None)
     if name in KEEPS and first is not None:
         return known_of(first).items

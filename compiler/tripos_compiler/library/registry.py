@@ -58,18 +58,15 @@ VERSIONS: Mapping[str, int] = {
     "words": 2,
 }
 """Versions of library functions by name; the default is 1. The versions of the ranking functions `bm25` and
-`similarity` also cover their indexes.
-"""
+`similarity` also cover their indexes."""
 
 RETRIEVING = 2
 """Version of retrieval steps with any ranking: which elements are omitted, how ties are broken, and where included
-elements are placed.
-"""
+elements are placed."""
 
 READER = 2
 """Version of reading replies. It is part of scores that are read from a reply or a judge's reply, but not of requests,
-so that a change does not repeat requests.
-"""
+so that a change does not repeat requests."""
 
 
 def version_of(function: str, versions: Mapping[str, int] = VERSIONS) -> int:

@@ -269,8 +269,7 @@ def written(pattern: Pattern, *, variables: bool = True) -> str:
 
 LARGEST = 1e70
 """Largest absolute value of a number in a spec, a score or a figure; larger numbers are undefined. Sums of fourth
-powers of such numbers over a whole run are still double-precision numbers, so every error and test can be computed.
-"""
+powers of such numbers over a whole run are still double-precision numbers, so every error and test can be computed."""
 PAST = "it is past all bounds, which are ±1e70"
 """Reason for a number above `LARGEST`."""
 
@@ -321,8 +320,8 @@ class Known:
     dataset: str | None = None
     texts: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
-    """For rows: the names of their fields that are texts (`texts`), and of those that are or contain paths (`places`).
-    """
+    """For rows: the names of their fields that are texts (`texts`), and of those that are or contain paths
+    (`places`)."""
 
     @property
     def positive(self) -> bool:

@@ -80,8 +80,7 @@ class Implied:
 @dataclass(frozen=True)
 class WrittenType:
     """Marks a parameter that is a type, written like the type of a field. `of` is its variable in the rest of the
-    signature. The function receives the notation.
-    """
+    signature. The function receives the notation."""
 
     of: str
 

@@ -42,8 +42,7 @@ class BoolType(Part):
 
 class ChoiceType(Part):
     """One of several names. `axis` is the axis whose values these are, if any; `worth` has the number of each name if
-    the names stand for numbers.
-    """
+    the names stand for numbers."""
 
     kind: Literal["choice"] = "choice"
     values: tuple[str, ...]
@@ -113,8 +112,7 @@ class TreeType(Part):
 
 class JsonType(Part):
     """JSON value. The `form` `tools` is a list of functions that a model may call, each with the JSON Schema of its
-    parameters; `calls` is a list of calls of them, each with the accepted values of every argument.
-    """
+    parameters; `calls` is a list of calls of them, each with the accepted values of every argument."""
 
     kind: Literal["json"] = "json"
     form: Literal["json", "tools", "calls"] = "json"
@@ -189,8 +187,7 @@ class Items(Part):
 
 class RecordValue(Ordered):
     """Record literal. A field without a value is missing on its own; only the use of the whole record is then
-    undefined.
-    """
+    undefined."""
 
     _mapping = "fields"
     op: Literal["record"] = "record"
@@ -199,8 +196,7 @@ class RecordValue(Ordered):
 
 class Get(Part):
     """Field of a record-valued expression, such as `last(history).text`; for a list of records, the list of the field's
-    values.
-    """
+    values."""
 
     op: Literal["get"] = "get"
     of: Inner
@@ -224,8 +220,7 @@ class Branches(Part):
 
 class Loop(Part):
     """Elements of a list, each known as `alias`, for which `where` holds. A list with more than `most` elements is
-    undefined.
-    """
+    undefined."""
 
     alias: str
     of: Expr
@@ -251,8 +246,7 @@ class AtElement(Part):
 
 class Let(Part):
     """Expression with named shared parts, `$1` and so on; `of` and each of `values` refer to them. Long expressions are
-    serialized in this form; when a plan is read, the names are replaced by their parts.
-    """
+    serialized in this form; when a plan is read, the names are replaced by their parts."""
 
     op: Literal["let"] = "let"
     values: dict[str, Inner]
@@ -429,8 +423,7 @@ def _is_long(expr: Expr) -> bool:
 
 def unshared(let: Let) -> Expr:
     """Return the expression of a `Let` with names replaced by their parts; each part is one object wherever it is used.
-    Raises `ValueError` if a part refers to itself.
-    """
+    Raises `ValueError` if a part refers to itself."""
     found: dict[str, Expr | None] = {}
     done: dict[int, Expr] = {}
 
@@ -583,8 +576,7 @@ _named: dict[int, tuple[ref[Expr], Expr | Let | None]] = {}
 
 def linear(expr: Expr) -> Expr | Let:
     """Return an expression with its repeated and loop-invariant parts named; the result is cached. Arguments of
-    `reveal` are left unchanged because they distinguish one `reveal` from another.
-    """
+    `reveal` are left unchanged because they distinguish one `reveal` from another."""
     known = _named.get(id(expr))
     if known is None or known[0]() is not expr:
         if type(expr) in LEAVES:

@@ -76,8 +76,7 @@ WORDS: Final[Mapping[Ending, tuple[str, ...]]] = {
     Ending.UNKNOWN: ("unknown", "FINISH_REASON_UNSPECIFIED"),
 }
 """Finish reasons of providers, compared without regard to case. An unlisted or missing word is `UNKNOWN`; the listed
-words of `UNKNOWN` carry no information.
-"""
+words of `UNKNOWN` carry no information."""
 _ENDINGS: Final = {word.casefold(): ending for ending, words in WORDS.items() for word in words}
 
 
@@ -97,8 +96,7 @@ def words_of(*endings: Ending) -> tuple[str, ...]:
 
 Form = Literal["text", "turn", "typed", "tools", "number"]
 """Expected form of a reply: a text; a turn of a conversation; a typed value, also from a judge; a text or tool calls;
-or a number, such as a reward or likelihoods.
-"""
+or a number, such as a reward or likelihoods."""
 Content = Literal["answer", "calls", "thinking", "empty"]
 """Content of a reply: an answer; tool calls; only thinking; or nothing."""
 Reading = Literal["read", "refusal", "unread"]
@@ -109,8 +107,7 @@ READINGS: Final[Mapping[str, Reading]] = {OK: "read", REFUSED: "refusal", PARSE_
 
 class Outcome(NamedTuple):
     """Outcome of a reply: its status; whether its text and value may be scored; and the reason for a failure, if the
-    reader does not give one.
-    """
+    reader does not give one."""
 
     status: str
     scored: bool

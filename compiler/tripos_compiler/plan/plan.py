@@ -38,8 +38,7 @@ class Benchmark(Part):
 
 class Extended(Part):
     """Release of another benchmark that this one extends: the SHA-256 of its manifest, and the scenarios and generated
-    data sets that come from it.
-    """
+    data sets that come from it."""
 
     name: str
     version: str
@@ -63,8 +62,7 @@ class Role(Part):
 
 class AxisValue(Part):
     """Value of an axis. `group` is the first tier of a two-tier axis; `guard` is the condition on the cells in which
-    the value is allowed.
-    """
+    the value is allowed."""
 
     name: str
     labels: Labels
@@ -91,8 +89,7 @@ class Arm(Part):
 
 class TreeFile(Part):
     """File of a tree: path below the data folder and SHA-256. A `draft` was written by a model and is not approved, or
-    has changed since approval. `approved_by` is the person who approved the file in its present form.
-    """
+    has changed since approval. `approved_by` is the person who approved the file in its present form."""
 
     path: str
     sha256: str
@@ -150,8 +147,7 @@ class Plugin(Ordered):
     """
     purity: Literal["proved", "declared"] | None = None
     """Why its value depends on its arguments alone: its source proves it, or its author declares it. None if neither
-    holds.
-    """
+    holds."""
     modules: dict[str, str] = {}
 
     @property
@@ -162,8 +158,7 @@ class Plugin(Ordered):
     @property
     def pure(self) -> bool:
         """True if its value depends on its arguments alone, so that it discloses only secrets that its arguments
-        disclose.
-        """
+        disclose."""
         return self.purity is not None
 
 
@@ -180,8 +175,7 @@ Outside = Literal["refuse", "keep", "clip"]
 
 class Metric(Part):
     """Criterion of a rubric. `outside` determines the treatment of a score that is not between `low` and `high`:
-    `refuse` it, `keep` it, or `clip` it to the nearer end.
-    """
+    `refuse` it, `keep` it, or `clip` it to the nearer end."""
 
     name: str
     title: Labels
@@ -224,8 +218,7 @@ class DataField(Part):
 
 class DataFile(Part):
     """File of a data set: path below the data folder, SHA-256, number of rows, and the values from its name
-    (`{language}`).
-    """
+    (`{language}`)."""
 
     path: str
     sha256: str
@@ -234,14 +227,13 @@ class DataFile(Part):
     repeats: tuple[int, ...] = ()
     """Numbers, from 1, of rows that repeat an earlier row of the data set; they are not run."""
     media: str | None = None
-    """Digest of the images and other files of its rows, in order, without repeated rows; None for a file without any.
-    """
+    """Digest of the images and other files of its rows, in order, without repeated rows; None for a file without
+    any."""
 
 
 class Join(Part):
     """Files that add `columns` to the rows of a data set. A row is joined to the one row whose `other` equals its
-    `column`. Values in the names of both files, such as the language, must agree.
-    """
+    `column`. Values in the names of both files, such as the language, must agree."""
 
     source: str
     column: str
@@ -304,8 +296,7 @@ class Derived(Part):
 
 class Distinct(Part):
     """Uniqueness condition: a row is refused if the text `value` is nearly equal to one of `others`, that is, if their
-    overlap (`near_duplicates.jaccard_overlap`) is at least `above`, from 0 to 1.
-    """
+    overlap (`near_duplicates.jaccard_overlap`) is at least `above`, from 0 to 1."""
 
     value: Expr
     others: Expr
@@ -367,8 +358,7 @@ class PairedReply(Part):
 
 class AskedAs(Part):
     """Request of a scenario's step under the given arms, with the row known as `about` in place of a row of the
-    scenario.
-    """
+    scenario."""
 
     scenario: str
     step: str
@@ -408,8 +398,7 @@ class Pairing(Part):
     """Data sets whose texts are held out: a row that contains one of them, nearly word for word, is omitted."""
     use: Literal["training", "test"] | None = None
     """Default use of the pairs in a training. It learns from all exports for training, or if there are none, from all
-    that are not for testing.
-    """
+    that are not for testing."""
 
 
 Missing = Literal["skip", "zero", "fail", "paired"]
@@ -435,8 +424,7 @@ class Aggregate(Part):
     """Inner figure of an aggregate over cells; `by` then has the dimensions of the cells, and `values` is empty."""
     true_of: tuple[str, ...] = ()
     """For choices by judges: the choices that count as true; all others count as false. Empty if values count
-    unchanged.
-    """
+    unchanged."""
     among: tuple[str, ...] = ()
     """For such choices: those that count at all; empty if all do."""
     elements: bool = False
@@ -465,8 +453,7 @@ class Aggregate(Part):
 
 class Measured(Part):
     """Value of another measure. `slice` fixes arms or dimensions, as in `accuracy[teaching: none]`. `by` is set if an
-    aggregate is over its cells.
-    """
+    aggregate is over its cells."""
 
     op: Literal["measure"] = "measure"
     measure: str
@@ -476,8 +463,7 @@ class Measured(Part):
 
 class Formula(Part):
     """Arithmetic over measures. `overall` takes one value over all of the dimensions `over`, the same in each of their
-    cells. `by` is set if an aggregate is over its cells.
-    """
+    cells. `by` is set if an aggregate is over its cells."""
 
     op: Literal["formula"] = "formula"
     operator: Literal[
@@ -515,12 +501,10 @@ class Measure(Part):
     higher_is_better: bool = False
     corrected: bool = False
     """Whether the figure estimates the grades of people, from a judge's grades of everything and people's grades of a
-    sample.
-    """
+    sample."""
     random: tuple[str, ...] = ()
     """Random facets besides the items: roles whose judges, and arms whose values, are a sample of many. The interval
-    generalizes over all of these.
-    """
+    generalizes over all of these."""
     until: Settling | None = None
     figure: Figure
 
@@ -540,8 +524,7 @@ IntervalEnd = Literal["lower", "upper"]
 
 class Expectation(Part):
     """Gate: the figure of every compared model must satisfy `operator` with `value`, in every cell of `by`. `low` and
-    `high` are those of a `Measure`.
-    """
+    `high` are those of a `Measure`."""
 
     figure: Figure
     end: IntervalEnd | None = None
@@ -630,8 +613,7 @@ class Treatment(Part):
 
 class Scenario(Part):
     """Task of a benchmark. `cells` counts the allowed combinations of `axes`; `row_count` is the largest number of
-    rows.
-    """
+    rows."""
 
     name: str
     title: str
@@ -678,25 +660,22 @@ class Scorer(Part):
     system: Texts | None = None
     prompt: Texts
     chat: Expr | None = None
-    """For a reward model: the dialogue that it judges, sent as messages after the prompt. The last speaker is judged.
-    """
+    """For a reward model: the dialogue that it judges, sent as messages after the prompt. The last speaker is
+    judged."""
     gives: Type | None
     """`None`: the metrics that the allocation table assigns to the scenario."""
     weighted: bool = False
     """Whether the score is the mean of the scale's values, each weighted with the probability of its token."""
     source: Literal["reply", "reward", "similarity"] = "reply"
     """Source of the value: a written reply, a reward model's number, or the cosine similarity of an embedding model's
-    vectors for the two texts of the JSON list in `prompt`.
-    """
+    vectors for the two texts of the JSON list in `prompt`."""
     settings: DeclaredSettings = DeclaredSettings()
     samples: int = 1
     """Number of requests to each judge for one reply. The score is the mean of its values, or the most frequent one for
-    a bool or a choice.
-    """
+    a bool or a choice."""
     then: str | None = None
     """Role that decides if the judges are unsure: the share of equal verdicts is less than `unsure_below`, or with
-    `top_logprobs` the probability of the verdict is. The score is then the verdict of this role.
-    """
+    `top_logprobs` the probability of the verdict is. The score is then the verdict of this role."""
     unsure_below: float = 0.0
     blind: bool = False
     """Whether its input excludes everything that depends on the judged model, except the reply that it judges."""
@@ -788,7 +767,8 @@ class Plan(Part):
 
     @property
     def fingerprints(self) -> set[str]:
-        """Fingerprints of all requests and scores of a run: of the steps of all scenarios and of generated data sets."""
+        """Fingerprints of all requests and scores of a run: of the steps of all scenarios and of generated data
+        sets."""
         own = {each for scenario in self.scenarios for each in scenario.fingerprints}
         return own.union(*(made.fingerprints for made in self.made))
 
@@ -809,8 +789,7 @@ class Plan(Part):
 
     def title_of(self, kind: str, name: str, language: str | None = None) -> str | None:
         """Return the title of a scenario, dimension, axis, arm or measure, or of the benchmark. Falls back from
-        `language` to a language of the benchmark; None if there is no title.
-        """
+        `language` to a language of the benchmark; None if there is no title."""
         texts = self.titles.get(kind, {}).get(name, {})
         return next((texts[each] for each in (language, *self.benchmark.languages) if each in texts), None)
 

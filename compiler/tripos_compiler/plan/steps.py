@@ -32,8 +32,7 @@ Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 
 class Extra(Part):
     """Provider-specific field: a text, a number, a bool, or a record of such fields. Each kind has its own attribute
-    because `True == 1` in Python, but a request with `true` differs from one with `1`.
-    """
+    because `True == 1` in Python, but a request with `true` differs from one with `1`."""
 
     name: str
     text: str | None = None
@@ -67,8 +66,7 @@ def as_record(extras: Iterable[Extra]) -> dict[str, Any]:
 
 class _Fields(Part):
     """All settings. Sending, storing and exporting follow from the fields of this class. A new setting is a line here
-    and one in the table of settings of `constructs/table.py`, which defines its notation.
-    """
+    and one in the table of settings of `constructs/table.py`, which defines its notation."""
 
     temperature: float | None = None
     max_tokens: int | None = None
@@ -101,8 +99,7 @@ class Settings(_Fields):
     @property
     def drawn(self) -> bool:
         """True if a reply is drawn at random. It is not if the temperature is given as 0, if only one token is
-        possible, or if a seed fixes the draw. An unspecified temperature is the model's default, which is seldom 0.
-        """
+        possible, or if a seed fixes the draw. An unspecified temperature is the model's default, which is seldom 0."""
         return self.temperature != 0 and self.top_k != 1 and self.seed is None
 
     def without(self, names: Collection[str]) -> Settings:
@@ -197,8 +194,7 @@ class DeclaredSettings(_Fields):
     @property
     def possible(self) -> Iterator[Settings]:
         """Yield the distinct settings that a request may have. Some may be impossible because their conditions depend
-        on each other.
-        """
+        on each other."""
         for values in product(*(self.values(name) for name in self.varied)):
             yield self.otherwise.model_copy(update=dict(zip(self.varied, values, strict=True)))
 
@@ -224,8 +220,7 @@ class DeclaredSettings(_Fields):
     @property
     def given(self) -> dict[str, Any]:
         """Given settings as JSON values by name. A setting with cases is the list of them, in order, each with its
-        `value` and condition.
-        """
+        `value` and condition."""
         found = self.otherwise.given
         for name in self.varied:
             lines = [_line(each) for each in self.cases if each.name == name]
@@ -267,20 +262,17 @@ RESERVED = frozenset(
     }
 )
 """Fields of a request other than its settings, and those that determine its destination; not allowed as
-provider-specific fields.
-"""
+provider-specific fields."""
 
 
 REPLY_PARTS: Mapping[str, Type] = {"text": TextType(), "thinking": OptionalType(of=TextType()), "raw": TextType()}
 """Parts of a reply in expressions: the answer, the thinking, and the complete text byte for byte. A field of a reply
-with one of these names hides the part.
-"""
+with one of these names hides the part."""
 
 
 class Shots(Part):
     """Worked examples before a prompt: `count` rows of a data set that satisfy `where`, without the row itself and rows
-    that share its key. Each example is a user turn and a reply, with its row known as `alias`.
-    """
+    that share its key. Each example is a user turn and a reply, with its row known as `alias`."""
 
     count: int
     dataset: str
@@ -294,8 +286,7 @@ class Shots(Part):
 
 class Plain(Part):
     """Plain-text request without chat roles, which the model continues: `parted` separates worked examples, and `link`
-    precedes each answer.
-    """
+    precedes each answer."""
 
     parted: str = "\n\n"
     link: str = " "
@@ -342,19 +333,16 @@ class Ask(Part):
     """All earlier steps with a model call on which it depends, directly or indirectly."""
     draw: int = 0
     """Number of earlier steps of the scenario that send the same request, if its settings leave the reply to chance. It
-    is part of the fingerprint, so that each step has its own reply.
-    """
+    is part of the fingerprint, so that each step has its own reply."""
     condition: str = ""
     """Digest of all conditions on this step: its own and those of the steps on which it depends. Empty if it is
-    unconditional.
-    """
+    unconditional."""
     fingerprint: str
 
     @property
     def read_as(self) -> Type | None:
         """Return the type of a reply in expressions: `returns`, and with `top_logprobs` in the settings a record that
-        adds token probabilities.
-        """
+        adds token probabilities."""
         if self.settings.top_logprobs is None:
             return self.returns
         said = {} if self.returns is None else {"value": self.returns}
@@ -368,15 +356,13 @@ class Ask(Part):
     @property
     def script(self) -> str:
         """Return the name of the multi-turn ask, or of the ask for each element of a list, to which this one belongs;
-        empty if there is none.
-        """
+        empty if there is none."""
         return self.name.rpartition("(")[0]
 
     @property
     def before(self) -> str | None:
         """Return the preceding step of its chat. For an ask about each element of a list it is the ask about the
-        preceding element.
-        """
+        preceding element."""
         return f"{self.script}({self.element})" if self.element else self.continues
 
     @property
@@ -387,8 +373,7 @@ class Ask(Part):
 
 def turns_before(ask: Ask, asks: Mapping[str, Ask]) -> tuple[Ask, ...]:
     """Return the earlier turns of the same multi-turn ask, or earlier asks about elements of the same list, the last
-    one first.
-    """
+    one first."""
     found: list[Ask] = []
     while ask.script and (earlier := asks.get(ask.before or "")) is not None and earlier.script == ask.script:
         found.append(ask := earlier)
@@ -412,8 +397,7 @@ class Until(Part):
 
 class Converse(Part):
     """Conversation of two roles in turns, begun by `opens`, until an end condition holds or `limit` turns are reached.
-    Each row has `repeat` such conversations.
-    """
+    Each row has `repeat` such conversations."""
 
     step: Literal["converse"] = "converse"
     name: str
@@ -438,8 +422,7 @@ class Converse(Part):
 
 class Retrieve(Part):
     """The `top` elements of `source` (each known as `alias`, restricted by `where`) by the value of `by`, together with
-    `include`. `using` is the role whose model embeds texts for a similarity.
-    """
+    `include`. `using` is the role whose model embeds texts for a similarity."""
 
     step: Literal["retrieve"] = "retrieve"
     name: str
@@ -462,8 +445,7 @@ class Retrieve(Part):
 
 class SampleList(Part):
     """List of the replies to all samples of an ask: one list for a row, independent of the sample that a step
-    continues.
-    """
+    continues."""
 
     step: Literal["samples"] = "samples"
     name: str
@@ -511,8 +493,8 @@ class Score(Part):
     name: str
     value: Expr
     of: str
-    """Step whose reply is scored: the last step of the compared role on which the score depends, or else the last step.
-    """
+    """Step whose reply is scored: the last step of the compared role on which the score depends, or else the last
+    step."""
     needs: tuple[str, ...]
     """All steps with a model call on which it depends, directly or indirectly."""
     truth: bool
@@ -521,15 +503,13 @@ class Score(Part):
     """Type of a value that is a choice; None for a number or a bool."""
     judge: str | None = None
     """Scorer whose choice about an element is the value, if the expression is nothing else: each judge of a panel then
-    gives its own score.
-    """
+    gives its own score."""
     element: Type | None = None
     """Element type, if each element of a list is scored separately; `value` is then an `Each`."""
     when: Expr | None = None
     earlier: tuple[Expr, ...] | None = None
     """Conditions of earlier scores with the same name. This score applies if none of them holds or has a missing reply.
-    So exactly one score of the name applies to an item.
-    """
+    So exactly one score of the name applies to an item."""
     fingerprint: str
 
     @property
@@ -570,8 +550,8 @@ class Grade(Part):
     scorer: str
     args: dict[str, Expr]
     of: str
-    """Step whose reply is graded: the last step of the compared role on which the grade depends, or else the last step.
-    """
+    """Step whose reply is graded: the last step of the compared role on which the grade depends, or else the last
+    step."""
     needs: tuple[str, ...]
     """All steps with a model call on which it depends, directly or indirectly."""
     metrics: tuple[str, ...] = ()
@@ -582,8 +562,7 @@ class Grade(Part):
     """See `Score.earlier`."""
     inputs: tuple[str, ...] | None = None
     """Steps of `needs` on which the arguments depend; they identify the judge's reply, so the same call under another
-    condition has the same reply. None if these are all of `needs`.
-    """
+    condition has the same reply. None if these are all of `needs`."""
     draw: int = 0
     """Always 0 now; plans of earlier versions have other values."""
     condition: str = ""

@@ -145,8 +145,7 @@ class NoTokenProbabilities(ValueError):
 @dataclass(frozen=True)
 class TokenProbability:
     """Token of a reply with its natural log-probability and the likeliest tokens at its position (`top`). `bytes` are
-    its bytes in the UTF-8 reply.
-    """
+    its bytes in the UTF-8 reply."""
 
     text: str
     logprob: float
@@ -214,8 +213,7 @@ MOST_LOG = 1e-3
 
 def weighed_fields(returns: Type | None) -> dict[str, Type]:
     """Return the additional fields of a reply with token probabilities. If its type has few values, their probabilities
-    are included.
-    """
+    are included."""
     if returns is None or _values(returns) is None:
         return TOKEN_PROBABILITIES
     more: dict[str, Type] = {"likeliest": returns, "probabilities": ListType(of=NumberType())}
@@ -251,8 +249,7 @@ def told_probabilities(
 
 def told_share(returns: Type, told: Mapping[str, Any], value: object) -> float:
     """Return the probability of a value among the values of its type, from the result of `told_probabilities`. It is 0
-    if it is not clear with which token the value begins.
-    """
+    if it is not clear with which token the value begins."""
     values = [each for _, each in _values(returns) or []]
     return float(told["probabilities"][values.index(value)]) if "probabilities" in told and value in values else 0.0
 
@@ -292,8 +289,7 @@ def option_shares(options: Sequence[str], top: Sequence[tuple[str, float]]) -> l
 
 def _option_begun(options: Sequence[str], token: str) -> int | None:
     """Return the index of the option that a token equals or is the only one to begin, or None. Case is ignored if only
-    one option matches then.
-    """
+    one option matches then."""
     bare = token.strip().strip(AROUND) or token.strip()
     for said in (token, token.strip(), bare):
         if said and said in options:
@@ -353,12 +349,10 @@ def _written(value: object) -> str:
 
 TOOL_CALL = RecordType(fields={"name": TextType(), "arguments": JsonType(), "readable": BoolType()})
 """Type of a tool call in expressions. A call is not `readable` if it has no name or if its arguments are not a JSON
-object.
-"""
+object."""
 TOOL_RESULT = RecordType(fields={"name": TextType(), "text": TextType(), "failed": BoolType()})
 """Type of the result of a tool call, for expressions and for the model: the tool, a text, and whether the text reports
-a failure.
-"""
+a failure."""
 SAID_WITH_CALLS = ("text", "prompt", "calls", "samples", "tools")
 """Reserved field names of a reply to a step with tools; no tool may have one of them."""
 SAID_IN_LOOP = ("state", "results", "replies", "turns", "ended", "so_far", "came")
@@ -387,7 +381,8 @@ class Tool(Part):
 
 
 def tool_function_name(tool: str) -> str:
-    """Return the name of a tool's function among the functions of a plan. No function of the spec can have this name."""
+    """Return the name of a tool's function among the functions of a plan. No function of the spec can have this
+    name."""
     return f"tool {tool}"
 
 
@@ -406,22 +401,19 @@ class ToolCall:
 
 def calling_type(tools: Sequence[Tool]) -> RecordType:
     """Return the type of the value of a step with tools: its text, all calls, and for each declared tool the list of
-    the arguments of its valid calls.
-    """
+    the arguments of its valid calls."""
     declared = {each.name: ListType(of=each.arguments) for each in tools}
     return RecordType(fields={"text": TextType(), "calls": ListType(of=TOOL_CALL), **declared})
 
 
 LIMIT, REPLIED, SAID, CALLED = "limit", "replied", "said", "called"
 """How a tool loop ended: the turns were used up, a reply had no call, the user said what ends it, or the model called a
-tool that ends it.
-"""
+tool that ends it."""
 
 
 def loop_type(tools: Sequence[Tool], *, called: bool = False) -> RecordType:
     """Return the type of the value of a tool loop up to a turn: the state, all calls with their results, and the
-    replies. With `called`, a call may end the loop.
-    """
+    replies. With `called`, a call may end the loop."""
     calling = calling_type(tools).fields
     return RecordType(
         fields={
@@ -547,7 +539,8 @@ def _record(type_: RecordType, value: Any, *, more: bool = False) -> dict[str, A
 
 
 def _fitted(type_: Type, value: Any, *, more: bool) -> Any:
-    """Return a JSON value as a value of a type. With `more`, records may have additional fields. Raises `_NoArgument`."""
+    """Return a JSON value as a value of a type. With `more`, records may have additional fields. Raises
+    `_NoArgument`."""
     truth, number = isinstance(value, bool), isinstance(value, int | float)
     match type_.kind:
         case "optional":

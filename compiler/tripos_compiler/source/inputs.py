@@ -23,8 +23,7 @@ DIGEST = re.compile("[0-9a-f]{64}")
 @dataclass(frozen=True)
 class ReleaseRequest:
     """Request for a release of a benchmark: name, full or partial version, and optionally its location (`place`) and
-    the digest that it must have.
-    """
+    the digest that it must have."""
 
     name: str
     version: str
@@ -66,8 +65,7 @@ def read_asked(text: str) -> ReleaseRequest | None:
 @dataclass(frozen=True)
 class FoundRelease:
     """Release whose files match its manifest. `folder` is the folder of the release, and `main` the path of the main
-    file of its spec.
-    """
+    file of its spec."""
 
     name: str
     version: str
@@ -114,8 +112,7 @@ class ReleaseFinder(Protocol):
 
     def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
         """Return the release that a spec at path `near` requests: the highest version that satisfies the request.
-        Raises `UnfitRelease` if there is none.
-        """
+        Raises `UnfitRelease` if there is none."""
         ...
 
 
@@ -173,8 +170,7 @@ class FoundFile:
 @dataclass(frozen=True)
 class JoinedFiles:
     """Files joined to the rows of another file: a row matches if its `column` equals their `other`. `columns` are the
-    columns that are added.
-    """
+    columns that are added."""
 
     files: tuple[FoundFile, ...]
     column: str
@@ -222,20 +218,17 @@ class DataReader(Protocol):
 
     def medium(self, file: FoundFile, kind: Any, value: Any) -> str:
         """Return the mark of the image, recording or file that a cell of a data file names or contains. Raises
-        `UnfitMedium` of `library.media`.
-        """
+        `UnfitMedium` of `library.media`."""
         ...
 
     def document(self, file: FoundFile) -> Any:
         """Return the value of a file that is a single JSON or YAML document. A mapping with a repeated key is returned
-        as a list of mappings with one key each. Raises `DataError`.
-        """
+        as a list of mappings with one key each. Raises `DataError`."""
         ...
 
     def placed(self, file: FoundFile) -> Any:
         """Return the same as `document`, with each text a `LocatedText` if lines are known. This is slower and serves
-        error messages. Raises `DataError`.
-        """
+        error messages. Raises `DataError`."""
         ...
 
 

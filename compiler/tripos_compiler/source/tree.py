@@ -170,7 +170,8 @@ Syntax = (
 
 @dataclass(frozen=True)
 class Entry(Node):
-    """Statement. The parser has already reported a `broken` one: it has no elements, and its span marks the position."""
+    """Statement. The parser has already reported a `broken` one: it has no elements, and its span marks the
+    position."""
 
     elements: tuple[Syntax, ...]
     block: Block | None = None

@@ -64,8 +64,7 @@ class GrammarTables:
     @cached_property
     def pattern(self) -> Pattern[str]:
         """Regular expression for the next token, after ignored text. The matching group is the kind of the token; no
-        group means the end of the text. It matches everywhere, and no token begins like ignored text.
-        """
+        group means the end of the text. It matches everywhere, and no token begins like ignored text."""
         ignored = "|".join(expression for name, expression in self.terminals if name in self.ignored)
         tokens = "|".join(
             f"(?P<{name}>{expression})" for name, expression in self.terminals if name not in self.ignored
@@ -158,8 +157,7 @@ def build_tables(grammar: str) -> GrammarTables:
 
 def _rule(rule: Any) -> Rule:
     """Return a rule that shapes trees like lark: a token whose name begins with `_` is dropped, the children of such a
-    rule are spliced into its parent, and a rule with `?` and without an alias is replaced by its only child.
-    """
+    rule are spliced into its parent, and a rule with `?` and without an alias is replaced by its only child."""
     kept = [
         (index, not symbol.is_term and symbol.name.startswith("_"))
         for index, symbol in enumerate(rule.expansion)
@@ -213,8 +211,7 @@ def _maker() -> str | None:
 
 def cache_folder() -> Path | None:
     """Return the folder for the tables in the user's cache: below `$XDG_CACHE_HOME` if it is set, else in the system's
-    usual place; None if the user has no home.
-    """
+    usual place; None if the user has no home."""
     given = os.environ.get("XDG_CACHE_HOME", "")
     if Path(given).is_absolute():
         return Path(given) / "tripos" / "grammar"
@@ -369,8 +366,7 @@ class Machine:
 
     def _chain(self, below: int, top: int, kind: str) -> int:
         """Return the state of a value before a token of that kind, after all rules that only pass it on. The result is
-        cached: an expression passes through ten such rules, one for each level of precedence.
-        """
+        cached: an expression passes through ten such rules, one for each level of precedence."""
         rows, state = self._tables.states, top
         while (action := rows[state].get(kind, 0)) < 0 and ~action in self._tables.passing:
             state = rows[below][self._rules[~action].origin]

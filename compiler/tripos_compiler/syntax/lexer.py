@@ -40,8 +40,7 @@ NO_LINE_BREAK_AFTER = frozenset({"_NL", "_LBRACE", "_COMMA"})
 
 class Ending(Enum):
     """End of a piece: the end of the file; the line break after it; or, if a brace is not closed, a declaration at the
-    left margin, which closes all braces.
-    """
+    left margin, which closes all braces."""
 
     FILE = 1
     LINE = 2
@@ -103,8 +102,7 @@ def line_breaks(
 
 def _pair_brackets(tokens: list[Token]) -> tuple[set[int], set[int]]:
     """Return the indexes of unclosed brackets and of unmatched closing brackets. A brace, or a new block, closes the
-    round and square brackets that are still open inside, since those are the likelier mistake.
-    """
+    round and square brackets that are still open inside, since those are the likelier mistake."""
     unclosed: set[int] = set()
     stray: set[int] = set()
     stack: list[int] = []
@@ -145,8 +143,8 @@ LOOKALIKES = {
     "’": ('"', "UNKNOWN"),
     "'": ('"', "UNKNOWN"),
 }
-"""Characters that input methods or editors insert for ASCII signs, with the intended sign; they are read as that sign.
-"""
+"""Characters that input methods or editors insert for ASCII signs, with the intended sign; they are read as that
+sign."""
 
 ENDINGS = frozenset({";", "；", "。"})
 """Statement terminators of other languages; they are skipped, since here the line break ends a statement."""
@@ -164,8 +162,7 @@ def raw_tokens(text: str) -> Iterator[Token]:
 
 def lex(segment: Segment, text: str, diagnostics: Diagnostics) -> list[Token]:
     """Return the tokens of a segment with the given text. Unknown characters are reported and read as what was probably
-    meant.
-    """
+    meant."""
     tokens: list[Token] = []
     unknown: list[Token] = []
     for token in raw_tokens(text):
@@ -328,8 +325,7 @@ def split_pieces(text: str) -> list[Piece]:
 @cache
 def _patterns() -> tuple[Pattern[str], Pattern[str]]:
     """Return the patterns for the top of a file and for a block; the latter matches only what may end it, with all text
-    before.
-    """
+    before."""
     grammar = tables()
     strings = "|".join(f"(?P<{name}>{expression})" for name, expression in grammar.terminals if name in STRINGS)
     alike = {sign: "".join(char for char, (meant, _) in LOOKALIKES.items() if meant == sign) for sign in "()[]{}"}
@@ -352,8 +348,7 @@ def _only_at_the_top() -> frozenset[str]:
 
 class _Scan:
     """Single pass over a text that collects its pieces. Each piece is assumed to end with its line unless a declaration
-    ends it. `open` are the open brackets, at the end the unclosed ones.
-    """
+    ends it. `open` are the open brackets, at the end the unclosed ones."""
 
     def __init__(self, text: str, *, by_layout: bool) -> None:
         self.text = text
@@ -473,8 +468,7 @@ KEPT_PARSES = 8
 @dataclass
 class Parsed:
     """Parsed piece with its diagnostics. `slipped` and `ending` are the conditions before and after it, which affect
-    only the reports. `parse` is the number of the last parse of the file that contained it.
-    """
+    only the reports. `parse` is the number of the last parse of the file that contained it."""
 
     segment: Segment
     ending: Ending
@@ -485,8 +479,7 @@ class Parsed:
 
     def fits(self, piece: Piece, slipped: bool) -> bool:
         """Return true if parsing it at another place would give the same result. That is so for a piece without errors.
-        After an unpaired bracket an error may not have been reported.
-        """
+        After an unpaired bracket an error may not have been reported."""
         sound = not self.diagnostics.items and not self.slipped
         return sound or (self.ending is piece.ending and self.slipped == slipped)
 
@@ -505,8 +498,7 @@ class ParseMemory:
 
     def recall(self, source: Source, piece: Piece, text: str, slipped: bool) -> Parsed | None:
         """Return the cached parse of a piece, moved to its new place, or None. A cached parse is used once in a parse,
-        so that equal pieces have distinct objects.
-        """
+        so that equal pieces have distinct objects."""
         file = self._files.setdefault(source.path, _File())
         for parsed in file.pieces.get(text, ()):
             if parsed.parse <= file.parses and parsed.fits(piece, slipped):

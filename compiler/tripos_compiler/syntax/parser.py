@@ -89,8 +89,7 @@ Place = Callable[[int, int], Span]
 @dataclass
 class SyntaxReport:
     """Destination of syntax errors, with their code. `unclosed` are the positions of unclosed round and square
-    brackets; `slipped` is true if an unpaired bracket was reported earlier in the file.
-    """
+    brackets; `slipped` is true if an unpaired bracket was reported earlier in the file."""
 
     place: Place
     diagnostics: Diagnostics
@@ -529,8 +528,7 @@ def _parse_piece(segment: Segment, text: str, piece: Piece, slipped: bool) -> Pa
 
 def parse_hole(source: Source, text: Text, start: int, end: int, diagnostics: Diagnostics) -> tuple[Syntax, ...] | None:
     """Return the elements of the expression between `{{` and `}}`, characters `start:end` of a string, or None if it is
-    malformed, which is reported.
-    """
+    malformed, which is reported."""
 
     def place(low: int, high: int) -> Span:
         return text.stretch(start + low, start + high)

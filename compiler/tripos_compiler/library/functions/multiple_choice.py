@@ -79,8 +79,7 @@ def shuffled_place(place: int, items: Collection[Any], by: str) -> int:
 
 def _latin(text: str, letters: Sequence[str]) -> str:
     """Return a text with isolated letters of another alphabet replaced by Latin ones. Isolated Latin letters that are
-    not option letters are masked.
-    """
+    not option letters are masked."""
     latin = {letter: letters_at(place) for place, letter in enumerate(letters)}
     some = "|".join(re.escape(letter) for letter in sorted(latin, key=len, reverse=True))
     alone = rf"(?<![^\W\u2e80-\uffff])(?:{some})(?![^\W\u2e80-\uffff])|(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])"
@@ -136,8 +135,7 @@ def normalised_answer(answer: str) -> str:
 def read_marked(text: str, read: Callable[[str], list[str]]) -> list[str]:
     """Return the result of `read` on the answer of one question in a plain text: on a JSON field, the last box, the
     text after the last `答案：` or similar, or the last `选`. The whole text is read only if nothing is marked, because
-    reasons for an answer in other words are not the answer.
-    """
+    reasons for an answer in other words are not the answer."""
     marked = False
     for said in _places(text):
         marked = True
@@ -151,8 +149,7 @@ def read_parts(
     text: str, parts: int, read: Callable[[str], list[str]], read_all: Callable[[str], list[str]]
 ) -> list[str]:
     """Return the answers of a plain text to several questions, in order. `read` finds one answer, and `read_all` all
-    answers. The first method that finds as many answers as there are parts is used, else the first that finds any.
-    """
+    answers. The first method that finds as many answers as there are parts is used, else the first that finds any."""
     said = [_until_reasons(text[mark.end() :][:_TAIL]) for mark in [*_STATED.finditer(text)][:_MARKS]]
     places = list(_places(text))
     ways: list[Callable[[], list[str]]] = [
@@ -216,8 +213,7 @@ _OPENS_WITH_ANY = late_pattern(
     rf"(?=\s*(?:\Z|\n|[].,;:!?。、)}}】」\"'*_\\|$]|选?项|[是为均都]|正确)|\s+{GOES_ON})"
 )
 """Letters beyond the first eight at the beginning of an answer. Elsewhere `X` is an unknown, `DNA` an acid and `I` a
-pronoun.
-"""
+pronoun."""
 _ONLY_LETTERS = late_pattern(r"(?:[\W\d_]|[第题和与及选项]|以及|小题|and(?![A-Za-z])|[A-Z](?![a-z]))+")
 _RUN = late_pattern(rf"(?<![A-Za-z])[A-H](?:{_AND}[A-H]){{0,40}}(?![A-Za-z])")
 _OPENS = late_pattern(r"\W*+(?:选?项\W*+)?[A-H](?![A-Za-z])")

@@ -229,8 +229,7 @@ class _PatternWriter:
     @property
     def edged_in_ascii(self) -> bool:
         """Return whether word boundaries are those of ASCII words. Raises `NotLinearError` if an expression has both
-        kinds.
-        """
+        kinds."""
         if len(self.edges) > 1:
             raise NotLinearError("has edges of words of two kinds", "write `(?a)` in front, or not at all")
         return True in self.edges

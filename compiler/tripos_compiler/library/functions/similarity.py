@@ -308,8 +308,7 @@ def _chrf() -> Any:
 
 def _forget_tokens() -> None:
     """Clear sacreBLEU's token caches. It keeps the last 65,536 texts of each tokenizer; replies seldom recur and may be
-    long.
-    """
+    long."""
     from sacrebleu.tokenizers import tokenizer_13a, tokenizer_re, tokenizer_zh
 
     for tokeniser in (tokenizer_13a.Tokenizer13a, tokenizer_re.TokenizerRegexp, tokenizer_zh.TokenizerZh):

@@ -225,8 +225,7 @@ def _is_call(call: ReadCall, name: str, parameters: Mapping[str, Any], allowed: 
 
 def _is_allowed(value: Any, described: Mapping[str, Any], allowed: list[Any]) -> bool:
     """Return true if an argument has the type of its parameter and one of its accepted values. If the first accepted
-    value has another type, it is the name of a variable, and the argument must equal an accepted value.
-    """
+    value has another type, it is the name of a variable, and the argument must equal an accepted value."""
     kind = _kind(described)
     if kind is float and type(value) is int:
         value = float(value) if -LARGEST <= value <= LARGEST else math.inf
@@ -266,8 +265,7 @@ def _items_fit(value: list[Any], kind: type | None, allowed: list[Any]) -> bool:
 
 def _is_allowed_record(value: Mapping[str, Any], allowed: Any) -> bool:
     """Return true if every member of a record has an accepted value and no required member is missing. A member without
-    a list of values has one accepted value.
-    """
+    a list of values has one accepted value."""
     if not isinstance(allowed, Mapping):
         return False
     listed = {name: values if isinstance(values, list) else [values] for name, values in allowed.items()}

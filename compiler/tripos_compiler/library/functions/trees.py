@@ -156,7 +156,8 @@ Nested = dict[str, Any]
 
 @dataclass(frozen=True)
 class ParsedTree:
-    """Tree. A node is identified by its path, the names from the root joined by ` / `; the path of the root is empty."""
+    """Tree. A node is identified by its path, the names from the root joined by ` / `; the path of the root is
+    empty."""
 
     branches: Mapping[str, Any]
 
