@@ -159,8 +159,8 @@ def read_truth(text: str) -> bool | None:
 
     The search order, before the reasons, is: a field of JSON, a box, an `<answer>`; the last label
     (`the answer is no`); the word that opens the text; the word that closes it; the only `true`, `false`, `正确` or
-    `错误` of a short text. A plainly denied truth is its opposite; one that is hedged (`partly`, `未必`), asked, quoted or
-    supposed does not count.
+    `错误` of a short text. A plainly denied truth is its opposite; one that is hedged (`partly`, `未必`), asked, quoted
+    or supposed does not count.
 
     >>> read_truth("**Yes**, because it rains."), read_truth("It isn’t true."), read_truth("Perhaps.")
     (True, False, None)
