@@ -327,7 +327,7 @@ class MessageTemplate:
 
     @cached_property
     def quoted(self) -> tuple[bool, ...]:
-        """Whether each placeholder is between backticks."""
+        """For each placeholder, whether it is between backticks."""
         found, seen = [], 0
         for constant in self.constants[:-1]:
             seen += constant.count(TICK)

@@ -442,7 +442,7 @@ def laid_out(raw: str, indent: int) -> str:
     Content and closing quotes are indented one step more than the line. A string on one line, or one whose value would
     change, is left unchanged.
 
-    >>> laid_out(QUOTES + "a\n  b" + QUOTES, 2).split("\n")[1:3]
+    >>> laid_out('"' * 3 + "a\n  b" + '"' * 3, 2).split("\n")[1:3]
     ['    a', '      b']
     """
     if "\n" not in raw or not raw.startswith(LAYOUT_QUOTES):

@@ -115,7 +115,7 @@ class AggregateFunction:
     def rises(self) -> bool:
         """True if it is non-decreasing in its values, as a mean and a sum are.
 
-        >>> from tripos_compiler.language import AGGREGATES
+        >>> from tripos_compiler.language.aggregates import AGGREGATES
         >>> [name for name in ("mean", "median", "sum", "max", "stdev", "count") if AGGREGATES[name].rises]
         ['mean', 'median', 'sum', 'max']
         """
@@ -131,7 +131,7 @@ class AggregateFunction:
     def shown(self) -> str:
         """Signature for people.
 
-        >>> from tripos_compiler.language import AGGREGATES
+        >>> from tripos_compiler.language.aggregates import AGGREGATES
         >>> AGGREGATES["pass_at"].shown
         'pass_at(k: count, values: scores, tries: every|first (optional))'
         """

@@ -604,7 +604,7 @@ class Function:
     def result(self, types: Types) -> Type | str:
         """Return the result type for arguments of these types, or the error.
 
-        >>> from tripos_compiler.library import FUNCTIONS
+        >>> from tripos_compiler.library.registry import FUNCTIONS
         >>> from tripos_compiler.plan import IntegerType, ListType, TextType
         >>> FUNCTIONS["last"].result({"items": ListType(of=TextType())})
         TextType(kind='text')
@@ -628,7 +628,7 @@ class Function:
         """Return the arguments that the compiler fills in, by name, except the locale. `types` are those of the given
         arguments, for which `result` returned a type.
 
-        >>> from tripos_compiler.library import FUNCTIONS
+        >>> from tripos_compiler.library.registry import FUNCTIONS
         >>> from tripos_compiler.plan import ChoiceType
         >>> FUNCTIONS["rank"].implied({"value": ChoiceType(values=("low", "high"))})
         {'order': ('low', 'high')}

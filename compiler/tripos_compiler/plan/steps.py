@@ -229,7 +229,7 @@ class DeclaredSettings(_Fields):
 
     @property
     def varied(self) -> tuple[str, ...]:
-        """Names of the settings with cases."""
+        """The names of the settings with cases."""
         return tuple(dict.fromkeys(case.name for case in self.cases))
 
     def conditions(self) -> Iterator[Expr]:
