@@ -22,6 +22,8 @@ from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
 from tripos_compiler.library.registry import FUNCTIONS, GROUPS
 from tripos_compiler.library.signature import Function
 
+# Constructs, aggregates and codes
+
 ALONE = (
     *("benchmark", "role", "axis", "arm", "tree", "function", "made", "walk", "verify"),
     *("scenario", "context", "over", "arms", "ask", "shots", "converse", "retrieve", "compare"),
@@ -345,6 +347,8 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Return a Markdown table; bars in cells must be escaped."""
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *rows))
 
+
+# Functions
 
 OPENING = """\
 # Functions

@@ -30,6 +30,8 @@ from tripos_compiler.source.tree import (
     describe_syntax,
 )
 
+# Errors in heads
+
 
 def report_mismatch(entry: Entry, miss: Mismatch, construct: Construct, diagnostics: Diagnostics) -> None:
     """Report the error in the head of a statement, with its signature."""
@@ -104,6 +106,8 @@ def joined_names(syntax: Syntax, by: str = "*") -> list[str]:
             return []
 
 
+# Separators of names
+
 PRODUCTS = frozenset({"AXES", "ARMS"})
 """Slots whose names are joined by `*`."""
 
@@ -139,6 +143,8 @@ def _bare(entry: Entry, table: dict[str, list[Construct]]) -> bool:
     names = joined_names(entry.elements[0]) if alone else []
     return bool(names) and names[0] not in table
 
+
+# Reading of blocks
 
 TYPES = frozenset({"text", "integer", "number", "bool", "dialogue", "path", "json", "choice", *MEDIA})
 PLACES = {

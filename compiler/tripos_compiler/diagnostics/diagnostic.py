@@ -191,6 +191,8 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return folded[close[0]] if close else None
 
 
+# Comments that silence warnings
+
 ALLOW = re.compile(
     r"#\s*allow\s+(?P<codes>[ERSW]\d\w*(?:\s*[,，、]\s*\w+)*)\s*(?:[:：](?P<reason>.*)|(?P<unmarked>\S.*))?",
     re.IGNORECASE,

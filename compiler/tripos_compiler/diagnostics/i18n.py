@@ -21,6 +21,8 @@ from string import Formatter
 
 from tripos_compiler.source.data_classes import dataclass
 
+# Language of the reader
+
 LANGUAGE = "TRIPOS_LANG"
 LANGUAGES = ("en", "zh")
 """Languages of messages."""
@@ -51,6 +53,8 @@ def reader_language(environ: Mapping[str, str] | None = None) -> str:
     said = environ.get(LANGUAGE, "").strip() or next((environ[name] for name in LOCALES if environ.get(name)), "")
     return named_language(said) or "en"
 
+
+# Messages
 
 PARTS = "parts.json"
 """File with templates of fragments that occur only inside other messages; alone they are too short for a reliable
@@ -171,6 +175,8 @@ def entries(written: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield from (("".join(way), said) for way in itertools.product(*parts))
 
 
+# Pages
+
 PAGES = "pages"
 """Folder of a language with the paragraphs of its pages, one file for each family of codes."""
 FENCE = "```"
@@ -254,6 +260,8 @@ def page_translations(language: str) -> dict[str, str]:
         found.update(json.loads(path.read_text("utf-8")))
     return found
 
+
+# Templates
 
 NUMBER = re.compile(r"[-−+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?%?")
 TICK = "`"

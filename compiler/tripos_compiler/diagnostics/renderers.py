@@ -18,6 +18,8 @@ from tripos_compiler.diagnostics.text_format import counted, display_width, prin
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
+# Quoted lines
+
 TAB = "    "
 NEAR = 8
 """Number of characters for each column that are examined on both sides of a place: most characters have one column, and
@@ -182,6 +184,8 @@ def _rows(marks: list[_Mark], width: int) -> list[tuple[LabelText, ...]]:
     return [tuple(row) for row in rows]
 
 
+# Terminal
+
 RED, YELLOW, BLUE, CYAN, BOLD, PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[34m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 MOST_SHOWN = 100
 """Number of diagnostics shown by default: later ones are often consequences of earlier ones."""
@@ -320,6 +324,9 @@ def _compose(row: tuple[LabelText, ...], tone: str, paint: Paint) -> str:
     return line
 
 
+# GitHub Actions
+
+
 def to_github(diagnostics: Iterable[Diagnostic], *, path_from: Callable[[str], str]) -> str:
     """Return one workflow command for each diagnostic, each ending in a line feed. `path_from` returns the path of a
     file from the root of the repository.
@@ -366,6 +373,8 @@ def _escaped(text: str, signs: str = "") -> str:
         text = text.replace(sign, f"%{ord(sign):02X}")
     return text
 
+
+# SARIF
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
@@ -467,6 +476,9 @@ def _fix(item: Diagnostic, path_from: PathFrom) -> dict[str, Any]:
 def _suppression(silenced: Silenced, path_from: PathFrom) -> dict[str, Any]:
     suppression = {"kind": "inSource", "location": _location(Label(silenced.comment), path_from)}
     return suppression | ({"justification": silenced.reason} if silenced.reason else {})
+
+
+# JSON
 
 
 def to_data(diagnostics: Iterable[Diagnostic], silenced: Iterable[Silenced] = ()) -> list[dict[str, Any]]:

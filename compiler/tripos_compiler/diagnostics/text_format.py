@@ -11,6 +11,8 @@ import shlex
 import unicodedata
 from math import floor, inf, log10
 
+# Quantities
+
 
 def usd(amount: float) -> str:
     """Return an amount of USD: two decimals, four below a tenth, and more if the first two significant digits need
@@ -103,6 +105,8 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {plural}"
 
 
+# Columns of a terminal
+
 WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6"
 OPENING = "（「『【《〈“‘［"
 CLOSING = "、。，．：；！？）」』】》〉”’］…"
@@ -175,6 +179,8 @@ def _steers(char: str) -> bool:
 TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 """Bidirectional classes of the characters that change the displayed order of the text after them."""
 
+
+# Encodings
 
 MARKS = ((codecs.BOM_UTF32_LE, "UTF-32"), (codecs.BOM_UTF16_LE, "UTF-16"), (codecs.BOM_UTF16_BE, "UTF-16"))
 READ = 1 << 16

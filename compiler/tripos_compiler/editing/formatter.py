@@ -39,6 +39,8 @@ from tripos_compiler.source.tree import (
 )
 from tripos_compiler.syntax.parser import parse, read_text
 
+# Tokens
+
 Kind = Literal["word", "number", "string", "row", "sign", "comment", "newline"]
 
 PIECE = re.compile(
@@ -146,6 +148,8 @@ def _tokens(text: str, atoms: dict[int, tuple[Kind, int]]) -> Iterator[FormatTok
                 yield FormatToken("sign", piece[0].translate(LOOKALIKES), place, piece.end())
         place = piece.end()
 
+
+# Rows and tables
 
 FITS = 100
 """Largest width of a line that is not broken after a comma and keeps its block on one line."""
@@ -265,6 +269,8 @@ def table_row(texts: list[str], widths: list[int]) -> str:
         padded.append(" " * left + text + " " * (free - left))
     return f"| {' | '.join(padded)} |"
 
+
+# Columns
 
 STEPS = frozenset({"", "dimension", "metric", "scenario"})
 """Words before blocks whose statements are read in sequence; the file is the empty word."""
@@ -431,6 +437,8 @@ def _pushed(row: Row, text: str, rest: Cells, gap: int, start: int) -> bool:
     width = sum(display_width(cell) + 1 for cell in rest if cell) - 1
     return row.indent + start + width > WIDEST and row.indent + display_width(text) + gap + width <= WIDEST
 
+
+# Layout
 
 LAYOUT_QUOTES = '"""'
 
@@ -717,6 +725,8 @@ def _start(entry: Entry) -> int:
 def _end(entry: Entry) -> int:
     return entry.block.span.end if entry.block is not None else entry.elements[-1].span.end
 
+
+# Entry point, and the check that the meaning is unchanged
 
 PLACES = frozenset({"span", "offsets"})
 """Fields of a node that hold positions."""

@@ -147,6 +147,8 @@ _CHANCE = AggregateParameter("chance", "chances")
 _TRUE = AggregateParameter("true", "truths")
 _SKIP_ONLY = ("skip", "fail")
 
+# Aggregates of a whole set
+
 SET_AGGREGATES: tuple[AggregateFunction, ...] = (
     AggregateFunction(
         "weighted_mean",
@@ -525,6 +527,8 @@ _ALL: tuple[AggregateFunction, ...] = (
 AGGREGATES: dict[str, AggregateFunction] = {aggregate.name: aggregate for aggregate in (*_ALL, *SET_AGGREGATES)}
 """Aggregates by name."""
 
+
+# Model families
 
 FAMILIES = {
     "gpt": r"gpt|chatgpt|davinci|o[1345](?:-|$)",

@@ -45,6 +45,8 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.source.data_classes import dataclass
 
+# Selection of treatments
+
 Only = Mapping[str, Collection[str]]
 """Selected values by the name of an arm; other names are ignored."""
 
@@ -88,6 +90,9 @@ def _calls_under(count: CallCount, only: Only) -> CallCount | None:
 
 def _selected(arms: Mapping[str, str], only: Only) -> bool:
     return all(arms[arm] in values for arm, values in only.items() if arm in arms)
+
+
+# Steps that share replies
 
 
 @dataclass(frozen=True)
@@ -140,6 +145,9 @@ def _fixed(settings: DeclaredSettings) -> str:
         return "same text at temperature 0"
     seeds = " or ".join(str(each) for each in settings.values("seed") if each is not None)
     return f"same text with seed {seeds}" if seeds else "same text with top_k 1"
+
+
+# Cells
 
 
 def broken_guard(cell: Mapping[str, str], axes: Sequence[Axis]) -> Axis | None:
@@ -229,6 +237,8 @@ def _components(axes: Sequence[Axis]) -> list[list[Axis]]:
     order = {axis.name: index for index, axis in enumerate(axes)}
     return [sorted(group, key=lambda axis: order[axis.name]) for group in groups]
 
+
+# Subsets
 
 Drawn = frozenset[tuple[str, str]]
 """Drawn items: scenario and name of each."""
@@ -383,6 +393,9 @@ def _parts(subset: Subset, place: Place) -> Parts:
 def _subsets_value(place: Place, name: str) -> str | None:
     value = place.get(name)
     return None if value is None else str(value)
+
+
+# Clusters
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,8 @@ from tripos_compiler.plan import (
     linear,
 )
 
+# Undefined values
+
 
 class Unavailable(Exception):
     """A value that a step did not yield, for example a field of a reply that could not be read."""
@@ -160,6 +162,8 @@ def status_of_call(expr: Call, names: Mapping[str, Any]) -> str:
     return UNDEFINED if UNDEFINED in reasons else NOT_APPLICABLE
 
 
+# Conditions on a panel without a majority
+
 DIVIDED: Final = "@divided"
 """Key in `names` of the mapping from a name to the divided verdicts on which it depends."""
 CONDITIONS: Final = frozenset(("==", "!=", "in", "not in", "and", "or"))
@@ -209,6 +213,8 @@ def decide(expr: Binary | Unary, names: Mapping[str, Any], ballot: Callable[[Map
     assert panel is not None
     return panel.decide([bool(ballot(said_by(judge, verdict, names))) for judge in range(len(panel.votes))])
 
+
+# Evaluation of expressions
 
 DATA = "@data"
 """Key in `names` of the rows of each data set that is used as a value."""
@@ -566,6 +572,8 @@ _EVALUATED: Final[Mapping[type, Callable[[Any, Mapping[str, Any]], Any]]] = Mapp
 )
 """Evaluation function of each class of expression; a lookup is faster than a series of `isinstance` checks."""
 
+
+# Watchdog of long evaluations
 
 OURS = "tripos_compiler"
 

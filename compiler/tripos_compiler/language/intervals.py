@@ -51,6 +51,8 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.source.data_classes import dataclass
 
+# Ranges of expressions
+
 Range = tuple[float, float]
 """Least and greatest possible value."""
 
@@ -372,6 +374,8 @@ def _each_end(function: Callable[[float], float], range_: Range) -> Range:
     return low, high
 
 
+# Scales of figures
+
 Bounds = tuple[float, float]
 UNIT: Bounds = (0.0, 1.0)
 
@@ -511,6 +515,9 @@ def spoken(bounds: Bounds) -> str:
     return f"{bounds[0]:g} to {bounds[1]:g}"
 
 
+# Ranges of figures
+
+
 def figure_range(plan: Plan, figure: Figure, missing: Missing) -> Range:
     """Return the range of a figure of a plan, with infinite ends if they are unknown."""
     match figure:
@@ -589,6 +596,8 @@ def ends_of_formula(operator: str, parts: Sequence[Range]) -> Range:
             return computed_range(operator, parts[0], parts[1])
     return -math.inf, math.inf
 
+
+# Ends of confidence intervals
 
 INTERVAL_ENDS: Final[Mapping[IntervalEnd, str]] = {
     "lower": "the lower end of the 95 % interval of a figure, in an `expect`",

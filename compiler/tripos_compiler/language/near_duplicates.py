@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     Signature = npt.NDArray[np.uint32]
 
 
+# MinHash index
+
 _HASHES = 128
 _ASKED_BELOW = 0.2
 """Margin below `alike` for the MinHash query, because MinHash only estimates the overlap: five standard deviations of
@@ -132,6 +134,8 @@ def _no_runs() -> MinHash:
 
     return MinHash(num_perm=_HASHES, seed=1, hashfunc=_as_it_is)
 
+
+# Near-duplicate texts
 
 K = TypeVar("K", bound=Hashable)
 
@@ -270,6 +274,8 @@ class NearTexts(Generic[K]):
                 yield key, shared
 
 
+# Nearly verbatim copies
+
 Key = TypeVar("Key", bound=Hashable)
 
 NEARLY = 0.9
@@ -361,6 +367,8 @@ def _least(codes: Any) -> list[int]:
     least: list[int] = np.partition(hashed, LEAST)[:LEAST].tolist() if len(hashed) > LEAST else hashed.tolist()
     return least
 
+
+# Held-out texts
 
 HeldOutKey = TypeVar("HeldOutKey")
 

@@ -57,6 +57,8 @@ from tripos_compiler.plan import (
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
+# Notation of expressions
+
 BINDING = {
     "or": 1,
     "and": 2,
@@ -121,6 +123,8 @@ def _inside(expr: Expr, least: int) -> str:
     text, binds = _written(expr)
     return text if binds >= least else f"({text})"
 
+
+# Changes of steps
 
 Weight = Literal["major", "minor", "patch"]
 WEIGHTS: tuple[Weight, ...] = ("major", "minor", "patch")
@@ -454,6 +458,9 @@ def _json_value(value: Any) -> Any:
 
 def _prints(step: Step) -> frozenset[str]:
     return frozenset((step.fingerprint, *([step.judgement] if isinstance(step, Judging) else [])))
+
+
+# Changes of plans
 
 
 def settling_changes(before: Plan, after: Plan) -> Iterator[Change]:
@@ -848,6 +855,8 @@ def _unordered(value: Any) -> Any:
             return sorted(map(_unordered, value), key=canonical)
     return value
 
+
+# Version numbers
 
 _PIECE = re.compile(r"(\D*)(\d*)")
 

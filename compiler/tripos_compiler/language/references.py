@@ -46,6 +46,8 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.source.data_classes import dataclass
 
+# External inputs of steps
+
 
 def outside_changes(before: Step, after: Step, old: Plan, new: Plan) -> list[str]:
     """Return descriptions of the external inputs that two versions of a step share and that differ between their
@@ -123,6 +125,8 @@ def _holes(part: object) -> Iterator[Hole]:
                 yield from _holes(value)
 
 
+# Lookups by points of a row
+
 BY_POINTS = "examples_for"
 
 
@@ -191,6 +195,9 @@ def _takes(part: Scenario | Made, dataset: str) -> bool:
         for expr in expressions_of(part)
         for each in subexpressions(expr)
     )
+
+
+# Names in expressions
 
 
 def subexpressions(expr: Expr) -> Iterator[Expr]:
@@ -275,6 +282,8 @@ def without_reveal(expr: Expr) -> Expr:
         expr = expr.args[0] if expr.args else expr.named["value"]
     return expr
 
+
+# Dependencies of steps
 
 CALLING = (Ask, Converse, Retrieve, SampleList, Verdict)
 

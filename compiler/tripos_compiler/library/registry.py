@@ -31,6 +31,8 @@ from tripos_compiler.library.signature import Function, define
 from tripos_compiler.plan import Call
 from tripos_compiler.replies import number_tokens, places, text
 
+# Versions
+
 VERSIONS: Mapping[str, int] = {
     "bleu": 2,
     "bm25": 2,
@@ -86,6 +88,8 @@ def raised_version(name: str, version: int) -> list[object]:
     """
     return [] if version == 1 else [[name, version]]
 
+
+# Functions
 
 GROUPS: dict[str, tuple[Function, ...]] = {
     "Reading answers": (
@@ -220,6 +224,8 @@ GROUPS: dict[str, tuple[Function, ...]] = {
 FUNCTIONS: dict[str, Function] = {function.name: function for group in GROUPS.values() for function in group}
 """Library functions by the name that a spec uses."""
 
+
+# Functions and reveals of a run
 
 Functions = Mapping[str, Callable[..., Any]]
 _functions: ContextVar[Functions] = ContextVar("functions", default=MappingProxyType({}))

@@ -52,6 +52,8 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.source.data_classes import dataclass
 
+# Type patterns
+
 
 @dataclass(frozen=True)
 class Exactly:
@@ -267,6 +269,8 @@ def written(pattern: Pattern, *, variables: bool = True) -> str:
     assert_never(pattern)
 
 
+# Partiality
+
 LARGEST = 1e70
 """Largest absolute value of a number in a spec, a score or a figure; larger numbers are undefined. Sums of fourth
 powers of such numbers over a whole run are still double-precision numbers, so every error and test can be computed."""
@@ -473,6 +477,8 @@ NO_RUN_OR_REFERENCE = Partial(
 NO_PLACE = Partial(("at",), "the rows have no such field", "write the field out", _has_fields)
 NO_FIELD = Partial(("at", "fields"), "the rows have no such field", "write the field out", _has_fields)
 
+
+# Signatures and functions
 
 Types = Mapping[str, Type | Sequence[Type]]
 """Types of the given arguments by parameter; for a variadic parameter the types of all of them."""

@@ -19,6 +19,8 @@ from pydantic import AfterValidator, Field, SerializationInfo, SerializerFunctio
 
 from tripos_compiler.plan.base import Ordered, Part
 
+# Types
+
 
 class TextType(Part):
     kind: Literal["text"] = "text"
@@ -144,6 +146,9 @@ Type = Annotated[
     | MetricsType,
     Field(discriminator="kind"),
 ]
+
+
+# Expressions
 
 
 class Literal_(Part):  # noqa: N801 - `Literal` is taken by typing
@@ -290,6 +295,9 @@ else:
     ]
 
 
+# Templates
+
+
 class Hole(Part):
     """Placeholder of a template. Its value is printed once and never read as a template again."""
 
@@ -316,6 +324,8 @@ Texts = dict[str, Template]
 Labels = dict[str, str]
 """Plain text for each language of the benchmark."""
 
+
+# Common-subexpression elimination
 
 MARK = "$"
 """Prefix of the names of shared parts; names in a spec cannot begin with it."""

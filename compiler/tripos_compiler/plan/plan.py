@@ -13,6 +13,8 @@ from tripos_compiler.plan.base import Ordered, Part, digest, named
 from tripos_compiler.plan.expressions import Expr, Labels, NumberType, Template, Texts, Type
 from tripos_compiler.plan.steps import Ask, Converse, DeclaredSettings, Judging, Step
 
+# Declarations
+
 
 class Settling(Part):
     """Stopping rule of a run that continues until a figure is settled.
@@ -205,6 +207,9 @@ class Metric(Part):
         if self.low <= value <= self.high or self.outside == "keep":
             return value
         return float(min(max(value, self.low), self.high)) if self.outside == "clip" else None
+
+
+# Data sets
 
 
 class DataField(Part):
@@ -401,6 +406,8 @@ class Pairing(Part):
     that are not for testing."""
 
 
+# Measures, expectations, subsets and exports
+
 Missing = Literal["skip", "zero", "fail", "paired"]
 """Treatment of missing scores by an aggregate."""
 FIXED = ("scenario", "metric", "dimension", "evaluator", "pair")
@@ -588,6 +595,9 @@ class Export(Part):
     holds_out: tuple[str, ...] = ()
 
 
+# Scenarios and scorers
+
+
 class Rows(Part):
     """Rows of a scenario: those of a data set that satisfy `where`, each known as `alias`."""
 
@@ -697,6 +707,8 @@ class Scorer(Part):
         """Role that judges, and the stronger role of a cascade if there is one."""
         return (self.role,) if self.then is None else (self.role, self.then)
 
+
+# The plan
 
 PLAN_FORMAT: Literal["tripos.plan/3"] = "tripos.plan/3"
 

@@ -25,6 +25,8 @@ from tripos_compiler.plan.expressions import (
 )
 from tripos_compiler.plan.structured_replies import Tool, weighed_fields
 
+# Settings of a request
+
 Detail = Literal["low", "high", "auto"]
 Template = Literal["own"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
@@ -250,6 +252,8 @@ def _line(case: SettingCase) -> dict[str, Any]:
 LEFT = Settings()
 """Settings that leave everything to the model."""
 
+
+# Steps
 
 RESERVED = frozenset(
     {

@@ -32,6 +32,8 @@ from tripos_compiler.plan.expressions import (
 )
 from tripos_compiler.source.data_classes import dataclass
 
+# Likelihoods of options
+
 LIKELIHOODS = RecordType(
     fields={
         "likeliest": IntegerType(),
@@ -128,6 +130,8 @@ def _option(found: Any) -> OptionLikelihood:
                 return OptionLikelihood(text, float(logprob), tokens, greedy)
     raise NoLikelihoods("an option lacks its text, logarithm, tokens or `greedy`")
 
+
+# Token probabilities
 
 TOKEN_PROBABILITIES: dict[str, Type] = {
     "tokens": ListType(of=TextType()),
@@ -346,6 +350,8 @@ def _written(value: object) -> str:
         return "true" if value else "false"
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
+
+# Tools and their calls
 
 TOOL_CALL = RecordType(fields={"name": TextType(), "arguments": JsonType(), "readable": BoolType()})
 """Type of a tool call in expressions. A call is not `readable` if it has no name or if its arguments are not a JSON

@@ -18,6 +18,8 @@ from tripos_compiler.replies.places import boxed, field_of, lines_of, tag_of, un
 from tripos_compiler.replies.text import answer_of, late_pattern, nfkc
 from tripos_compiler.source.data_classes import dataclass
 
+# Letters of options
+
 ALPHABET = 26
 GOES_ON = (
     r"(?:is|isn't|was the|because|since|and|or|nor|not|but|which|it|seems?|looks|fits|matches|appears|best|works|wins"
@@ -64,6 +66,8 @@ def are_options(run: str) -> bool:
         return True
     return list(run) == sorted(set(run)) and max(run) <= "L" and run not in _WORDS
 
+
+# The choice of a reply
 
 _QUOTES = r"\s\"'“”‘’「」『』()\[\]{}【】〔〕《》<>"
 _BESIDE = _QUOTES.replace(r"\s", r" \t")

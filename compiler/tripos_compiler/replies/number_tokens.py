@@ -16,6 +16,8 @@ from typing import Literal
 from tripos_compiler.replies.text import ReplyText, comparable, late_pattern
 from tripos_compiler.source.data_classes import dataclass
 
+# Number formats of locales
+
 DEFAULT = "en"
 """Default locale."""
 
@@ -80,6 +82,8 @@ def is_no_locale(arguments: Mapping[str, object]) -> str | None:
         return None
     return f'how "{locale}" writes numbers is not known'
 
+
+# Normalization of numbers
 
 ODD = late_pattern("\ue000([^\ue001]*)\ue001")
 """Ambiguous digits in a text from `plain_numbers`."""
@@ -196,6 +200,8 @@ def _other(run: str, convention: Convention, in_brackets: bool) -> str:
 def _odd(run: str) -> str:
     return f"\ue000{run}\ue001"
 
+
+# Normalization of texts
 
 _NUMBER_TEXT_APART = str.maketrans(dict.fromkeys("\u00a0\u2007\u2009\u202f", "\ue002"))
 """Spaces that join the groups of one number; `comparable` turns them into plain spaces."""
@@ -327,6 +333,8 @@ def number_text(text: str, locale: str) -> str:
         text = _DEGREES.sub("°", text)
     return plain_numbers(_EMPHASIS.sub("", text), locale)
 
+
+# The scanner
 
 Kind = Literal["number", "odd", "broken", "name"]
 

@@ -32,6 +32,8 @@ from tripos_compiler.replies.number_tokens import (
 from tripos_compiler.replies.places import answer_fields, last_box
 from tripos_compiler.replies.text import late_pattern
 
+# Labels of answers and scores
+
 _GAP = r"[ \t]{0,3}"
 _SAYS = (
     r"(?:is|are|was|equals|(?:would|should|will|must) be|comes to|ist|lautet|beträgt|wäre|est|serait|vaut|es|será|é|è"
@@ -479,6 +481,8 @@ def _heads(text: str, start: int) -> bool:
     ahead = text[max(0, start - 12) : start]
     return not re.search(r"\w", ahead.rpartition("\n")[2])
 
+
+# The number that a text states
 
 Policy = Literal["whole", "last", "final", "stated"]
 

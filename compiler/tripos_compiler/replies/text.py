@@ -17,6 +17,8 @@ from typing import Any, NamedTuple, cast
 
 from tripos_compiler.source.data_classes import dataclass
 
+# Patterns that are compiled at first use
+
 METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split")
 
 
@@ -43,6 +45,8 @@ def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
     """
     return cast("re.Pattern[str]", LatePattern(pattern, flags))
 
+
+# Answer and thinking
 
 TAGS = ("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "seed:think")
 """Names of tags around thinking, in any case."""
@@ -209,6 +213,8 @@ class _Code:
             self.span = None if found is None else found.span()
         return self.span is not None and self.span[0] <= place
 
+
+# Comparable texts
 
 _JOINER = "\u034f"
 _MARKS = late_pattern("[\u0300-\u1fff\u20d0-\u20f0\u2de0-\u309a\ua66f-\uabff\ufb1e-\ufe2f\U00010000-\U0001ffff]{31}")

@@ -24,6 +24,8 @@ from typing import Any, NamedTuple
 
 from tripos_compiler.source.data_classes import dataclass
 
+# Tables
+
 GRAMMAR = "grammar.lark"
 STARTS = ("file", "hole")
 
@@ -174,6 +176,8 @@ def _rule_of(origin: str, label: str, size: int, kept: list[list[Any]] | None, t
     return Rule(origin, label, size, pairs, transparent)
 
 
+# Cache of the tables
+
 FORMAT = 1
 """Version of the data layout; raise it with every change."""
 
@@ -260,6 +264,8 @@ def _ours(folder: Path) -> bool:
 def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
+
+# The automaton
 
 END = "$END"
 

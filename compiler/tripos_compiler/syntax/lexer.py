@@ -33,6 +33,8 @@ from tripos_compiler.source.text import Segment, Source, Span
 from tripos_compiler.source.tree import Line
 from tripos_compiler.syntax.grammar import Token, tables
 
+# Brackets and statement ends
+
 OPENERS = {"_LPAR": "_RPAR", "_CALL": "_RPAR", "_LSQB": "_RSQB", "_INDEX": "_RSQB", "_LBRACE": "_RBRACE"}
 CLOSERS = frozenset(OPENERS.values())
 NO_LINE_BREAK_AFTER = frozenset({"_NL", "_LBRACE", "_COMMA"})
@@ -125,6 +127,8 @@ def _pair_brackets(tokens: list[Token]) -> tuple[set[int], set[int]]:
     unclosed.update(stack)
     return unclosed, stray
 
+
+# Tokens
 
 CLOSING = {")": "_RPAR", "]": "_RSQB", "}": "_RBRACE"}
 
@@ -250,6 +254,8 @@ def closers_after(text: str, end: int) -> Iterator[tuple[int, str]]:
             yield place, char
 
 
+# Deceptive text
+
 TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 """Unicode characters that change the direction of the following text."""
 LIKE_LATIN = str.maketrans(
@@ -289,6 +295,8 @@ def warn_of_deception(source: Source, diagnostics: Diagnostics) -> None:
         told.add(name)
         diagnostics.warning("W0113", message, Span(source, token.start, token.end), help=f"write `{looks}`")
 
+
+# Pieces of a file
 
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 SPACES = " \t\r\f\u3000\ufeff"
@@ -460,6 +468,8 @@ def _word_at(text: str, place: int) -> str:
 def _meant(char: str) -> str:
     return LOOKALIKES[char][0] if char in LOOKALIKES else char
 
+
+# Cache of parsed pieces
 
 KEPT_PARSES = 8
 """Number of parses for which an absent piece is kept, since an edit is often undone at once."""

@@ -53,6 +53,8 @@ from tripos_compiler.syntax.lexer import (
     split_pieces,
 )
 
+# Tokens to branches, with recovery
+
 OPERATORS = frozenset(
     ("AND", "OR", "NOT", "IN", "NOT_IN", "EQ", "NE", "LE", "GE", "LT", "GT", "PLUS", "MINUS", "STAR", "SLASH", "EQUALS")
 )
@@ -251,6 +253,8 @@ def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxRe
         help_ = f"did you mean `{token.text}=`?"
     report.diagnostics.error(report.code, found, span, help=help_)
 
+
+# Branches to nodes
 
 ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
 
@@ -470,6 +474,8 @@ def _token(node: Branch | Token) -> Token:
     assert isinstance(node, Token)
     return node
 
+
+# Files and placeholders
 
 DEEPEST = 96
 """Largest nesting depth of a statement, a limit of JSON parsers and of Python's stack instead of the language."""

@@ -79,6 +79,8 @@ def final_number(text: str, numbers: Locale = DEFAULT) -> float | None:
     return read_as("final", text, numbers)
 
 
+# Parts of JSON
+
 BETWEEN = "."
 POSITION = re.compile(r"0|[1-9][0-9]*")
 

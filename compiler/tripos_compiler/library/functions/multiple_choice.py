@@ -25,6 +25,8 @@ from tripos_compiler.replies.frames import plain
 from tripos_compiler.replies.text import answer_of, late_pattern
 from tripos_compiler.replies.truth import read_truth
 
+# Options by letter
+
 
 def chosen_option(text: str, options: Sequence[str], letters: str = "") -> str | None:
     """Return the letter of the option that a reply chooses, `A` for the first; missing where it chooses none, or
@@ -85,6 +87,8 @@ def _latin(text: str, letters: Sequence[str]) -> str:
     alone = rf"(?<![^\W\u2e80-\uffff])(?:{some})(?![^\W\u2e80-\uffff])|(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])"
     return re.sub(alone, lambda found: latin.get(found[0], found[0].lower()), text)
 
+
+# Places of an answer
 
 _BOX = late_pattern(r"\\boxed\s{0,9}\{(?:\\(?:text|mathrm|mathbf)\s{0,9}\{([^{}]*)\}|([^{}]*))\}")
 _FIELD = late_pattern(
@@ -198,6 +202,8 @@ def _numbered(text: str, read: Callable[[str], list[str]]) -> list[str]:
         each for number, end in zip(numbers, ends, strict=False) for each in read_marked(text[number.end() : end], read)
     ]
 
+
+# Letters and verdicts of an exam answer
 
 _QUESTION = late_pattern(r"\b[Qq](?:uestion)?\s?(?=\d)")
 _NONE = late_pattern(r"\bN/A\b", re.IGNORECASE)

@@ -267,6 +267,8 @@ def best_of(items: Sequence[T], values: Sequence[float]) -> T:
     return items[max(range(len(items)), key=lambda place: values[place])]
 
 
+# Numbers in answers
+
 Locale = Annotated[str, Implied("locale")]
 """Locale in which a text writes numbers; the compiler fills in that of the current language."""
 

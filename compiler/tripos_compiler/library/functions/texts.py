@@ -15,6 +15,8 @@ from tripos_compiler.library.types import ordered, sorted_items
 from tripos_compiler.replies.choices import letters_at
 from tripos_compiler.replies.text import comparable
 
+# Words and terms
+
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 """Scripts without spaces between words."""
 WORD = rf"[[\p{{L}}\p{{N}}\p{{M}}]--[{UNSPACED}]]+"
@@ -96,6 +98,9 @@ def _runs() -> Any:
     import regex
 
     return regex.compile(rf"(?V1)[{UNSPACED}]{{2,}}")
+
+
+# Comparison and regular expressions
 
 
 def caseless(text: str) -> str:
@@ -363,6 +368,9 @@ def join(items: Collection[str], separator: str) -> str:
     'a, b'
     """
     return separator.join(ordered(items))
+
+
+# Layout for prompts
 
 
 def bullets(items: Collection[str]) -> str:

@@ -10,6 +10,8 @@ from typing import Any
 from tripos_compiler.library.signature import LARGEST, Undefined
 from tripos_compiler.library.types import Calls, ReadCall, Tools
 
+# Descriptions of tools and expected calls
+
 JSON_TYPES: Mapping[str, str] = {
     **{name: name for name in ("string", "integer", "number", "boolean", "array", "object")},
     "float": "number",
@@ -109,6 +111,8 @@ def json_schema(described: Any) -> Any:
             found[name] = value
     return found
 
+
+# Comparison of calls
 
 KINDS: Mapping[str, type] = {
     "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,

@@ -14,6 +14,8 @@ from tripos_compiler.plan import ListType, TextType, Type
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import LocatedText
 
+# Functions
+
 BETWEEN = " / "
 """Separator of the names of a path."""
 
@@ -145,6 +147,8 @@ def examples_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
         return "no field of these rows is a text"
     return ListType(of=TextType())
 
+
+# Reader of tree files
 
 DEEPEST = 64
 """Largest number of levels of a tree below its root."""
