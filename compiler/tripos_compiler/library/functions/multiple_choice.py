@@ -81,7 +81,7 @@ def shuffled_place(place: int, items: Collection[Any], by: str) -> int:
 
 def _latin(text: str, letters: Sequence[str]) -> str:
     """Return a text with isolated letters of another alphabet replaced by Latin ones. Isolated Latin letters that are
-    not option letters are masked."""
+    not option letters become lower case, so that they name no option."""
     latin = {letter: letters_at(place) for place, letter in enumerate(letters)}
     some = "|".join(re.escape(letter) for letter in sorted(latin, key=len, reverse=True))
     alone = rf"(?<![^\W\u2e80-\uffff])(?:{some})(?![^\W\u2e80-\uffff])|(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])"
