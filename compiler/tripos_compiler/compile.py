@@ -1,4 +1,4 @@
-"""The phases of a compilation, in order: parse, resolve, check and lower, prove, plan."""
+"""Compilation of a spec: parse, resolve, check and lower, prove secrecy, build the plan."""
 
 from __future__ import annotations
 
@@ -49,23 +49,23 @@ from tripos_compiler.source.text import Source
 
 @dataclass(frozen=True)
 class Compilation:
-    """The result of a compilation. `plan` is None where there is any error."""
+    """Result of a compilation. `plan` is None if there is an error."""
 
     plan: Plan | None
     diagnostics: tuple[Diagnostic, ...]
     sources: tuple[Source, ...]
     silenced: tuple[Silenced, ...] = ()
-    """Warnings that a comment silences; they are not among `diagnostics`."""
+    """Warnings silenced by a comment; they are not in `diagnostics`."""
     index: Index = field(default_factory=Index)
-    """What is declared and used where, for editors."""
+    """Declarations and uses of names, for editors."""
     releases: tuple[FoundRelease, ...] = ()
-    """The releases that are part of the spec."""
+    """Releases of other benchmarks that the spec extends."""
     unpinned: tuple[FoundRelease, ...] = ()
-    """Those that it names without their digest."""
+    """Releases that the spec names without a digest."""
 
     @property
     def release_folders(self) -> dict[str, str]:
-        """By `NAME-VERSION`, the folders of the releases that are part of the spec."""
+        """Folders of the extended releases by `NAME-VERSION`."""
         return {release.label: release.folder for release in self.releases}
 
 
@@ -80,12 +80,16 @@ def compile_spec(
 ) -> Compilation:
     """Compile the spec whose main file is at `path`.
 
-    `read` gives the text of a spec file by path; `data` finds and reads data files. Raises `OSError` or
-    `UnicodeDecodeError` where the main file cannot be read; every other mistake of the user's is a diagnostic. With
-    a `memory` of earlier compilations of the same spec, what has not changed is not compiled again; then `data` must be
-    the same reader as long as the data is the same, and the spans of earlier results tell places in the new text.
-    `against` is the plan of an earlier version, of which the version number must say enough. `releases` finds releases
-    that the spec extends. Without `secrecy`, for trials of the proof, what is secret may reach the compared role.
+    `read` returns the text of a spec file by path. `data` finds and reads data files. `releases` finds releases that
+    the spec extends. Raises `OSError` or `UnicodeDecodeError` if the main file cannot be read; every other user mistake
+    is a diagnostic.
+
+    `memory` is the cache of earlier compilations of the same spec: unchanged parts are not compiled again. Pass the
+    same `data` reader as long as the data is unchanged. Spans of earlier results then refer to positions in the new
+    text.
+
+    `against` is the plan of an earlier version: the version number must reflect the changes since then. With
+    `secrecy=False` (for tests of the proof) secrets may reach the compared role.
 
     >>> compile_spec("x.tripos", lambda path: 'rol candidate compared').diagnostics[0].message
     'there is no statement `rol`'
@@ -144,8 +148,11 @@ def compile_spec(
 
 
 def _plan(program: Program) -> Plan:
-    """Return the plan. Its parts were validated as they were made, and whoever reads a plan from a file validates all
-    of it, so that a check does without the validator of whole plans."""
+    """Return the plan.
+
+    The parts were validated when they were created, and a reader of a plan file validates the whole plan. So a check
+    skips the validator of whole plans.
+    """
     assert program.benchmark is not None
     lost = [name for each in program.of("scenario") if (name := each.name().text) not in program.scenarios]
     assert not lost, (

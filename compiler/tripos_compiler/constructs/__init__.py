@@ -1,1 +1,1 @@
-"""The constructs of the language: their table, the signatures they are written by, and the statements read by these."""
+"""The constructs of the language: their table, their signatures, and the reading of statements."""

@@ -1,9 +1,7 @@
-"""The parts of the reference of the language that are made from the compiler's own tables.
+"""Generated parts of the language reference: constructs, statements, slots, aggregates, functions and codes.
 
-A page marks such a part with `<!-- generated: construct ask -->` and `<!-- end -->`; `filled` writes what belongs
-between them. The parts are `construct NAME`, `statements BODY`, `slots`, `aggregates`, `families` and `codes E05`.
-
-The functions as people read them: a page with everything, and a table with a line for each.
+A page marks such a part with `<!-- generated: construct ask -->` and `<!-- end -->`; `filled` writes the text between
+them. The parts are `construct NAME`, `statements BODY`, `slots`, `aggregates`, `families` and `codes E05`.
 """
 
 from __future__ import annotations
@@ -24,6 +22,8 @@ from tripos_compiler.language.aggregates import AGGREGATES, AggregateFunction
 from tripos_compiler.library.registry import FUNCTIONS, GROUPS
 from tripos_compiler.library.signature import Function
 
+# Constructs, aggregates and codes
+
 ALONE = (
     *("benchmark", "role", "axis", "arm", "tree", "function", "made", "walk", "verify"),
     *("scenario", "context", "over", "arms", "ask", "shots", "converse", "retrieve", "compare"),
@@ -43,8 +43,8 @@ PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "score": ("score", "grade"),
     "scorer": ("scorer", "formula", "python_scorer", "program_scorer"),
 }
-"""The pages below `docs/language/`, and the constructs that each describes with a signature of their own. Any other
-construct is described where the block is that it stands in."""
+"""Pages below `docs/language/` with the constructs that have a signature there. Any other construct is described with
+the block in which it stands."""
 
 SLOTS: dict[str, str] = {
     "NAME": "a name of your choice",
@@ -102,7 +102,7 @@ SLOTS: dict[str, str] = {
     "NAMES": "names of declarations",
     "AXIS": "the name of an axis",
 }
-"""What stands for each word in capitals of a signature."""
+"""Description of each upper-case word in signatures."""
 
 PLACES = {
     FILE: "at the top of a file",
@@ -111,7 +111,7 @@ PLACES = {
     "record": "in a record",
     "extra": "in a record of `provider`",
 }
-"""Where a body is, where its construct's name does not say it."""
+"""Description of bodies that are not named after their construct."""
 
 FAMILIES = {
     "E01": "syntax",
@@ -125,21 +125,21 @@ FAMILIES = {
     "E09": "releases",
     "W": "warnings",
 }
-"""What the first digits of a compiler's code say."""
+"""Subject of the first digits of a compiler code."""
 
 WIDTH = 120
 SHORT = 120
-"""A first sentence of fewer characters is followed by the second."""
+"""Length below which a first sentence is followed by the second."""
 
 PART = re.compile(r"(?<=<!-- generated: )(?P<what>[^\n]+) -->\n.*?(?=<!-- end -->)", re.DOTALL)
 
 
 class UnknownPart(Exception):
-    """A page marks a part that nobody makes, or of a construct that does not exist."""
+    """A page marks an unknown part or a construct that does not exist."""
 
 
 def filled(page: str) -> str:
-    """Return the text of a page with its generated parts as they should be. Raises `UnknownPart`.
+    """Return the text of a page with its generated parts up to date. Raises `UnknownPart`.
 
     >>> print(filled("# use\\n<!-- generated: construct use -->\\nold\\n<!-- end -->\\n").replace("`" * 3, "---"))
     # use
@@ -158,7 +158,7 @@ def filled(page: str) -> str:
 
 
 def reference_parts(page: str) -> list[str]:
-    """Return what the generated parts of a page are, in order.
+    """Return the names of the generated parts of a page, in order.
 
     >>> reference_parts("<!-- generated: slots -->\\n<!-- end -->")
     ['slots']
@@ -167,7 +167,7 @@ def reference_parts(page: str) -> list[str]:
 
 
 def part(what: str) -> str:
-    """Return a generated part, as whole lines. Raises `UnknownPart`."""
+    """Return a generated part as whole lines. Raises `UnknownPart`."""
     match what.split(" ", 1):
         case ["construct", name]:
             return construct_part(_construct(name))
@@ -185,7 +185,7 @@ def part(what: str) -> str:
 
 
 def page_of(construct: Construct) -> str:
-    """Return the page that describes a construct, without its ending.
+    """Return the page that describes a construct, without its suffix.
 
     >>> page_of(_construct("samples")), page_of(_construct("grade")), page_of(_construct("record_field"))
     ('ask', 'score', 'dataset')
@@ -198,14 +198,14 @@ def page_of(construct: Construct) -> str:
 
 
 def construct_part(construct: Construct) -> str:
-    """Return how a construct is written, where it stands, and what stands in its block."""
+    """Return the signature of a construct, where it may stand, and the contents of its block."""
     places = " or ".join(_place(body) for body in construct.inside)
     said = _wrapped(f"{_sentence(construct.summary)} Stands {places}.")
     return f"```text\n{construct.shape.shown}\n```\n\n{said}\n" + "".join(f"\n{table}" for table in _blocks(construct))
 
 
 def _blocks(construct: Construct) -> Iterator[str]:
-    """Yield a table of what stands in the block of a construct, and in the blocks that stand in there."""
+    """Yield a table of the statements in the block of a construct, and in nested blocks."""
     if construct.body is None:
         return
     inside = [each for each in CONSTRUCTS if construct.body in each.inside]
@@ -220,26 +220,26 @@ def _blocks(construct: Construct) -> Iterator[str]:
 
 
 def _how_many(construct: Construct) -> str:
-    """Return how often a construct may stand in a block."""
+    """Return how often a construct may occur in a block."""
     if not construct.once:
         return "any number"
     return "at most once for each condition" if construct.for_each_condition else "at most once"
 
 
 def statements_table(body: str) -> str:
-    """Return the statements of a body, each with its page."""
+    """Return a table of the statements of a body with their pages."""
     rows = [(_linked(each, "index"), each.summary) for each in CONSTRUCTS if body in each.inside]
     return _table(("statement", "is"), rows)
 
 
 def codes_table(prefix: str) -> str:
-    """Return the codes that begin so, each with what its page says first."""
+    """Return a table of the codes with a prefix, with the beginning of each page."""
     rows = [(f"`{code}`", headline, _first(code)) for code, headline in CODES.items() if code.startswith(prefix)]
     return _table(("code", "headline", "meaning"), rows)
 
 
 def families_table() -> str:
-    """Return the families of codes that say that a spec is wrong, with a link to the list of each."""
+    """Return a table of the families of error codes, with links to their lists."""
     rows = []
     for family, title in FAMILIES.items():
         codes = [f"{code} {headline}" for code, headline in CODES.items() if code.startswith(family)]
@@ -267,7 +267,7 @@ def aggregate_part(function: AggregateFunction) -> str:
 
 
 def slots_in(construct: Construct) -> set[str]:
-    """Return the words in capitals of a signature.
+    """Return the upper-case words of a signature.
 
     >>> sorted(slots_in(_construct("shots")))
     ['ALIAS', 'COND', 'COUNT', 'DATASET', 'DRAW', 'FILTER']
@@ -298,7 +298,7 @@ def _place(body: str) -> str:
 
 
 def _linked(construct: Construct, page: str) -> str:
-    """Return the signature in a table of a page, with a link where another page describes it."""
+    """Return a signature for a table, with a link if another page describes it."""
     shown = f"`{_cell(construct.shape.shown)}`"
     own = page_of(construct)
     return shown if own == page else f"[{shown}]({own}.md)"
@@ -319,7 +319,7 @@ def _lies(function: AggregateFunction) -> str:
 
 
 def _first(code: str) -> str:
-    """Return the first sentence of the page of a code, and the second where that is short."""
+    """Return the first sentence of the page of a code, followed by the second if the first is short."""
     paragraphs = (find_page(code) or "").split("\n\n")
     text = next(paragraph for paragraph in paragraphs if not paragraph.startswith("#")).replace("\n", " ")
     first, *rest = re.split(r"(?<=\.) (?=[A-Z`])", text)
@@ -344,9 +344,11 @@ def _cell(text: str) -> str:
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown; cells hold no bar that is not escaped."""
+    """Return a Markdown table; bars in cells must be escaped."""
     return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *rows))
 
+
+# Functions
 
 OPENING = """\
 # Functions
@@ -377,7 +379,7 @@ This holds of `exact`, `contains`, `starts_with`, `ends_with`, `words`, and all 
 
 
 def functions_page() -> str:
-    """Return the reference of all functions, in Markdown."""
+    """Return the Markdown reference of all functions."""
     contents = " ·\n".join(f"[{title.lower()}](#{title.lower().replace(' ', '-')})" for title in GROUPS)
     parts = [OPENING, f"Contents: {contents}\n", WRITING]
     for title, functions in GROUPS.items():
@@ -387,13 +389,13 @@ def functions_page() -> str:
 
 
 def functions_table() -> str:
-    """Return a Markdown table with the signature of every function and what it gives."""
+    """Return a Markdown table of all functions: signature and summary."""
     rows = "".join(f"| `{function.shown}` | {_gives(function)} |\n" for function in FUNCTIONS.values())
     return "| function | description |\n| --- | --- |\n" + rows
 
 
 def _gives(function: Function) -> str:
-    """Return a summary as the cell of a table.
+    """Return a summary for a table cell.
 
     >>> _gives(FUNCTIONS["last_number"])
     'the last number in a text; missing where there is none'
@@ -411,7 +413,7 @@ def _entry(function: Function) -> str:
 
 
 def _example(example: doctest.Example) -> str:
-    """Return an example as blocks of Markdown; empty where a spec has no way to write it."""
+    """Return a doctest example as Markdown blocks; empty if a spec cannot express it."""
     expression = ast.parse(example.source.strip()).body[0]
     if not isinstance(expression, ast.Expr):
         return ""
@@ -438,11 +440,11 @@ def _line(node: ast.expr, result: Any) -> str:
 
 
 class _NotWritable(Exception):
-    """A spec has no way to write this."""
+    """A spec has no notation for this."""
 
 
 def _spelt(node: ast.expr) -> str:
-    """Return a Python expression as a spec writes it. Raises `_NotWritable`.
+    """Return a Python expression in the notation of a spec. Raises `_NotWritable`.
 
     >>> _spelt(ast.parse("square_root(-1.5)", mode="eval").body)
     'sqrt(-1.5)'
@@ -462,13 +464,13 @@ def _spelt(node: ast.expr) -> str:
 
 
 def _names() -> dict[str, str]:
-    """Return the names of functions in specs by those in Python; `round` and `sorted` are also Python's own."""
+    """Return the spec names of functions by their Python names; `round` and `sorted` are also Python's own."""
     names = {function.python.__name__: function.name for function in FUNCTIONS.values()}
     return {"round": "round", "sorted": "sorted"} | names
 
 
 def _value(value: Any) -> str:
-    """Return a Python value as a spec writes it; None is `missing`. Raises `_NotWritable`.
+    """Return a Python value in the notation of a spec; None is `missing`. Raises `_NotWritable`.
 
     >>> _value([True, 3.0, "a"]), _value(None)
     ('(true, 3, "a")', 'missing')

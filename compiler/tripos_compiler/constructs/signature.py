@@ -1,8 +1,8 @@
-"""Signatures of statements: `ask NAME by ROLE [when COND] BLOCK`, parsed once and matched against heads.
+"""Signatures of statements: `ask NAME by ROLE [when COND] BLOCK`, parsed once and matched against statement heads.
 
-Lower-case words stand for themselves, upper-case ones for what fills them, `[…]` may be left out, `a|b` is a choice of
-words, and a slot that ends in `...` takes the rest of the line. `LABELS` is any number of strings, each with or without
-a language before it. `BLOCK` is a block in braces.
+Lower-case words are keywords, upper-case words are slots, `[…]` is optional, `a|b` are alternative keywords, and a slot
+that ends in `...` takes the rest of the line. `LABELS` is any number of strings, each optionally preceded by a
+language. `BLOCK` is a block in braces.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ KINDS = {
     "AXIS": "the name of an axis",
     "FACETS": "the name of a role or an arm",
 }
-"""What fills a slot; a slot that is not listed takes any expression."""
+"""Description of the content of a slot; a slot that is not listed takes any expression."""
 
 NAME_SLOTS = frozenset(
     {
@@ -81,7 +81,7 @@ class Slot:
 
     @property
     def key(self) -> str:
-        """The key of the match under which the filling is found."""
+        """Key of its content in a match."""
         return self.kind.lower()
 
 
@@ -96,7 +96,7 @@ Value = Name | Text | Number | Syntax | Labels | list[Syntax] | bool | str
 
 @dataclass(frozen=True)
 class Mismatch:
-    """How far a head was understood, and what was expected there."""
+    """Position up to which a head matches, and what was expected there."""
 
     index: int
     expected: tuple[str, ...]
@@ -104,7 +104,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Signature:
-    """A statement's shape. `text` is what people read in errors and on the reference page."""
+    """Shape of a statement. `text` is shown in errors and in the reference."""
 
     text: str
     items: tuple[Item, ...] = field(init=False)
@@ -127,7 +127,7 @@ class Signature:
 
     @cached_property
     def flags(self) -> frozenset[str]:
-        """The words that may be left out, each alone: `secret`.
+        """Optional single words, such as `secret`.
 
         >>> sorted(Signature("NAME [TYPE] [secret] [from COLUMNS] [BLOCK]").flags)
         ['secret']
@@ -137,11 +137,11 @@ class Signature:
 
     @property
     def shown(self) -> str:
-        """The signature as people read it."""
+        """Signature for people."""
         return self.text.replace("[BLOCK]", "[{ … }]").replace("BLOCK", "{ … }").replace("...", ", …")
 
     def match(self, elements: Sequence[Syntax]) -> dict[str, Value] | Mismatch:
-        """Return what fills each slot, by the slot's name in lower case; a word is found under itself."""
+        """Return the content of each slot, by its name in lower case; a keyword is stored under itself."""
         state = _Match(elements)
         for end, values in state.run(self.items, 0):
             if end == len(elements):
@@ -171,7 +171,7 @@ def _flat(items: Sequence[Item]) -> Iterator[Item]:
 
 
 class _Match:
-    """Backtracking over a handful of elements; remembers the furthest place that did not fit."""
+    """Backtracking match of a few elements; records the furthest position that did not fit."""
 
     def __init__(self, elements: Sequence[Syntax]) -> None:
         self.elements = elements
@@ -263,7 +263,7 @@ def _fits(kind: str, element: Syntax) -> bool:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement that fits its signature."""
+    """Statement that matches its signature."""
 
     construct: str
     span: Span
@@ -273,36 +273,36 @@ class Statement:
     body: tuple[Statement, ...]
 
     def name(self, key: str = "name") -> Name:
-        """Return the name in that slot."""
+        """Return the name in a slot."""
         value = self.values[key]
         assert isinstance(value, Name)
         return value
 
     def find_name(self, key: str) -> Name | None:
-        """Return the name in that slot, if it was filled."""
+        """Return the name in a slot, or None if it is empty."""
         value = self.values.get(key)
         return value if isinstance(value, Name) else None
 
     def text(self, key: str) -> Text:
-        """Return the string in that slot."""
+        """Return the string in a slot."""
         value = self.values[key]
         assert isinstance(value, Text)
         return value
 
     def labels(self) -> Labels:
-        """Return the strings of a `LABELS` slot, empty where there are none."""
+        """Return the strings of a `LABELS` slot; empty if there are none."""
         value = self.values.get("labels", [])
         assert isinstance(value, list)
         return value  # type: ignore[return-value]
 
     def syntax(self, key: str) -> Syntax:
-        """Return the expression in that slot."""
+        """Return the expression in a slot."""
         value = self.values[key]
         assert not isinstance(value, list | bool | str)
         return value
 
     def find(self, key: str) -> Syntax | None:
-        """Return the expression in that slot, if it was filled."""
+        """Return the expression in a slot, or None if it is empty."""
         return self.syntax(key) if key in self.values else None
 
     def many(self, key: str) -> list[Syntax]:
@@ -312,13 +312,13 @@ class Statement:
         return value  # type: ignore[return-value]
 
     def has(self, word: str) -> bool:
-        """Return true if the optional word was written."""
+        """Return true if the optional word is present."""
         return word in self.values
 
     def of(self, construct: str) -> list[Statement]:
-        """Return the statements of that kind in the block."""
+        """Return the statements of a construct in the block."""
         return [statement for statement in self.body if statement.construct == construct]
 
     def one_of(self, construct: str) -> Statement | None:
-        """Return the first statement of that kind in the block, or None."""
+        """Return the first statement of a construct in the block, or None."""
         return next(iter(self.of(construct)), None)

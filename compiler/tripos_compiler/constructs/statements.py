@@ -1,9 +1,7 @@
-"""Statements: every entry of the syntax tree, matched against the signature of its construct.
+"""Reading of statements: entries of the syntax tree matched against signatures, and errors in their heads.
 
-Names that are joined by another sign than the statement takes are reported with the right one: `arms a, b` for
-`arms a * b`, `by a * b` for `by a, b`.
-
-Heads that do not fit their statement: what is wrong in them, and how they are written.
+Names joined by the wrong separator are reported with the right one: `arms a, b` for `arms a * b`, and `by a * b` for
+`by a, b`.
 """
 
 from __future__ import annotations
@@ -32,9 +30,11 @@ from tripos_compiler.source.tree import (
     describe_syntax,
 )
 
+# Errors in heads
+
 
 def report_mismatch(entry: Entry, miss: Mismatch, construct: Construct, diagnostics: Diagnostics) -> None:
-    """Report what is wrong in the head of a statement, and how it is written."""
+    """Report the error in the head of a statement, with its signature."""
     expected = [one for some in miss.expected[:3] for one in some.split(" or ")]
     wanted = " or ".join([", ".join(expected[:-1]), expected[-1]] if len(expected) > 1 else expected)
     help_ = f"it is written `{construct.shape.shown}`"
@@ -66,8 +66,7 @@ def report_mismatch(entry: Entry, miss: Mismatch, construct: Construct, diagnost
 
 
 def _moved_word(entry: Entry, construct: Construct) -> tuple[Name, str] | None:
-    """Return an optional word of a statement that only stands in the wrong place, and the head with it in its own; None
-    where that is not what is wrong."""
+    """Return a misplaced optional word and the head with the word in its place, or None if that is not the error."""
     for place, word in enumerate(entry.elements):
         if not isinstance(word, Name) or word.text not in construct.shape.flags:
             continue
@@ -82,14 +81,13 @@ def _moved_word(entry: Entry, construct: Construct) -> tuple[Name, str] | None:
 
 
 def _as_written(element: Syntax) -> str:
-    """Return the text of an element, on one line."""
+    """Return the source text of an element on one line."""
     span = element.span
     return " ".join(span.source.text[span.start : span.end].split())
 
 
 def with_stars(element: Syntax, before: Syntax | None) -> str | None:
-    """Return how names joined by `*` are written after a word that takes them parted by commas; None for anything
-    else."""
+    """Return the suggestion to separate names by commas if they are joined by `*`, or None."""
     if isinstance(before, Name) and isinstance(element, BinaryExpr) and element.operator == "*":
         names = joined_names(element)
         return f"write `{before.text} {', '.join(names)}`" if names else None
@@ -97,7 +95,7 @@ def with_stars(element: Syntax, before: Syntax | None) -> str | None:
 
 
 def joined_names(syntax: Syntax, by: str = "*") -> list[str]:
-    """Return the names that an operator joins, or none where something else is joined."""
+    """Return the names that an operator joins; empty if an operand is not a name."""
     match syntax:
         case Name(text=text):
             return [text]
@@ -108,14 +106,16 @@ def joined_names(syntax: Syntax, by: str = "*") -> list[str]:
             return []
 
 
+# Separators of names
+
 PRODUCTS = frozenset({"AXES", "ARMS"})
-"""The slots of a signature whose names are joined by `*`."""
+"""Slots whose names are joined by `*`."""
 
 
 def with_commas(
     first: Entry, rest: Sequence[Entry], construct: Construct, table: dict[str, list[Construct]]
 ) -> Sequence[Entry]:
-    """Return the names that follow an entry of `construct` after commas, among the rest of its line."""
+    """Return the names that follow an entry of `construct` after commas on the same line."""
     kinds = {item.kind for item in construct.shape.items if isinstance(item, Slot)}
     if not kinds & PRODUCTS or first.block is not None or len(first.elements) < 2:
         return ()
@@ -124,8 +124,7 @@ def with_commas(
 
 
 def as_product(first: Entry, names: Sequence[Entry], diagnostics: Diagnostics) -> Entry:
-    """Return an entry with the names that followed it after commas joined by `*`, as they were meant; this is
-    reported."""
+    """Report names after commas, and return the entry with the names joined by `*`."""
     product = first.elements[-1]
     for entry in names:
         element = entry.elements[0]
@@ -139,11 +138,13 @@ def as_product(first: Entry, names: Sequence[Entry], diagnostics: Diagnostics) -
 
 
 def _bare(entry: Entry, table: dict[str, list[Construct]]) -> bool:
-    """Return true if an entry is a name, or names joined by `*`, that begin no statement."""
+    """Return true if an entry consists of a name or of names joined by `*`, and does not begin a statement."""
     alone = len(entry.elements) == 1 and entry.block is None and not entry.broken
     names = joined_names(entry.elements[0]) if alone else []
     return bool(names) and names[0] not in table
 
+
+# Reading of blocks
 
 TYPES = frozenset({"text", "integer", "number", "bool", "dialogue", "path", "json", "choice", *MEDIA})
 PLACES = {
@@ -153,7 +154,7 @@ PLACES = {
     "extra": "in a record of `provider`",
 }
 MEANT = {"n": "samples"}
-"""Statements by what others call them."""
+"""Common names of statements in other tools."""
 
 
 def read_statements(
@@ -162,9 +163,10 @@ def read_statements(
     body: str = FILE,
     known: dict[int, tuple[Entry, Statement]] | None = None,
 ) -> tuple[Statement, ...]:
-    """Return the statements of a block, in order; what fits nothing is reported and left out.
+    """Return the statements of a block, in order. Entries that match nothing are reported and skipped.
 
-    `known` has statements that were read before, by the identity of their entry; sound ones are added to it."""
+    `known` caches statements by the identity of their entry; statements without errors are added to it.
+    """
     table = constructs_in(body)
     seen: dict[str, Statement] = {}
     statements: list[Statement] = []
@@ -190,7 +192,7 @@ def read_statements(
 
 
 def _mark(diagnostics: Diagnostics) -> tuple[int, int, int]:
-    """Return what grows where anything is reported or lost."""
+    """Return counters that change if anything is reported or skipped."""
     return len(diagnostics.items), len(diagnostics.lost_names), len(diagnostics.lost_blocks)
 
 
@@ -200,7 +202,7 @@ def _known(entry: Entry, known: dict[int, tuple[Entry, Statement]] | None) -> St
 
 
 def _entries(block: Block, table: dict[str, list[Construct]], diagnostics: Diagnostics) -> Iterator[Entry]:
-    """Entries, with the commas of a line given to the statement that takes lists."""
+    """Yield entries, with comma-separated items attached to the statement that takes a list."""
     for line in block.lines:
         for entry in line.entries:
             if entry.broken:
@@ -237,8 +239,8 @@ def _joined(line: Line, table: dict[str, list[Construct]], diagnostics: Diagnost
 
 
 def _begins_statement(entry: Entry, table: dict[str, list[Construct]]) -> bool:
-    """Return true if an entry behind a comma is a statement of its own, and no item of the list before it: it begins
-    with the word of one, and says more."""
+    """Return true if an entry after a comma is a statement instead of a list item: it begins with a keyword and has
+    more."""
     return (len(entry.elements) > 1 or entry.block is not None) and (_keyword(entry) or "") in table
 
 
@@ -289,7 +291,7 @@ def _read(
 
 
 def _worded(entry: Entry) -> Entry:
-    """Return an entry whose `in` is a word of a statement, and not an operator: `numbers in de`."""
+    """Return an entry in which `in` is a keyword instead of an operator: `numbers in de`."""
     match entry.elements:
         case (BinaryExpr(operator="in", left=Name(text=keyword) as left, right=right), *rest) if places_of(keyword):
             word = SymbolExpr(Span(left.span.source, left.span.end, right.span.start), "in")
@@ -298,7 +300,7 @@ def _worded(entry: Entry) -> Entry:
 
 
 def _is_field(entry: Entry, table: dict[str, list[Construct]]) -> bool:
-    """Return true if a word that begins statements is a field's name here, since a type follows: `key text`."""
+    """Return true if a keyword is the name of a field here because a type follows: `key text`."""
     second = entry.elements[1] if len(entry.elements) > 1 else None
     name = second.function if isinstance(second, CallExpr) else second
     typed = isinstance(second, Generic | OptionalExpr | RangeExpr) or (isinstance(name, Name) and name.text in TYPES)
@@ -306,8 +308,7 @@ def _is_field(entry: Entry, table: dict[str, list[Construct]]) -> bool:
 
 
 def _names(entry: Entry) -> Iterator[str]:
-    """Yield the names in the head of an entry and in the heads inside its block; one of them may be what it
-    declares."""
+    """Yield the names in the head of an entry and in the heads inside its block, which it may have declared."""
     for element in entry.elements:
         match element:
             case (

@@ -1,12 +1,7 @@
-"""A construct: a kind of statement, where it may stand, and how it is written.
+"""Table of constructs: every kind of statement, where it may stand, its signature, and the contents of its block.
 
-The table of constructs: every statement, where it may stand, how it is written and what its block holds.
-
-The part of the table of constructs that is about exports.
-
-How the settings of a request are written: the fields of `plan.Settings`, which is slow to import and so not asked.
-
-A test compares the two.
+The settings of a request repeat the fields of `plan.Settings`, because importing those is slow; a test compares the
+two.
 """
 
 from __future__ import annotations
@@ -19,15 +14,15 @@ from tripos_compiler.constructs.signature import Signature
 from tripos_compiler.source.data_classes import dataclass
 
 FILE = "file"
-"""The body of a file."""
+"""Body of a file."""
 
 
 @dataclass(frozen=True)
 class Construct:
-    """A kind of statement. `keyword` is empty for the free entries of a body: fields, values of an axis.
+    """Kind of statement. `keyword` is empty for free entries of a body, such as fields or values of an axis.
 
-    `body` names the table its own block is read with; None where the block is data for the construct itself. `once`
-    says that a second one in the same block is a mistake.
+    `body` is the table with which its block is read, or None if the construct interprets the block itself. `once`
+    forbids a second one in the same block.
     """
 
     name: str
@@ -38,16 +33,16 @@ class Construct:
     keyword: str | None = None
     once: bool = False
     for_each_condition: bool = False
-    """Whether further ones may stand in a block that have a condition."""
+    """Whether a block may have further ones with a condition."""
 
     @property
     def starts_with(self) -> str:
-        """The word a statement of this kind begins with; empty for a free entry."""
+        """First word of such a statement; empty for a free entry."""
         return self.name if self.keyword is None else self.keyword
 
     @cached_property
     def shape(self) -> Signature:
-        """The parsed signature."""
+        """Parsed signature."""
         return Signature(self.signature)
 
 
@@ -130,32 +125,32 @@ EXPORTS: tuple[Construct, ...] = (
     ),
     Construct("format", ("export",), "format chat|completion", "the format of a line", once=True),
 )
-"""`export`, and what its block holds."""
+"""`export` and the contents of its block."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The value of a setting, as in a signature, and the numbers that it takes."""
+    """Value of a setting in the notation of a signature, and the range of its numbers."""
 
     written: str
     summary: str
     least: float | None = None
     most: float | None = None
     places: tuple[str, ...] = ()
-    """The constructs that have it; none where all have it that ask a model."""
+    """Constructs that have it; empty if all that call a model have it."""
     one: bool = False
-    """Whether it is the same in all requests of a step, as what decides how replies are read."""
+    """Whether it must be equal in all requests of a step because it determines how replies are read."""
 
     @property
     def signature(self) -> str:
-        """The value and the condition, as in a signature."""
+        """Value and condition in the notation of a signature."""
         condition = "" if self.one else "[when COND]"
         parts = (condition, self.written) if self.written == "BLOCK" else (self.written, condition)
         return " ".join(filter(None, parts))
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of which it is one; none where it is something else."""
+        """Alternatives if its value is one of several words; empty otherwise."""
         return () if self.written.isupper() else tuple(self.written.split("|"))
 
 
@@ -163,11 +158,11 @@ PROVIDER_FIELDS = frozenset(
     {"repetition_penalty", "length_penalty", "min_p", "typical_p", "logprobs", "top_logprobs", "logit_bias"}
     | {"enable_thinking", "thinking", "service_tier", "response_format"}
 )
-"""Fields of requests that are no settings, as some providers know them."""
+"""Request fields of some providers that are not settings."""
 
 
 def place_of_setting(name: str) -> str | None:
-    """Return where a request setting is written that somebody gave elsewhere; None of any other word.
+    """Return where a request setting belongs that the user gave elsewhere, or None if the name is not a setting.
 
     >>> place_of_setting("--top-p")
     'it is set in the spec, as part of what is asked: `top_p …` inside of `ask`, beside its `prompt`'
@@ -206,11 +201,11 @@ SETTINGS: Mapping[str, Setting] = MappingProxyType(
         "provider": Setting("BLOCK", "fields for the provider, sent unchanged"),
     }
 )
-"""By the name of the field. A text may be written several times, anything else once for each condition."""
+"""Settings by field name. `stop` may be repeated; any other setting may be given once for each condition."""
 
 
 SETTLED = ("ask", "scorer", "made", "verify", "walk", "speaker")
-"""The bodies that say how a model is asked."""
+"""Bodies with the settings of a model call."""
 
 CONSTRUCTS: tuple[Construct, ...] = (
     # the file
@@ -575,7 +570,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
 
 
 def constructs_in(body: str) -> dict[str, list[Construct]]:
-    """Return the constructs that may stand in a body, by the word they start with (empty for free entries)."""
+    """Return the constructs of a body by first word (empty for free entries)."""
     found: dict[str, list[Construct]] = {}
     for construct in CONSTRUCTS:
         if body in construct.inside:

@@ -1,1 +1,1 @@
-"""Diagnostics, their catalogue and their renderings."""
+"""Diagnostics, their codes, renderers, text formatting and translation."""

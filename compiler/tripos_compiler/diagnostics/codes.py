@@ -304,11 +304,11 @@ CODES: dict[str, str] = {
     "W1209": "setting not taken",
     "W1210": "sight unknown",
 }
-"""Code to headline. A test requires a page for each, with a bad example and its mend."""
+"""Headline by code. A test requires a page for each code, with a bad example and its fix."""
 
 
 def find_page(code: str) -> str | None:
-    """Return the Markdown page of a code, or None where there is no such code."""
+    """Return the Markdown page of a code, or None if there is no such code."""
     name = code.strip().upper()
     if name not in CODES:
         return None

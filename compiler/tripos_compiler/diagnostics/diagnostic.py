@@ -1,6 +1,6 @@
-"""Diagnostics: what is wrong, where, and how to mend it; warnings that a project denies count as errors.
+"""Diagnostics: errors and warnings with their places and fixes, denied warnings, and comments that silence warnings.
 
-`# allow W0309: reason` silences warnings where they are; a comment that says it wrongly or in vain is a warning.
+`# allow W0309: reason` silences warnings on its line. A malformed or ineffective comment is itself a warning.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import PIECE, Source, Span, find_comments
 
 EVERY = "warnings"
-"""What stands for every code."""
+"""Stands for all codes."""
 
 
 def deny(diagnostics: Iterable[Diagnostic], denied: Mapping[str, str]) -> tuple[Diagnostic, ...]:
-    """Return the diagnostics, with every warning whose code is denied as an error.
+    """Return the diagnostics with every denied warning turned into an error.
 
-    `denied` has the codes, or `warnings` for all of them, and by what each is denied, which the error notes.
+    `denied` maps codes, or `warnings` for all of them, to the source of the denial, which becomes a note of the error.
 
     >>> warning = Diagnostic("W0309", "row 2 says what row 1 says", (), severity="warning")
     >>> [error] = deny([warning], {"W0309": "--deny"})
@@ -44,7 +44,7 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True)
 class Label:
-    """A place and what to say about it; the text may be empty."""
+    """Place with a text, which may be empty."""
 
     span: Span
     text: str = ""
@@ -52,7 +52,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Edit:
-    """A stretch of a spec and what to write in its place; an empty stretch is where to put something in."""
+    """Range of a spec and its replacement; an empty range is an insertion point."""
 
     span: Span
     text: str
@@ -60,7 +60,8 @@ class Edit:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One mistake. The first label is the place; `help` is the mend, and `edits` make it where a machine can."""
+    """Error or warning. The first label is the primary place, `help` is the fix, and `edits` apply it automatically if
+    possible."""
 
     code: str
     message: str
@@ -73,13 +74,13 @@ class Diagnostic:
 
 @dataclass
 class Diagnostics:
-    """Collects diagnostics during a compilation; user errors are added here and never raised."""
+    """Collector of the diagnostics of a compilation. User errors are added here and never raised."""
 
     items: list[Diagnostic] = field(default_factory=list)
     lost_names: set[str] = field(default_factory=set)
-    """The names in statements that were reported as malformed and left out: they may have declared them."""
+    """Names in malformed statements that were skipped; the statements may have declared them."""
     lost_blocks: set[Span] = field(default_factory=set)
-    """The blocks, and whole files, that such statements stand in."""
+    """Blocks, and whole files, that contain skipped statements."""
     lost_files: bool = False
     """Whether a used file could not be read; it may have declared anything."""
 
@@ -96,8 +97,8 @@ class Diagnostics:
     ) -> None:
         """Add an error at `where`; the first place is the primary one.
 
-        `unknown` is a name that nothing declares, `lacking` a block that something is not in. Neither is reported where
-        a statement that was lost may be the cause.
+        `unknown` is an undeclared name, and `lacking` a block in which something is missing. Neither is reported if a
+        skipped statement may be the cause.
         """
         if unknown is not None and (self.lost_files or unknown in self.lost_names):
             return
@@ -106,7 +107,7 @@ class Diagnostics:
         self._add("error", code, message, where, help, notes, edits)
 
     def lose(self, block: Span, names: Iterable[str]) -> None:
-        """Note that a statement of a block, which says these names, was reported and left out."""
+        """Record that a statement of a block, with these names, was reported and skipped."""
         self.lost_blocks.add(block)
         self.lost_names.update(names)
 
@@ -145,7 +146,7 @@ class Diagnostics:
         return any(item.severity == "error" for item in self.items)
 
     def sorted(self) -> list[Diagnostic]:
-        """Return all of them in the order of their places, each once."""
+        """Return the distinct diagnostics in the order of their places."""
 
         def place(item: Diagnostic) -> tuple[str, int, str]:
             if not item.labels:
@@ -160,7 +161,7 @@ BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
 
 def _one_line(text: str) -> str:
-    """Return a text with the line breaks of what it quotes written as in a string; a headline is one line."""
+    """Return a text with the line breaks in its quotations escaped; a headline is one line."""
     return BREAK.sub(r"\\n", text)
 
 
@@ -168,7 +169,7 @@ MEANT = re.compile(r"did you mean `(\w+)`\?")
 
 
 def _meant(labels: tuple[Label, ...], help: str | None) -> Iterator[Edit]:
-    """Yield the edit that a suggested name is, where a single word is what is wrong."""
+    """Yield the edit that replaces a single wrong word by the suggested name."""
     found = MEANT.match(help or "")
     if found is None or not labels:
         return
@@ -190,18 +191,20 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     return folded[close[0]] if close else None
 
 
+# Comments that silence warnings
+
 ALLOW = re.compile(
     r"#\s*allow\s+(?P<codes>[ERSW]\d\w*(?:\s*[,，、]\s*\w+)*)\s*(?:[:：](?P<reason>.*)|(?P<unmarked>\S.*))?",
     re.IGNORECASE,
 )
-"""A comment that starts with `allow` and something like a code; any other is only a comment."""
+"""Comment that begins with `allow` and something like a code; any other comment is ignored."""
 OWN = {"W0110", "W0111"}
-"""What such a comment is itself warned of. It cannot be silenced, or nobody would see a comment that does nothing."""
+"""Warnings about such comments. They cannot be silenced; otherwise an ineffective comment would stay hidden."""
 
 
 @dataclass(frozen=True)
 class Silenced:
-    """A warning that a comment silences. `reason` is what the comment gives, or empty, which is warned of."""
+    """Warning silenced by a comment. `reason` is the reason in the comment; an empty one causes a warning."""
 
     diagnostic: Diagnostic
     reason: str
@@ -210,7 +213,7 @@ class Silenced:
 
 @dataclass(frozen=True)
 class _Allow:
-    """One code of a comment, and the line that the comment speaks of."""
+    """Code in a comment, and the line to which the comment applies."""
 
     code: str
     span: Span
@@ -218,18 +221,18 @@ class _Allow:
     reason: str
     comment: Span
     colon: Span | None
-    """Where a colon is missing before the words that would then be the reason."""
+    """Position of a missing colon before a reason."""
 
 
 def split_silenced(
     diagnostics: Iterable[Diagnostic], sources: Iterable[Source]
 ) -> tuple[tuple[Diagnostic, ...], tuple[Silenced, ...]]:
-    """Return parts diagnostics into those to show and those that a comment silences.
+    """Return the diagnostics to show and those that a comment silences.
 
-    A comment silences the warnings of its codes that start on its line; one that stands alone on its line those of the
-    next line that is more than a comment. A text in three quotes counts as one line, since no comment fits into it. To
-    those shown are added warnings of comments that silence nothing, name no code or give no reason. Where there is any
-    error, a comment may be in vain because of it, and is not warned of.
+    A comment silences the warnings of its codes that start on its line. A comment alone on its line applies to the next
+    line that is not a comment. A triple-quoted text counts as one line, since it cannot contain a comment. Warnings are
+    added for comments that silence nothing, name no code or give no reason. If there is any error, ineffective comments
+    are not reported, because the error may be the cause.
     """
     given = list(diagnostics)
     allows = [allow for source in sources for allow in _allows(source)]
@@ -283,7 +286,7 @@ def _silences(allow: _Allow, item: Diagnostic) -> bool:
 
 
 def _covers(allow: _Allow, item: Diagnostic) -> bool:
-    """Return true if a diagnostic starts on the line that a comment speaks of."""
+    """Return true if a diagnostic starts on the line to which a comment applies."""
     if not item.labels or item.labels[0].span.source is not allow.span.source:
         return False
     span = item.labels[0].span
@@ -292,8 +295,8 @@ def _covers(allow: _Allow, item: Diagnostic) -> bool:
 
 
 def _line(source: Source, number: int) -> tuple[int, int]:
-    """Return the first and the last line of the one that a line is part of, where texts in three quotes break no
-    line."""
+    """Return the first and the last line of the logical line that contains a line; triple-quoted texts do not break
+    it."""
     texts = [piece.span() for piece in PIECE.finditer(source.text) if piece[0].startswith('"""')]
     lines = [(source.position(start)[0], source.position(end)[0]) for start, end in texts]
     first = last = number

@@ -1,18 +1,11 @@
-"""Messages in the reader's language: a finished English message is matched against the templates of a catalogue.
+"""Translation of messages and pages into the reader's language.
 
-The catalogue of a language: templates of English messages, and what each says in it.
+A finished English message is matched against the templates of a catalogue. So whatever is stored, compared or read by
+programs is independent of the language. A text that matches no template, or several with different translations, stays
+English.
 
-A message is finished, in English, before it comes here, so what is stored, compared or read by programs never depends
-on the language. A text that fits no template, or several that say different things, stays English.
-
-Pages in the reader's language, paragraph by paragraph.
-
-A paragraph that the catalogue lacks stays English, and so does code. A paragraph is known by its words, so what a page
-says no longer is never shown.
-
-The language of the reader: `TRIPOS_LANG`, or that of the system's messages; English where neither is known.
-
-Templates of messages: constant texts with holes between them, and the one way in which a message fits one.
+Pages are translated by paragraph. A paragraph is identified by its English words, so an outdated translation is never
+shown. Paragraphs without a translation and code stay English.
 """
 
 from __future__ import annotations
@@ -28,15 +21,17 @@ from string import Formatter
 
 from tripos_compiler.source.data_classes import dataclass
 
+# Language of the reader
+
 LANGUAGE = "TRIPOS_LANG"
 LANGUAGES = ("en", "zh")
-"""The languages that Tripos writes messages in."""
+"""Languages of messages."""
 LOCALES = ("LC_ALL", "LC_MESSAGES", "LANG")
-"""The variables in which a system says the language of messages; the first that is set counts."""
+"""Environment variables for the language of messages; the first that is set applies."""
 
 
 def named_language(text: str) -> str | None:
-    """Return the language that a locale names, or None where it is none of ours.
+    """Return the language of a locale, or None if it is not supported.
 
     >>> named_language("zh_CN.UTF-8"), named_language("ZH"), named_language("en-GB"), named_language("fr")
     ('zh', 'zh', 'en', None)
@@ -46,8 +41,8 @@ def named_language(text: str) -> str | None:
 
 
 def reader_language(environ: Mapping[str, str] | None = None) -> str:
-    """Return the language of messages. A `TRIPOS_LANG` that names no language of ours is English here; the command line
-    refuses it.
+    """Return the language of messages: `TRIPOS_LANG`, else that of the system, else English. An unsupported
+    `TRIPOS_LANG` gives English; the command line refuses it.
 
     >>> reader_language({"LANG": "zh_CN.UTF-8"}), reader_language({"LC_ALL": "C", "LANG": "zh_CN"}), reader_language({})
     ('zh', 'en', 'en')
@@ -59,23 +54,26 @@ def reader_language(environ: Mapping[str, str] | None = None) -> str:
     return named_language(said) or "en"
 
 
+# Messages
+
 PARTS = "parts.json"
-"""The file with parts of messages, which only stand in a hole; alone they are too short to know a message by."""
+"""File with templates of fragments that occur only inside other messages; alone they are too short for a reliable
+match."""
 DEEPEST = 6
-"""So many messages inside each other are translated."""
+"""Largest depth of nested messages."""
 HOLE = re.compile(r"(?<!\{)\{(\d+)(~?)\}")
-"""A hole of a translation, and whether its value is translated too."""
+"""Placeholder of a translation, and whether its value is translated too."""
 CHOICE = re.compile(r"\[([^\[\]{}|]*\|[^\[\]{}]*)\]")
-"""Words of a key of which a message has one, such as a noun in the singular or the plural."""
+"""Alternatives in a key, such as the singular and the plural of a noun."""
 SHORT = 16
-"""A template with fewer characters of its own needs values that it knows."""
+"""Number of constant characters below which a template requires values that have a translation."""
 JOINTS = {": ": "：", "; ": "；", ". ": ". ", ", ": "，"}
 QUOTED = re.compile(r"`[^`]*`|“[^”]*”|\"[^\"]*\"")
 PROSE = re.compile(r"[a-z]{2,} [a-z]{2,}|\d [a-z]{2,}")
 
 
 def localized(text: str, language: str | None = None) -> str:
-    """Return a finished message in the reader's language, or as it is where the catalogue does not have it.
+    """Return a finished message in the reader's language, or unchanged if the catalogue does not have it.
 
     >>> localized("there is no such thing", "zh"), localized("wrong argument", "en")
     ('there is no such thing', 'wrong argument')
@@ -97,14 +95,14 @@ def _translated(text: str, language: str, depth: int) -> str:
     ]
     if not found:
         return _joined(text, language, depth) or text
-    # The template that says most of the text itself is the message; where two say as much, nobody knows.
+    # The template with the most constant text is the message. A tie is ambiguous.
     most = max(size for size, _ in found)
     best = {filled for size, filled in found if size == most}
     return best.pop() if len(best) == 1 else text
 
 
 def _filled(template: MessageTemplate, said: str, values: tuple[str, ...], language: str, depth: int) -> str | None:
-    """Return the translation with its values; None where a hole took words that belong to another message."""
+    """Return the translation with its values, or None if a value contains words of another message."""
 
     def inner(value: str) -> str:
         return _translated(value, language, depth + 1) if depth < DEEPEST else value
@@ -122,8 +120,8 @@ def _is_prose(text: str) -> bool:
 
 
 def _joined(text: str, language: str, depth: int) -> str | None:
-    """Return two messages that a colon or the like joins, both translated; None where the text is no such pair. What
-    stands before the sign may also be a place or a number."""
+    """Return the translation of two messages joined by a colon or similar sign, or None if the text is not such a pair.
+    The part before the sign may also be a place or a number."""
     if depth >= DEEPEST:
         return None
     for sign, said in JOINTS.items():
@@ -139,7 +137,7 @@ def _joined(text: str, language: str, depth: int) -> str | None:
 
 @cache
 def _loaded(language: str, parts: bool) -> tuple[dict[str, str], list[tuple[MessageTemplate, str]]]:
-    """Return the messages without holes, and the templates of the others."""
+    """Return the messages without placeholders, and the templates of the others."""
 
     exact: dict[str, str] = {}
     holed: list[tuple[MessageTemplate, str]] = []
@@ -154,7 +152,7 @@ def _loaded(language: str, parts: bool) -> tuple[dict[str, str], list[tuple[Mess
 
 @cache
 def translations(language: str, *, parts: bool = True) -> dict[str, str]:
-    """Return the translations by the key of their template; with `parts` also of what only stands in holes."""
+    """Return the translations by the key of their template; with `parts` including those of fragments."""
     from importlib.resources import files  # which every command would wait for
 
     found: dict[str, str] = {}
@@ -166,7 +164,7 @@ def translations(language: str, *, parts: bool = True) -> dict[str, str]:
 
 
 def entries(written: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the entries of a file, those of a key with alternatives one by one.
+    """Yield the entries of a file; a key with alternatives yields one entry for each.
 
     >>> list(entries({"{0:n} [row|rows]": "{0} 行"}))
     [('{0:n} row', '{0} 行'), ('{0:n} rows', '{0} 行')]
@@ -177,14 +175,16 @@ def entries(written: Mapping[str, str]) -> Iterator[tuple[str, str]]:
         yield from (("".join(way), said) for way in itertools.product(*parts))
 
 
+# Pages
+
 PAGES = "pages"
-"""The folder of a language with the paragraphs of its pages, a file for each family of codes."""
+"""Folder of a language with the paragraphs of its pages, one file for each family of codes."""
 FENCE = "```"
 MARK = re.compile(r"(?:#+ |[-*] )?")
 
 
 def localized_page(page: str, language: str) -> str:
-    """Return a page of Markdown in a language.
+    """Return a Markdown page in a language.
 
     >>> print(localized_page("## How to fix it\\n\\nOdd words.\\n\\n```\\nHow to fix it\\n```\\n", "zh"), end="")
     ## 怎样改正
@@ -214,7 +214,7 @@ def unwrapped(part: str) -> str:
 
 
 def paragraphs(page: str) -> Iterator[str]:
-    """Yield the texts of a page that are translated, each on one line without its mark.
+    """Yield the translatable texts of a page, each on one line without its Markdown prefix.
 
     >>> list(paragraphs("# A\\n\\nOne\\ntwo.\\n- three\\n\\n```\\ncode\\n```\\n"))
     ['A', 'One two.', 'three']
@@ -226,8 +226,8 @@ def paragraphs(page: str) -> Iterator[str]:
 
 
 def blocks(page: str) -> Iterator[tuple[bool, str]]:
-    """Yield the parts of a page, which together are the page, and whether each is code: a code block, an empty line, or
-    a heading, a list item or a paragraph of one or more lines."""
+    """Yield the parts of a page, whose concatenation is the page, and whether each is code: a code block, an empty
+    line, or a heading, a list item or a paragraph of one or more lines."""
     part, fenced = "", False
     for line in page.splitlines(keepends=True):
         fence = line.startswith(FENCE)
@@ -253,7 +253,7 @@ def blocks(page: str) -> Iterator[tuple[bool, str]]:
 
 @cache
 def page_translations(language: str) -> dict[str, str]:
-    """Return the translations of paragraphs, by their English words."""
+    """Return the translations of paragraphs by their English text."""
     found: dict[str, str] = {}
     folder = files("tripos_compiler.diagnostics").joinpath("translation", language, PAGES)
     for path in sorted(folder.iterdir(), key=lambda each: each.name):
@@ -261,19 +261,22 @@ def page_translations(language: str) -> dict[str, str]:
     return found
 
 
+# Templates
+
 NUMBER = re.compile(r"[-−+]?[\d,]*\.?\d+(?:[eE][-+]?\d+)?%?")
 TICK = "`"
 
 
 @dataclass(frozen=True)
 class MessageTemplate:
-    """Constant texts, one more than there are holes. A hole may be for a number alone."""
+    """Template of messages: constant texts, one more than there are placeholders. `numbers` marks placeholders for
+    numbers."""
 
     constants: tuple[str, ...]
     numbers: tuple[bool, ...] = ()
 
     def fill(self, values: Sequence[str]) -> str:
-        """Return the message with these values in its holes.
+        """Return the message with these values in its placeholders.
 
         >>> parse_template("there is no `{0}`").fill(["judge"])
         'there is no `judge`'
@@ -284,10 +287,10 @@ class MessageTemplate:
         return "".join(parts)
 
     def match(self, text: str) -> tuple[str, ...] | None:
-        """Return the values with which the template says a text; None where there are none, or more than one way to
-        part it.
+        """Return the values with which the template produces a text, or None if there are none or more than one
+        solution.
 
-        A value between backticks holds none, and any other as many as pair up.
+        A value between backticks contains no backtick, and any other value contains paired ones.
 
         >>> template = parse_template("`{0}` has no field `{1}`")
         >>> template.match("`item` has no field `anser`")
@@ -306,7 +309,8 @@ class MessageTemplate:
         return values if all(map(self._is_fit, range(len(values)), values)) else None
 
     def _places(self, text: str) -> list[tuple[int, int]] | None:
-        """Return where the values stand: the constants as far left as they can stand must stand as far right."""
+        """Return the ranges of the values, or None. The leftmost and the rightmost assignment of the constants must
+        agree."""
         begin, end = len(self.constants[0]), len(text) - len(self.constants[-1])
         middle = self.constants[1:-1]
         starts, at = [], begin
@@ -331,7 +335,7 @@ class MessageTemplate:
 
     @cached_property
     def quoted(self) -> tuple[bool, ...]:
-        """For every hole whether it is between backticks."""
+        """For each placeholder, whether it is between backticks."""
         found, seen = [], 0
         for constant in self.constants[:-1]:
             seen += constant.count(TICK)
@@ -340,13 +344,13 @@ class MessageTemplate:
 
     @cached_property
     def size(self) -> int:
-        """The characters of its constants."""
+        """Number of characters of its constants."""
         return sum(map(len, self.constants))
 
 
 def parse_template(key: str) -> MessageTemplate:
-    """Return the template that a key of the catalogue writes: `{0}` is a hole, `{0:n}` one for a number, and a brace is
-    written twice.
+    """Return the template for a key of the catalogue: `{0}` is a placeholder, `{0:n}` one for a number, and braces are
+    doubled.
 
     >>> parse_template("{0:n} of {{x}}").constants
     ('', ' of {x}')
@@ -362,7 +366,8 @@ def parse_template(key: str) -> MessageTemplate:
 
 
 def fill_translation(text: str, values: Sequence[str], inner: Callable[[str], str]) -> str:
-    """Return a translation with values in its holes: `{0}` takes a value as it is, `{0~}` what `inner` makes of it.
+    """Return a translation with values in its placeholders: `{0}` inserts a value unchanged, `{0~}` its image under
+    `inner`.
 
     >>> fill_translation("{1} 中没有 {0~}", ["field", "`item`"], str.upper)
     '`item` 中没有 FIELD'

@@ -1,9 +1,7 @@
-"""Diagnostics as text for a terminal: headline, place, the quoted line with its labels, and the mend.
+"""Renderers of diagnostics: text for a terminal, JSON, workflow commands of GitHub Actions, and SARIF 2.1.0.
 
-Diagnostics for programs: JSON, workflow commands of GitHub Actions, and SARIF 2.1.0 (OASIS, 27 March 2020).
-
-Braces in messages are not doubled as §3.11.5 of SARIF has it: no message has arguments, and viewers show such text as
-it is.
+SARIF is that of OASIS, 27 March 2020. Braces in messages are not doubled as in §3.11.5: no message has arguments, and
+viewers show such text unchanged.
 """
 
 from __future__ import annotations
@@ -20,16 +18,19 @@ from tripos_compiler.diagnostics.text_format import counted, display_width, prin
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
+# Quoted lines
+
 TAB = "    "
 NEAR = 8
-"""As many characters a column are looked at on both sides of a place: most have one, and marks above letters none."""
+"""Number of characters for each column that are examined on both sides of a place: most characters have one column, and
+combining marks have none."""
 ROOM = 30
-"""The columns that the text of a label needs to be worth wrapping."""
+"""Columns that the text of a label needs to be worth wrapping."""
 
 
 @dataclass(frozen=True)
 class LabelText:
-    """Text in a row, and the column that it starts in, from 0. `primary` tells whose colour it has."""
+    """Text in a row and the column in which it starts, from 0. `primary` selects the colour."""
 
     column: int
     text: str
@@ -38,7 +39,7 @@ class LabelText:
 
 @dataclass(frozen=True)
 class Snippet:
-    """A quoted line and the rows below it, each from left to right."""
+    """Quoted line and the rows below it, each from left to right."""
 
     line: str
     rows: tuple[tuple[LabelText, ...], ...]
@@ -61,9 +62,9 @@ class _Mark:
 
 
 def quote_line(labels: Sequence[Label], primary: Label, width: int) -> Snippet:
-    """Quotes the line that labels start on, in `width` columns, cut where it is longer.
+    """Return the line on which labels start, in `width` columns, cut if it is longer.
 
-    All labels start on one line, and `fit_together`. Of a label of several lines the first is marked.
+    All labels start on one line and pass `fit_together`. The first line of a multi-line label is marked.
     """
     source = labels[0].span.source
     number, _ = source.position(labels[0].span.start)
@@ -82,7 +83,7 @@ def quote_line(labels: Sequence[Label], primary: Label, width: int) -> Snippet:
 
 
 def fit_together(one: Label, other: Label, width: int) -> bool:
-    """Return true if two labels start on one line and what they mark can be seen at once."""
+    """Return true if two labels start on one line and both marks are visible at once."""
     source = one.span.source
     number, _ = source.position(one.span.start)
     if other.span.source is not source or source.position(other.span.start)[0] != number:
@@ -94,23 +95,23 @@ def fit_together(one: Label, other: Label, width: int) -> bool:
 
 
 def _near(line: str, places: list[tuple[int, int]], width: int) -> tuple[str, list[tuple[int, int]], bool]:
-    """The part of a line around places of it, as it may be shown, with the places in it, and whether it is the start
-    of the line. What is further away is not seen, and a line may be a file."""
+    """Return the printable part of a line around some places, the places in it, and whether it is the start of the
+    line. The rest is omitted, since a line may be a whole file."""
     low = max(0, min(start for start, _ in places) - NEAR * width)
     high = min(len(line), max(start for start, _ in places) + NEAR * width)
     return printable(line[low:high]), [(start - low, min(end, high) - low) for start, end in places], low == 0
 
 
 def _place(label: Label, line: str) -> tuple[int, int]:
-    """Return where the mark of a label starts and ends in its line, in characters; at least one, if only behind the
-    line."""
+    """Return the start and end of a label's mark in its line, in characters. It has at least one character, possibly
+    behind the end of the line."""
     start = min(label.span.source.position(label.span.start)[1] - 1, len(line))
     end = min(start + max(label.span.end - label.span.start, 1), max(len(line.rstrip()), start + 1))
     return start, end
 
 
 def _cut(text: str, start: int, end: int, width: int) -> int:
-    """Return the first character to show, so that `start:end` is seen with about as much before it as fits."""
+    """Return the first character to show, so that `start:end` is visible with about as much text before it as fits."""
     seen = display_width(_untabbed(text[:start])) + max(1, display_width(_untabbed(text[start:end])))
     if seen <= (width if display_width(_untabbed(text)) <= width else width - 1):
         return 0
@@ -137,8 +138,8 @@ def _fit(text: str, width: int) -> str:
 
 
 def _beside(marks: Sequence[_Mark], width: int) -> list[list[_Mark]]:
-    """Return the marks that share a row, from left to right; what overlaps, or would press a text, has a row of its
-    own."""
+    """Return groups of marks that share a row, from left to right. Marks that overlap or leave too little room for a
+    text have their own row."""
     shared: list[list[_Mark]] = []
     for mark in marks:
         if shared and len(shared[-1]) == 1 and _may_share(shared[-1][0], mark, width):
@@ -150,7 +151,7 @@ def _beside(marks: Sequence[_Mark], width: int) -> list[list[_Mark]]:
 
 def _may_share(earlier: _Mark, later: _Mark, width: int) -> bool:
     left, right = sorted((earlier, later), key=lambda each: each.column)
-    # The text on the right is read first, so steps of a way that go from left to right are told row by row.
+    # The text on the right is read first, so labels in left-to-right order need rows of their own.
     in_order = earlier is right or earlier.primary or not (earlier.text and later.text)
     return in_order and left.end < right.column and _has_room(left, width) and _has_room(right, width)
 
@@ -160,7 +161,7 @@ def _has_room(mark: _Mark, width: int) -> bool:
 
 
 def _rows(marks: list[_Mark], width: int) -> list[tuple[LabelText, ...]]:
-    """Return the rows of marks side by side. The text of the last stands behind it where there is room, any other
+    """Return the rows for marks side by side. The text of the last mark follows it if there is room; other texts are
     below."""
     rows: list[list[LabelText]] = [[mark.drawn for mark in marks]]
     for index in range(len(marks) - 1, -1, -1):
@@ -183,11 +184,13 @@ def _rows(marks: list[_Mark], width: int) -> list[tuple[LabelText, ...]]:
     return [tuple(row) for row in rows]
 
 
+# Terminal
+
 RED, YELLOW, BLUE, CYAN, BOLD, PLAIN = "\x1b[31m", "\x1b[33m", "\x1b[34m", "\x1b[36m", "\x1b[1m", "\x1b[0m"
 MOST_SHOWN = 100
-"""So many diagnostics are shown unless all are asked for: those at the end follow from those at the start."""
+"""Number of diagnostics shown by default: later ones are often consequences of earlier ones."""
 LEAST = 20
-"""The columns that words are given however narrow the terminal is."""
+"""Least number of columns for text in a narrow terminal."""
 
 Paint = Callable[..., str]
 
@@ -200,10 +203,10 @@ def render_text(
     most: int | None = None,
     others: str = "",
 ) -> str:
-    """Return all diagnostics, an empty line between them, ending in a line feed; empty where there are none.
+    """Return all diagnostics, separated by an empty line, ending in a line feed; empty if there are none.
 
-    Words are wrapped and quoted lines cut to `width` columns; a path is neither.
-    With `most` only so many are shown, errors before warnings; then a line says how many more there are, and `others`.
+    Text is wrapped and quoted lines are cut to `width` columns; paths are not. With `most`, at most that many are
+    shown, errors before warnings, and a line gives the number of the others followed by `others`.
     """
     found = list(diagnostics)
     shown = found if most is None else _worst(found, most)
@@ -214,13 +217,13 @@ def render_text(
 
 
 def _worst(found: list[Diagnostic], most: int) -> list[Diagnostic]:
-    """Return the first diagnostics, in their order; warnings only where there is room beside the errors."""
+    """Return the first diagnostics, in order; warnings only if there is room besides the errors."""
     places = sorted(range(len(found)), key=lambda place: found[place].severity != "error")[:most]
     return [found[place] for place in sorted(places)]
 
 
 def summary(diagnostics: Iterable[Diagnostic]) -> str:
-    """`2 errors, 1 warning`, or `no mistakes`."""
+    """Return the counts: `2 errors, 1 warning`, or `no mistakes`."""
     counts = {"error": 0, "warning": 0}
     for diagnostic in diagnostics:
         counts[diagnostic.severity] += 1
@@ -229,8 +232,8 @@ def summary(diagnostics: Iterable[Diagnostic]) -> str:
 
 
 def render_silenced(silenced: Iterable[Silenced], *, width: int = 80) -> str:
-    """Return how many warnings were silenced, which, where and why, ending in a line feed; empty where there are
-    none."""
+    """Return the number of silenced warnings, and each with its place and reason, ending in a line feed; empty if there
+    are none."""
     told = []
     for each in silenced:
         span = each.diagnostic.labels[0].span
@@ -272,15 +275,14 @@ def _block(diagnostic: Diagnostic, color: bool, width: int) -> str:
 
 
 def _hung(begin: str, text: str, width: int, hang: int | None = None) -> list[str]:
-    """Return the lines of a text that begins with something; those after the first are indented by `hang`, or as
-    far."""
+    """Return the lines of a text after `begin`; later lines are indented by `hang`, by default the width of `begin`."""
     first, *more = wrap(printable(text), max(width - display_width(begin), LEAST))
     margin = display_width(begin) if hang is None else hang
     return [begin + first, *(" " * margin + line for line in more)]
 
 
 def _places(labels: tuple[Label, ...], gutter: int, width: int, tone: str, paint: Paint) -> list[str]:
-    """Return the places in their order, those that are neighbours on one line below that line."""
+    """Return the places in order; those on one line are marked below it together."""
     lines: list[str] = []
     margin, bar = " " * gutter, paint("|", BLUE)
     room = max(width - gutter - 3, 1)
@@ -322,12 +324,15 @@ def _compose(row: tuple[LabelText, ...], tone: str, paint: Paint) -> str:
     return line
 
 
-def to_github(diagnostics: Iterable[Diagnostic], *, path_from: Callable[[str], str]) -> str:
-    """Return a line a diagnostic, each ending in a line feed. `path_from` gives the path of a file from the
-    repository's root.
+# GitHub Actions
 
-    Notes, help and the other places are in the message. Of a place of several lines no columns are told: GitHub takes
-    them on one line only.
+
+def to_github(diagnostics: Iterable[Diagnostic], *, path_from: Callable[[str], str]) -> str:
+    """Return one workflow command for each diagnostic, each ending in a line feed. `path_from` returns the path of a
+    file from the root of the repository.
+
+    Notes, help and the other places are in the message. Columns are omitted for places on several lines, which GitHub
+    does not support.
     """
     return "".join(f"{_command(item, path_from)}\n" for item in diagnostics)
 
@@ -359,7 +364,7 @@ def _told(label: Label, path_from: Callable[[str], str]) -> str:
 
 
 def _escaped(text: str, signs: str = "") -> str:
-    r"""Return a text as a workflow command has it, where `%` and line breaks are written as in a URL.
+    r"""Return a text escaped for a workflow command: `%` and line breaks as in a URL.
 
     >>> _escaped("100%\nof a:b", ":,")
     '100%25%0Aof a%3Ab'
@@ -369,20 +374,22 @@ def _escaped(text: str, signs: str = "") -> str:
     return text
 
 
+# SARIF
+
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 ROOT = "%SRCROOT%"
 
 PathFrom = Callable[[str], str]
-"""Turns the path of a spec file into one from the root of the project, or absolute where it is not in it."""
+"""Maps the path of a spec file to one relative to the root of the project, or to an absolute path if it is outside."""
 
 
 def to_sarif(
     diagnostics: Iterable[Diagnostic], silenced: Iterable[Silenced] = (), *, version: str, path_from: PathFrom
 ) -> dict[str, Any]:
-    """Return a SARIF log of one run. Every code that occurs is a rule with its page; what is silenced is a suppressed
-    result.
+    """Return a SARIF log of one run. Every code that occurs is a rule with its page; silenced warnings are suppressed
+    results.
 
-    Columns are code points, as everywhere in Tripos, and ends exclusive. `version` is that of Tripos.
+    Columns are code points, as everywhere in Tripos, and ends are exclusive. `version` is the version of Tripos.
     """
     told: list[tuple[Diagnostic, list[Silenced]]] = [(item, []) for item in diagnostics]
     told.extend((each.diagnostic, [each]) for each in silenced)
@@ -471,8 +478,11 @@ def _suppression(silenced: Silenced, path_from: PathFrom) -> dict[str, Any]:
     return suppression | ({"justification": silenced.reason} if silenced.reason else {})
 
 
+# JSON
+
+
 def to_data(diagnostics: Iterable[Diagnostic], silenced: Iterable[Silenced] = ()) -> list[dict[str, Any]]:
-    """Return each diagnostic as a JSON object, then those that are silenced, with the reason, which may be empty.
+    """Return each diagnostic as a JSON object, followed by the silenced ones with their reason, which may be empty.
 
     Lines and columns count from 1, columns in code points, ends are exclusive.
     """

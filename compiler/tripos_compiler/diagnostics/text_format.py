@@ -1,10 +1,6 @@
-"""Quantities as text: money, durations, rates, sizes of files, and counts with their noun.
+"""Text helpers: quantities, columns of a terminal, and detection of encodings.
 
-Text in the columns of a terminal: how wide it is, what of it may be shown, and where its lines break.
-
-Encodings of texts that are not UTF-8: the likely name, and how to convert the file.
-
-Nothing is decoded by a guess: a text that was read in the wrong encoding would be sent to models and graded.
+A text that is not UTF-8 is never decoded by a guess: read in the wrong encoding, it would be sent to models and graded.
 """
 
 from __future__ import annotations
@@ -15,10 +11,12 @@ import shlex
 import unicodedata
 from math import floor, inf, log10
 
+# Quantities
+
 
 def usd(amount: float) -> str:
-    """Return an amount of USD: two decimals, four below a tenth, and more where the first two figures need them. A text
-    writes `USD` behind it; a column has it as its heading.
+    """Return an amount of USD: two decimals, four below a tenth, and more if the first two significant digits need
+    them. The unit is not included.
 
     >>> usd(0), usd(0.0000312), usd(0.00123), usd(0.25), usd(1234.5), usd(inf)
     ('0.00', '0.000031', '0.0012', '0.25', '1,234.50', 'unknown')
@@ -31,7 +29,7 @@ def usd(amount: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a duration in its two largest units, or with its first two figures.
+    """Return a duration in its two largest units, or with two significant digits.
 
     >>> duration(0.444), duration(1.28), duration(9), duration(75), duration(3700), duration(200_000)
     ('0.44 s', '1.3 s', '9 s', '1m 15s', '1h 01m', '2d 07h')
@@ -49,7 +47,7 @@ def duration(seconds: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share with a tenth of a per cent. It is never rounded to all or to nothing, as long as it is neither.
+    """Return a share in per cent with one decimal. It is rounded to 0 or 100 only if it is exactly that.
 
     >>> percent(1), percent(1 / 6), percent(0.99999), percent(0.00001), percent(0), percent(0.5)
     ('100%', '16.7%', '99.9%', '0.1%', '0%', '50%')
@@ -58,7 +56,7 @@ def percent(share: float) -> str:
 
 
 def per_second(rate: float) -> str:
-    """Return a rate with about three figures.
+    """Return a rate with about three significant digits.
 
     >>> per_second(0.25), per_second(12.34), per_second(1234.5)
     ('0.25/s', '12.3/s', '1,234/s')
@@ -67,7 +65,7 @@ def per_second(rate: float) -> str:
 
 
 def abbreviated(number: float) -> str:
-    """Return a large number, such as that of tokens, in few characters.
+    """Return a large number, such as a number of tokens, in few characters.
 
     >>> abbreviated(0), abbreviated(940), abbreviated(12_340), abbreviated(1_234_000), abbreviated(2.5e9)
     ('0', '940', '12.3k', '1.2M', '2.5G')
@@ -81,7 +79,7 @@ def abbreviated(number: float) -> str:
 
 
 def file_size(size: float) -> str:
-    """Return the size of a file.
+    """Return the size of a file with its unit.
 
     >>> file_size(512), file_size(2048), file_size(3 * 2**20)
     ('512 bytes', '2.0 KiB', '3.0 MiB')
@@ -95,7 +93,7 @@ def file_size(size: float) -> str:
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:
-    """Return a count with its noun. A plural that is not regular is given.
+    """Return a count with its noun. Pass `plural` if it is irregular.
 
     >>> counted(1, "reply"), counted(1200, "score"), counted(2, "reply"), counted(2, "process")
     ('1 reply', '1,200 scores', '2 replies', '2 processes')
@@ -107,15 +105,17 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {plural}"
 
 
+# Columns of a terminal
+
 WIDE = "\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6"
 OPENING = "（「『【《〈“‘［"
 CLOSING = "、。，．：；！？）」』】》〉”’］…"
 WORD = re.compile(rf"\s+|[{OPENING}]*(?:(?:`[^`]*`|[^\s{WIDE}])+|[{WIDE}])[{CLOSING}]*|\S")
-"""A blank, or what stays on one line: a word, a quotation in backticks, a Chinese character with its punctuation."""
+"""Blank, or unbreakable unit: a word, a quotation in backticks, or a Chinese character with its punctuation."""
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return the lines of a text in `width` columns; at least one. What has no blank to break at may be longer.
+    """Return the lines of a text in `width` columns; at least one. Text without a blank to break at may be longer.
 
     >>> wrap("write `from level` beside it", 12)
     ['write', '`from level`', 'beside it']
@@ -139,7 +139,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def _words(text: str, width: int) -> list[str]:
-    """Return the words of a text; a quotation that does not fit a line is words too."""
+    """Return the words of a text; a quotation that is longer than a line is split into words."""
     found: list[str] = []
     for word in WORD.findall(text):
         found.extend(re.findall(r"\s+|\S+", word) if display_width(word) > width else [word])
@@ -147,7 +147,7 @@ def _words(text: str, width: int) -> list[str]:
 
 
 def display_width(text: str) -> int:
-    """Return how many columns a text takes in a terminal; a Chinese character takes two.
+    """Return the number of columns of a text in a terminal; a Chinese character takes two.
 
     >>> display_width("ab"), display_width("难度")
     (2, 4)
@@ -162,7 +162,7 @@ def _cell(char: str) -> int:
 
 
 def printable(text: str) -> str:
-    r"""Return a text without what would steer a terminal or turn the order of its letters; tabs stay.
+    r"""Return a text without characters that control a terminal or change the direction of text; tabs stay.
 
     >>> printable("a\x1b[31m\tb")
     'a�[31m\tb'
@@ -177,18 +177,20 @@ def _steers(char: str) -> bool:
 
 
 TURNING = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
-"""The classes of the characters that would show what follows them in another order than it is written."""
+"""Bidirectional classes of the characters that change the displayed order of the text after them."""
 
+
+# Encodings
 
 MARKS = ((codecs.BOM_UTF32_LE, "UTF-32"), (codecs.BOM_UTF16_LE, "UTF-16"), (codecs.BOM_UTF16_BE, "UTF-16"))
 READ = 1 << 16
-"""The bytes of a text that tell its encoding."""
+"""Number of bytes used to detect an encoding."""
 ENOUGH = 0.9
-"""The share of pairs of bytes that are characters of GB 2312 in a text that is likely in GBK."""
+"""Share of byte pairs that must be characters of GB 2312 for a text to be likely GBK."""
 
 
 def encoding_of(raw: bytes) -> str | None:
-    """Return the likely encoding of a text that is not UTF-8; None where nothing tells it.
+    """Return the likely encoding of a text that is not UTF-8, or None if there is no evidence.
 
     >>> [encoding_of("谁写了红楼梦？".encode(name)) for name in ("gbk", "utf-16")]
     ['GBK', 'UTF-16']
@@ -198,7 +200,7 @@ def encoding_of(raw: bytes) -> str | None:
     for mark, name in MARKS:
         if raw.startswith(mark):
             return name
-    # A text in UTF-16 without its mark has line ends and digits, half of whose bytes are zero.
+    # UTF-16 text without a byte order mark has line ends and digits, in which half of the bytes are zero.
     zeros = raw.count(0)
     if zeros and zeros >= len(raw) // 20:
         return "UTF-16LE" if raw[1::2].count(0) > raw[0::2].count(0) else "UTF-16BE"
@@ -214,7 +216,7 @@ def encoding_of(raw: bytes) -> str | None:
 
 
 def not_utf8(raw: bytes, name: str) -> tuple[str, str]:
-    """Return what is wrong with the text of a file that is not UTF-8, and how to mend it.
+    """Return the message and the help for a file that is not UTF-8.
 
     >>> not_utf8("梦".encode("gbk"), "a b.txt")[0]
     'it is not UTF-8 text, but likely GBK'
@@ -229,5 +231,5 @@ def not_utf8(raw: bytes, name: str) -> tuple[str, str]:
 
 
 def to_utf8(encoding: str, name: str) -> str:
-    """Return the command that converts a file. GB 18030 holds all of GBK."""
+    """Return the command that converts a file. GB 18030 includes all of GBK."""
     return f"iconv -f {'GB18030' if encoding == 'GBK' else encoding} -t UTF-8 {shlex.quote(name)} > new"

@@ -1,1 +1,1 @@
-"""Support for editors: the formatter and the colouring of specs."""
+"""Support for editors: the formatter and syntax highlighting."""

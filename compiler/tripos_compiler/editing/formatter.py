@@ -1,14 +1,7 @@
-"""The formatter: one layout of a spec, without options. It changes how a spec looks and never what it says.
+"""Formatter with one layout and no options. It changes the layout of a spec, never its meaning.
 
-A result counts only where it parses to an equal tree, spans aside, with the same comments in the same order.
-
-The tokens of a spec that parses, with the comments and line breaks that the syntax tree leaves out.
-
-Numbers, strings and table rows are taken from the tree, so nothing here knows how those are written.
-
-The one layout: a syntax tree and its tokens to lines.
-
-Rows, columns and tables: neighbouring lines of a block whose parts stand below each other.
+A result is accepted only if it parses to an equal tree, apart from spans, with the same comments in the same order.
+Numbers, strings and table rows are taken from the tree, so their notation is not repeated here.
 """
 
 from __future__ import annotations
@@ -46,6 +39,8 @@ from tripos_compiler.source.tree import (
 )
 from tripos_compiler.syntax.parser import parse, read_text
 
+# Tokens
+
 Kind = Literal["word", "number", "string", "row", "sign", "comment", "newline"]
 
 PIECE = re.compile(
@@ -53,16 +48,16 @@ PIECE = re.compile(
     r"|(?P<sign>\.\.|==|!=|<=|>=|->|[\s\S])"
 )
 LOOKALIKES = str.maketrans("，、：（）［］｛｝＝？", ",,:()[]{}=?")
-"""What an input method puts in for our own signs. Where the parser takes one, ours is written."""
+"""Characters that input methods insert for ASCII signs. If the parser accepts one, the ASCII sign is written."""
 
 
 QUOTES = '"“”'
-"""The signs with which a name may begin that stands in quotation marks, as a value of a choice may."""
+"""Quotation marks that may begin a quoted name, such as a value of a choice."""
 
 
 @dataclass(frozen=True)
 class FormatToken:
-    """A piece of a spec: characters `start:end`, with the text that is written for it."""
+    """Token of a spec: characters `start:end` and the text to write for it."""
 
     kind: Kind
     text: str
@@ -71,7 +66,7 @@ class FormatToken:
 
 
 class Scan:
-    """The tokens of a file in order, and what its tree says of single places in it: offsets of characters."""
+    """Tokens of a file in order, and facts from its tree by character offset."""
 
     def __init__(self, text: str, tree: Block) -> None:
         self.text = text
@@ -116,7 +111,7 @@ class Scan:
         return self.tokens[bisect_left(self._starts, start) : bisect_left(self._starts, end)]
 
     def breaks(self, start: int, end: int) -> bool:
-        """Return true if `start:end` holds a line break, in a string or outside one."""
+        """Return true if `start:end` contains a line break, in a string or outside of one."""
         return "\n" in self.text[start:end]
 
 
@@ -154,15 +149,17 @@ def _tokens(text: str, atoms: dict[int, tuple[Kind, int]]) -> Iterator[FormatTok
         place = piece.end()
 
 
+# Rows and tables
+
 FITS = 100
-"""The widest line that is not broken after a comma, and whose block stays in it."""
+"""Largest width of a line that is not broken after a comma and keeps its block on one line."""
 WIDEST = 120
-"""The width beyond which nothing is pushed for the sake of columns."""
+"""Width beyond which columns do not push anything."""
 
 
 @dataclass(frozen=True)
 class HeadPart:
-    """An element of a head: as it is written, and what it is."""
+    """Element of a head: its text and its node."""
 
     text: str
     node: Syntax
@@ -170,9 +167,9 @@ class HeadPart:
 
 @dataclass
 class Row:
-    """One row of a block. Only the first line of `text` lacks its indentation.
+    """Row of a block. Only the first line of `text` is not indented.
 
-    `parts` are the elements of the one statement in the row, where it has no block; `tail` is what follows them: a
+    `parts` are the elements of the only statement in the row, if it has no block; `tail` is the text after them: a
     comma, and names in a list.
     """
 
@@ -183,22 +180,22 @@ class Row:
     tail: str = ""
     comment: str = ""
     blank: bool = False
-    """Whether a blank line stands before it."""
+    """Whether a blank line precedes it."""
 
     @property
     def single(self) -> bool:
-        """True if it is one line."""
+        """True if it is a single line."""
         return "\n" not in self.text
 
     @property
     def word(self) -> str:
-        """The word that it begins with; empty where it begins with something else."""
+        """First word; empty if it does not begin with a word."""
         first = self.parts[0].node if self.parts else None
         return first.text if isinstance(first, Name) else ""
 
     @property
     def width(self) -> int:
-        """The columns that its last line takes, without its comment."""
+        """Columns of its last line, without its comment."""
         last = self.text.rpartition("\n")[2]
         return display_width(last) + (self.indent if self.single else 0)
 
@@ -211,8 +208,7 @@ class Row:
 
 
 def lines_of(rows: list[Row]) -> list[str]:
-    """Return the lines of rows. The comments that follow rows of one line each, next to each other, stand in a
-    column."""
+    """Return the lines of rows. Comments after adjacent single-line rows are aligned."""
     lines: list[str] = []
     run: list[Row] = []
     for row in rows:
@@ -236,7 +232,7 @@ def _commented(run: list[Row]) -> list[str]:
 
 
 def align_tables(rows: list[Row]) -> None:
-    """Lay out every table among the rows of a block. A blank line or a statement ends a table, a comment does not."""
+    """Align every table among the rows of a block. A blank line or a statement ends a table, a comment does not."""
     table: list[Row] = []
     for row in rows:
         if row.kind == "entry" or row.blank:
@@ -261,7 +257,7 @@ def _cells_of(row: Row) -> list[str]:
 
 
 def table_row(texts: list[str], widths: list[int]) -> str:
-    """Return a row with its first cell at the left and the others in the middle.
+    """Return a row with its first cell left-aligned and the others centred.
 
     >>> table_row(["难度", "x", "2"], [5, 4, 1])
     '| 难度  |  x   | 2 |'
@@ -274,27 +270,29 @@ def table_row(texts: list[str], widths: list[int]) -> str:
     return f"| {' | '.join(padded)} |"
 
 
+# Columns
+
 STEPS = frozenset({"", "dimension", "metric", "scenario"})
-"""The blocks, by the word before them, whose statements are read one after the other; the file is the empty word."""
+"""Words before blocks whose statements are read in sequence; the file is the empty word."""
 LABELLED = frozenset({"arm", "axis", "group"})
-"""The blocks that hold names, each with its labels."""
+"""Words before blocks of names with labels."""
 TYPED = frozenset({"dataset", "returns", "{"})
-"""The blocks that hold names, each with its type; `{` is one that stands where a type does."""
+"""Words before blocks of names with types; `{` is a block in the position of a type."""
 TYPES = frozenset(
     {"audio", "bool", "calls", "dialogue", "file", "image", "integer", "json", "number", "path", "text", "tools"}
 )
-"""The names of types. What is called otherwise is taken for a setting of the data set, as in `key id`."""
+"""Names of types. Any other word is a setting of the data set, as in `key id`."""
 WIDE_TYPE = 24
-"""A type wider than this, as a long `choice(…)` is, does not push those of its neighbours."""
+"""Width above which a type, such as a long `choice(…)`, does not push those of its neighbours."""
 
 Cells = list[str]
-"""The texts that stand in the columns of a row; empty where it has nothing in a column, but in a later one."""
+"""Texts in the columns of a row; empty for an empty column before a filled one."""
 
 
 def align_columns(rows: list[Row], block: str) -> None:
-    """Lay out the rows of a block, which is called by the word before it, in columns.
+    """Align the rows of a block in columns. `block` is the word before it.
 
-    A run is ended by a blank line, by a comment of its own line, and by a statement with a block or on several lines.
+    A run ends at a blank line, at a comment on its own line, and at a statement with a block or several lines.
     """
     run: list[Row] = []
     for row in rows:
@@ -328,7 +326,7 @@ def _align_statements(run: list[Row]) -> None:
 
 
 def _align_settings(run: list[Row]) -> None:
-    """Align word and value; statements of one kind in a row, as the levels of a metric are, have columns of theirs."""
+    """Align word and value. Adjacent statements of one kind, such as the levels of a metric, have their own columns."""
     settings: list[Row] = []
     for word, group in groupby(run, key=lambda row: row.word):
         same = list(group)
@@ -374,7 +372,8 @@ def _labels(parts: Sequence[HeadPart]) -> Cells:
 
 
 def _statement(parts: Sequence[HeadPart]) -> Cells:
-    """Head, value and condition of `score NAME = VALUE when COND`; what precedes the text of `level 7..8 "…"`."""
+    """Return head, value and condition of `score NAME = VALUE when COND`, or the parts of `level 7..8 "…"` before its
+    text."""
     equals = next((index for index, part in enumerate(parts) if part.node == _symbol(part, "=")), None)
     if equals is None:
         if len(parts) > 2 and not isinstance(parts[1].node, Text) and _label_size(parts, 2):
@@ -389,7 +388,7 @@ def _symbol(part: HeadPart, text: str) -> SymbolExpr | None:
 
 
 def _label_size(parts: Sequence[HeadPart], index: int) -> int:
-    """Return how many parts from `index` on are one label: a string, or a name and a string; 0 where none begins
+    """Return the number of parts from `index` on that form a label: a string, or a name and a string; 0 if none begins
     there."""
     if isinstance(parts[index].node, Text):
         return 1
@@ -404,8 +403,8 @@ def _joined(parts: Sequence[HeadPart]) -> str:
 def _pad(
     run: Sequence[Row], cells_of: Callable[[Sequence[HeadPart]], Cells], gaps: tuple[int, ...], wide: int | None = None
 ) -> None:
-    """Write every row of a run in columns. `gaps[i]` is the least space after column i; the last holds for more. A cell
-    of the column `wide` that is too wide takes its row out of the columns that follow."""
+    """Write every row of a run in columns. `gaps[i]` is the least space after column i; the last value applies to
+    further columns. A row with a cell of column `wide` that is too wide leaves the following columns."""
     grid = [cells_of(row.parts) for row in run]
     for row, found in zip(run, grid, strict=True):
         while len(found) > 1 and not found[-1]:
@@ -434,22 +433,24 @@ def _pad(
 
 
 def _pushed(row: Row, text: str, rest: Cells, gap: int, start: int) -> bool:
-    """Return true if a row that has room would have none if its next column began at `start`."""
+    """Return true if a row fits now but would not fit if its next column began at `start`."""
     width = sum(display_width(cell) + 1 for cell in rest if cell) - 1
     return row.indent + start + width > WIDEST and row.indent + display_width(text) + gap + width <= WIDEST
 
+
+# Layout
 
 LAYOUT_QUOTES = '"""'
 
 
 def laid_out(raw: str, indent: int) -> str:
-    r"""Return a string as written, laid out for a line that begins in column `indent`, counted from 0. The first line
-    of the result goes on on that line.
+    r"""Return a string literal laid out for a line that begins in column `indent`, from 0. The first line of the result
+    continues that line.
 
-    Content and closing quotes stand one step deeper than the line. A string on one line, and one whose value would
-    change, is left as it is.
+    Content and closing quotes are indented one step more than the line. A string on one line, or one whose value would
+    change, is left unchanged.
 
-    >>> laid_out(QUOTES + "a\n  b" + QUOTES, 2).split("\n")[1:3]
+    >>> laid_out('"' * 3 + "a\n  b" + '"' * 3, 2).split("\n")[1:3]
     ['    a', '      b']
     """
     if "\n" not in raw or not raw.startswith(LAYOUT_QUOTES):
@@ -472,11 +473,10 @@ NO_SPACE_BEFORE = frozenset(")],:?") | {".", ".."}
 
 
 def space(scan: Scan, before: FormatToken, after: FormatToken) -> str:
-    """Return the space between two tokens: one, but for brackets, `.`, `..`, the signs of one operand and type
-    arguments.
+    """Return the space between two tokens: one, except around brackets, `.`, `..`, unary signs and type arguments.
 
-    A minus before a number keeps its space, since `-1` is one number and `- 1` an operation. A number and a word that
-    touch stay so: `13a` is the name of a tokenizer.
+    A minus before a number keeps its space, since `-1` is a number and `- 1` an operation. A number and a word that
+    touch stay together: `13a` is the name of a tokenizer.
     """
     if before.kind == "number" and after.kind == "word" and before.end == after.start:
         return ""
@@ -492,42 +492,42 @@ def space(scan: Scan, before: FormatToken, after: FormatToken) -> str:
 
 
 STEP = 2
-"""The spaces by which a block is indented."""
+"""Spaces of one level of indentation."""
 ALLOWS = re.compile(r"#\s*allow\s", re.IGNORECASE)
-"""How a comment begins that silences a warning on its line or the next."""
+"""Beginning of a comment that silences a warning on its line or the next."""
 
 
 @dataclass
 class Gap:
-    """The text between two statements, commas aside."""
+    """Text between two statements, without commas."""
 
     trailing: str
-    """The comment on the line of the first of them."""
+    """Comment on the line of the first statement."""
     remarks: list[Row]
-    """The comments on lines of their own."""
+    """Comments on lines of their own."""
     broken: bool
     """Whether there is a line break."""
     blank: bool
-    """Whether a blank line stands before the second."""
+    """Whether a blank line precedes the second statement."""
 
 
 class Layout:
-    """Lays out one file."""
+    """Layout of one file."""
 
     def __init__(self, scan: Scan) -> None:
         self.scan = scan
         self.braces_done: dict[tuple[int, int, bool], str] = {}
 
     def file(self, tree: Block) -> str:
-        """Return the text of the whole file; it ends in a line feed unless it is empty."""
+        """Return the text of the whole file, which ends in a line feed unless it is empty."""
         rows = self._rows(tree.lines, -1, len(self.scan.text), 0)[1]
         _part_declarations(rows)
         lines = _finished(rows, "")
         return "".join(f"{line}\n" for line in lines)
 
     def _rows(self, lines: Sequence[Line], start: int, end: int, indent: int) -> tuple[str, list[Row]]:
-        """Return the rows of a block whose brace stands at `start`, and the comment that follows that brace. A file has
-        its brace before the first character, in a line of its own."""
+        """Return the comment after the opening brace of a block at `start`, and the rows of the block. The brace of a
+        file is imagined before its first character, on a line of its own."""
         starts = [_start(line.entries[0]) for line in lines]
         ends = [_end(line.entries[-1]) for line in lines]
         gaps = [self._gap(*place, indent) for place in zip([start + 1, *ends], [*starts, end], strict=True)]
@@ -559,9 +559,11 @@ class Layout:
         return gap
 
     def _line(self, line: Line, indent: int, keep: bool) -> list[Row]:
-        """Return the rows of entries that share a line. It is broken after the commas where the author did, and unless
-        it is to be kept where it would grow too long and around what takes several lines. A list of names goes on one
-        step deeper."""
+        """Return the rows of statements that share a line.
+
+        The line is broken after commas where the author did so. Unless `keep` is set, it is also broken if it would be
+        too long, and around multi-line statements. A list of names is continued one step deeper.
+        """
         entries = line.entries
         names = len(entries[0].elements) > 1 and all(len(e.elements) == 1 and e.block is None for e in entries[1:])
         level = indent + STEP if names else indent
@@ -603,7 +605,7 @@ class Layout:
         return row
 
     def _folds(self, entry: Entry) -> bool:
-        """Return true if an entry has a block, of its own or where a type stands, that its author wrote in one line."""
+        """Return true if the author wrote a block of the statement, or one in a type, on one line."""
         inner = [self.scan.records[t.start] for t in self._head(entry) if t.start in self.scan.records]
         blocks = [block for block in (*inner, entry.block) if block is not None]
         return any(not self.scan.breaks(block.span.start, block.span.end) for block in blocks)
@@ -619,8 +621,8 @@ class Layout:
         return parts
 
     def _element(self, element: Syntax, indent: int, expand: bool) -> str:
-        """Return one element of a head. Inside its brackets the lines are broken where the author broke them, one step
-        deeper than the line on which the innermost of them opens."""
+        """Return one element of a head. Inside its brackets, lines are broken where the author did so, one step deeper
+        than the line that opens the innermost bracket."""
         lines = [""]
         level, opened, broken = indent, list[int](), False
         before: FormatToken | None = None
@@ -667,8 +669,8 @@ class Layout:
         return "\n".join(lines)
 
     def _braces(self, block: Block, word: str, indent: int, expand: bool) -> str:
-        """Return a block in its braces, in a line that begins in column `indent`. It stays in one line if its author
-        wrote it so, unless it is to be expanded."""
+        """Return a block in braces, on a line that begins in column `indent`. It stays on one line if the author wrote
+        it so, unless `expand` is set."""
         key = (block.span.start, indent, expand)
         if key not in self.braces_done:
             self.braces_done[key] = self._new_braces(block, word, indent, expand)
@@ -698,7 +700,7 @@ def _finished(rows: list[Row], word: str) -> list[str]:
 
 
 def _part_declarations(rows: list[Row]) -> None:
-    """Put a blank line between declarations of several lines each; it stands before the comments of the second."""
+    """Put a blank line between multi-line declarations; it precedes the comments of the second."""
     last: Row | None = None
     between: list[Row] = []
     for row in rows:
@@ -711,7 +713,7 @@ def _part_declarations(rows: list[Row]) -> None:
 
 
 def _allowing(before: Gap, after: Gap) -> bool:
-    """Return true if a comment that allows something speaks of the line between two gaps: it means just that line."""
+    """Return true if an `allow` comment refers to the line between two gaps, and to that line only."""
     above = [] if before.blank else [row.text for row in before.remarks]
     return any(ALLOWS.match(comment) for comment in (*above, after.trailing))
 
@@ -724,16 +726,18 @@ def _end(entry: Entry) -> int:
     return entry.block.span.end if entry.block is not None else entry.elements[-1].span.end
 
 
+# Entry point, and the check that the meaning is unchanged
+
 PLACES = frozenset({"span", "offsets"})
-"""The fields of a node that say where it stands."""
+"""Fields of a node that hold positions."""
 
 
 class Unfaithful(Exception):
-    """The formatter would have changed what a spec says: a bug of ours. Nothing was written."""
+    """The formatter would have changed the meaning of a spec, which is a bug. Nothing was written."""
 
 
 def require_faithful(before: Source, tree: Block, after: Source) -> None:
-    """Raise `Unfaithful` unless `after` says what `before` does, whose tree is `tree`."""
+    """Raise `Unfaithful` unless `after` has the same meaning as `before`, whose tree is `tree`."""
     diagnostics = Diagnostics()
     again = parse(after, diagnostics)
     if diagnostics.failed:
@@ -745,7 +749,7 @@ def require_faithful(before: Source, tree: Block, after: Source) -> None:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Return true if two trees are equal but for the places of their nodes.
+    """Return true if two trees are equal apart from positions.
 
     >>> one, other = (parse(Source("x", text), Diagnostics()) for text in ("a  1", "a 1"))
     >>> same(one, other), one == other
@@ -765,7 +769,7 @@ BOM = "\ufeff"
 
 
 class Unparsable(Exception):
-    """A spec does not parse, and is not formatted. `diagnostics` says what is wrong, in the order of the places."""
+    """A spec does not parse and is not formatted. `diagnostics` has the errors in the order of their places."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         super().__init__(diagnostics[0].message)
@@ -773,11 +777,10 @@ class Unparsable(Exception):
 
 
 def format_text(text: str, path: str) -> str:
-    """Return a spec in the one layout: lines end in LF, the last one too, and there is no byte order mark.
+    """Return a spec in the one layout: lines end in LF, including the last, and there is no byte order mark.
 
-    `path` is what diagnostics call the spec; nothing is read from it. Raises `Unparsable` where the text has a mistake
-    of syntax, and `Unfaithful` where the result would say something else than the text, which is a bug of ours.
-    Formatting what is formatted changes nothing.
+    `path` is the name of the spec in diagnostics; nothing is read from it. Raises `Unparsable` for a syntax error, and
+    `Unfaithful` if the meaning would change, which is a bug. Formatting is idempotent.
 
     >>> print(format_text('role  judge   panel\\nmeasure a=mean( x )\\nmeasure bcd =1+2', "x.tripos"), end="")
     role judge panel

@@ -1,7 +1,7 @@
-"""How a spec is coloured: the words that the table of constructs knows, place by place, and a lexer for Pygments.
+"""Syntax highlighting derived from the table of constructs, and a Pygments lexer.
 
-No word is reserved, so what a word is depends on the block that it stands in: `prompt` begins a statement in an `ask`
-and is the name of a field in a `dataset`. Lexer and editor grammar follow the blocks, both by `heads_in`.
+No word is reserved, so the meaning of a word depends on its block: `prompt` begins a statement in an `ask` and is the
+name of a field in a `dataset`. The lexer and the editor grammar follow the blocks through `heads_in`.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ TYPES = (
     *("audio", "bool", "calls", "choice", "dialogue", "file", "image", "integer", "json", "list", "number", "path"),
     *("set", "text", "tools"),
 )
-"""The names of types. Spelt out, since the module of the types is slow to import; a test compares the two."""
+"""Names of types. They are repeated here because the module of the types is slow to import; a test compares the two."""
 CONSTANTS = ("false", "true")
 WORD_OPERATORS = ("and", "in", "not", "or")
 RECORD = "record"
-"""The place inside braces of which the table says nothing more: every entry is a field."""
+"""Place inside braces without entries in the table: every statement is a field."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """How a statement begins in a place; `keyword` is empty for a free entry.
+    """Beginning of a statement in a place; `keyword` is empty for a free entry.
 
-    `guard` is a regular expression that what follows the keyword must match, empty where anything may follow. `words`
-    are the further words of its signatures. `declares` says that a name comes first, `listed` that commas on the line
-    belong to the statement, `typed` that a type may be written in it, `opens` the place inside its braces.
+    `guard` is a regular expression for the text after the keyword, empty if it may be anything. `words` are the further
+    words of its signatures. `declares`: a name comes first. `listed`: commas on the line belong to the statement.
+    `typed`: it may contain a type. `opens` is the place inside its braces.
     """
 
     keyword: str
@@ -50,13 +50,13 @@ class Head:
 
 
 def places() -> tuple[str, ...]:
-    """Return the file, then every kind of block, in the order of the table."""
+    """Return the file and then every kind of block, in the order of the table."""
     bodies = [construct.body for construct in CONSTRUCTS if construct.body is not None]
     return tuple(dict.fromkeys([FILE, *bodies, RECORD]))
 
 
 def top_words() -> tuple[str, ...]:
-    """Return the words that begin a statement at the top of a file and nowhere else: one at the very left closes all
+    """Return the words that begin a statement only at the top of a file: at the left margin, one of them closes all
     braces.
 
     >>> "scenario" in top_words(), "dataset" in top_words()
@@ -67,11 +67,12 @@ def top_words() -> tuple[str, ...]:
 
 
 AT_THE_TOP = rf"^(?=(?:{'|'.join(top_words())})\b)"
-"""Where a block that was never closed ends all the same."""
+"""End of a block that was never closed."""
 
 
 def heads_in(place: str) -> tuple[Head, ...]:
-    """Return the statements that may begin in a place; of several with one keyword the first whose guard fits counts.
+    """Return the statements that may begin in a place. Of several with one keyword, the first whose guard matches
+    applies.
 
     >>> [head.keyword for head in heads_in("axis")]
     ['group', '']
@@ -106,7 +107,7 @@ def _head(keyword: str, constructs: Sequence[Construct], opens: str, guard: str)
 
 
 def _guard(items: Sequence[Item]) -> str:
-    """Return a regular expression for as much of a signature as can be told by the shape of single words."""
+    """Return a regular expression for the part of a signature that single words can decide."""
     pattern = ""
     for item in items:
         match item:
@@ -122,7 +123,8 @@ def _guard(items: Sequence[Item]) -> str:
 
 
 def _states() -> dict[str, list[Any]]:
-    """Return the states of the lexer: for each place one, for each head in it two, outside and inside of brackets."""
+    """Return the states of the lexer: one for each place, and two for each head in it, outside and inside of
+    brackets."""
     states: dict[str, list[Any]] = {
         "root": [include("body file")],
         "spaces": [(r"(?:[^\S\n]|\ufeff)+", Whitespace), (r"#[^\n]*", Comment.Single)],
@@ -222,7 +224,7 @@ def _body(place: str) -> list[Any]:
 
 
 class TriposLexer(RegexLexer):
-    """Colours `.tripos` files, for Sphinx, MkDocs, `pygmentize` and whatever else uses Pygments.
+    """Lexer for `.tripos` files, for Sphinx, MkDocs, `pygmentize` and everything else that uses Pygments.
 
     >>> list(TriposLexer().get_tokens("role judge panel"))[:3]
     [(Token.Keyword, 'role'), (Token.Text.Whitespace, ' '), (Token.Name.Class, 'judge')]

@@ -1,1 +1,1 @@
-"""Figures: the aggregates, the steps that they take values of, and the ranges of these values."""
+"""Meaning of a plan: evaluation, rendering, rows, contexts, aggregates, intervals, and the difference of two plans."""

@@ -1,13 +1,10 @@
-"""Signatures of aggregates: their parameters, the bounds of what they give, and what may be said of missing values.
+"""Registry of aggregates: parameters, bounds of the result, treatment of missing values, and source of the formula.
 
-The aggregates that a measure is made of: what each takes, what it gives, and where its formula is from.
+The compiler checks measures against this table; the warehouse computes the aggregates. `SET_AGGREGATES` are those that
+are not plain means over items: weighted means, BLEU, chrF and TER of a corpus, correlations between classes, and
+calibration of probabilities.
 
-This table describes them. The compiler checks measures against it; the warehouse computes them.
-
-Aggregates of a whole set, which are no plain means over its items: means by weight, BLEU, chrF and TER of a corpus,
-correlations of classes, and probabilities held against what came true.
-
-Families of models: who trained them, as far as a name says it. Judges favour their own.
+The module also maps model names to model families, for self-preference of judges.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ from tripos_compiler.plan import Type
 from tripos_compiler.source.data_classes import dataclass
 
 Bounds = tuple[float | None, float | None]
-"""The least and the greatest value that there can be; None where there is no bound."""
+"""Least and greatest possible value; None if there is no bound."""
 
 ParameterKind = Literal[
     "scores", "chances", "truths", "weights", "values", "texts", "typed", "compare", "count", "rate", "word"
@@ -31,14 +28,21 @@ ParameterKind = Literal[
 
 @dataclass(frozen=True)
 class AggregateParameter:
-    """A parameter of an aggregate.
+    """Parameter of an aggregate.
 
-    `scores` are numbers, or true and false, which count as 1 and 0; `chances` are numbers from 0 to 1, and `truths`
-    true and false alone; `weights` are numbers from 0. `values` are of any type that can be told apart, or sets of
-    such. `texts` are texts, behind the first also lists of them. `compare` are the verdicts of a `compare`. A `count`
-    is a whole number from 1, and a `rate` a number from 0 to 1. Of a function of the user's a column is `typed`: its
-    values are `of` a type. A `word` is one of `words`, or where there are none any value of the data; `default` is what
-    it is where it is not given.
+    | kind | values |
+    | --- | --- |
+    | `scores` | numbers, or bools, which count as 1 and 0 |
+    | `chances` | numbers from 0 to 1 |
+    | `truths` | bools |
+    | `weights` | numbers from 0 |
+    | `values` | values of any type with equality, or sets of them |
+    | `texts` | texts; after the first parameter also lists of texts |
+    | `compare` | verdicts of a `compare` |
+    | `count` | a whole number from 1 |
+    | `rate` | a number from 0 to 1 |
+    | `typed` | a column of type `of`, for a user's function |
+    | `word` | one of `words`, or if it is empty, any value of the data; `default` if it is not given |
     """
 
     name: str
@@ -50,12 +54,12 @@ class AggregateParameter:
 
     @property
     def column(self) -> bool:
-        """True if it has a value for every response, and is not a setting."""
+        """True if it has a value for every response, false if it is a setting."""
         return self.kind not in ("count", "rate", "word")
 
     @property
     def shown(self) -> str:
-        """Return how it stands in a signature.
+        """Return its notation in a signature.
 
         >>> AggregateParameter("average", "word", False, ("micro", "macro"), "macro").shown
         'average: micro|macro (optional)'
@@ -68,7 +72,7 @@ class AggregateParameter:
 
 
 def between(low: float | None, high: float | None) -> Callable[[Bounds], Bounds]:
-    """Return bounds that do not depend on what is taken.
+    """Return bounds that do not depend on the bounds of the arguments.
 
     >>> between(0.0, 1.0)((-3.0, 7.0))
     (0.0, 1.0)
@@ -78,13 +82,13 @@ def between(low: float | None, high: float | None) -> Callable[[Bounds], Bounds]
 
 @dataclass(frozen=True)
 class AggregateFunction:
-    """An aggregate.
+    """Aggregate: its signature and facts about its result.
 
-    `summary` says what it gives and `source` where its formula is from; it is empty where there is nothing to cite.
-    `bounds` are those of the result, given those of what it takes. `across` says whether it compares raters, the models
-    of a role: `measure … across ROLE`; where that is optional, a second column can be given instead. `truth_only`: its
-    scores must be true or false. `of_rows`: it is the mean of a value of each row. `missing` lists what may be said of
-    responses without a value, the first being what happens where nothing is said.
+    `summary` describes the result, and `source` cites the formula (empty if there is nothing to cite). `bounds` maps
+    the bounds of the arguments to those of the result. `across` says whether it compares raters, the models of a role
+    (`measure … across ROLE`); if it is optional, a second column may be given instead. `truth_only`: its scores must be
+    bools. `of_rows`: it is the mean of a value of each row. `missing` lists the supported treatments of responses
+    without a value, the default first.
     """
 
     name: str
@@ -99,19 +103,19 @@ class AggregateFunction:
 
     @property
     def takes(self) -> ParameterKind:
-        """Return what its columns are: `scores`, `values`, `texts` or `compare`."""
+        """Return the kind of its columns: `scores`, `values`, `texts` or `compare`."""
         return self.columns[0].kind
 
     @property
     def columns(self) -> tuple[AggregateParameter, ...]:
-        """The parameters that have a value for every response."""
+        """Parameters that have a value for every response."""
         return tuple(parameter for parameter in self.parameters if parameter.column)
 
     @property
     def rises(self) -> bool:
-        """True if it never falls when a value rises, as a mean and a sum do not.
+        """True if it is non-decreasing in its values, as a mean and a sum are.
 
-        >>> from tripos_compiler.language import AGGREGATES
+        >>> from tripos_compiler.language.aggregates import AGGREGATES
         >>> [name for name in ("mean", "median", "sum", "max", "stdev", "count") if AGGREGATES[name].rises]
         ['mean', 'median', 'sum', 'max']
         """
@@ -125,9 +129,9 @@ class AggregateFunction:
 
     @property
     def shown(self) -> str:
-        """The signature as people read it.
+        """Signature for people.
 
-        >>> from tripos_compiler.language import AGGREGATES
+        >>> from tripos_compiler.language.aggregates import AGGREGATES
         >>> AGGREGATES["pass_at"].shown
         'pass_at(k: count, values: scores, tries: every|first (optional))'
         """
@@ -142,6 +146,8 @@ _WORDS = AggregateParameter("words", "word", False, ("none", "two"), "none")
 _CHANCE = AggregateParameter("chance", "chances")
 _TRUE = AggregateParameter("true", "truths")
 _SKIP_ONLY = ("skip", "fail")
+
+# Aggregates of a whole set
 
 SET_AGGREGATES: tuple[AggregateFunction, ...] = (
     AggregateFunction(
@@ -248,13 +254,14 @@ def _same(given: Bounds) -> Bounds:
 
 
 def _spread(given: Bounds) -> Bounds:
-    """With n - 1 below the line, two values at either end are furthest apart."""
+    """Return the bounds of a standard deviation. With n - 1 in the denominator, two values at opposite ends are the
+    extreme case."""
     low, high = given
     return 0.0, None if low is None or high is None else (high - low) / math.sqrt(2)
 
 
 def _total(given: Bounds) -> Bounds:
-    """Of no values the sum is 0, and there may be any number of them."""
+    """Return the bounds of a sum: 0 without values, and unbounded in the number of values."""
     low, high = given
     return 0.0 if low is not None and low >= 0 else None, 0.0 if high is not None and high <= 0 else None
 
@@ -278,7 +285,7 @@ _CLASSES = (_VALUES, _GOLD, _AVERAGE, _POSITIVE)
 _SHARE = between(0.0, 1.0)
 _BOTH_WAYS = between(-1.0, 1.0)
 _ALSO_PAIRED = ("skip", "zero", "fail", "paired")
-"""An item without a value in one arm can be left out in all."""
+"""Treatments of missing values that include leaving out an item in all arms."""
 
 _AVERAGES = (
     "`micro` counts all items alike, `macro` takes the mean over the classes that occur, `binary` looks at `positive` "
@@ -518,8 +525,10 @@ _ALL: tuple[AggregateFunction, ...] = (
 )
 
 AGGREGATES: dict[str, AggregateFunction] = {aggregate.name: aggregate for aggregate in (*_ALL, *SET_AGGREGATES)}
-"""The aggregates by the name that a spec uses."""
+"""Aggregates by name."""
 
+
+# Model families
 
 FAMILIES = {
     "gpt": r"gpt|chatgpt|davinci|o[1345](?:-|$)",
@@ -543,14 +552,14 @@ FAMILIES = {
     "granite": r"granite",
     "smollm": r"smollm",
 }
-"""Family to what the names of its models contain, from the start of a word on."""
+"""Model family to the pattern of its model names, matched at the start of a word."""
 PEOPLE = "human/"
-"""What the name of a judge begins with that is a person."""
+"""Prefix of the name of a judge that is a person."""
 
 
 @lru_cache(maxsize=4096)
 def families_in_name(model: str) -> frozenset[str]:
-    """Return the families that a model's name shows; a distilled model has two, a model of no known name none.
+    """Return the model families in a model's name: two for a distilled model, none for an unknown name.
 
     >>> sorted(families_in_name("openrouter/deepseek/deepseek-r1-distill-qwen-32b"))
     ['deepseek', 'qwen']
@@ -562,7 +571,7 @@ def families_in_name(model: str) -> frozenset[str]:
 
 
 def shares_family(judge: str, model: str) -> bool:
-    """Return true if a judge is that model, or of a family that it is of. A person is of none.
+    """Return true if a judge is the model itself or of one of its families. A person belongs to none.
 
     >>> shares_family("openai/gpt-5", "azure/gpt-4o-mini"), shares_family("mock/careful", "mock/careful")
     (True, True)

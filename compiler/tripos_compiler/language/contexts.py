@@ -1,13 +1,11 @@
-"""Contexts: the allowed combinations (cells) of axes, the selection of treatments, and steps that share replies.
+"""Contexts: allowed combinations of axis values (cells), selection of treatments, shared replies, subsets and clusters.
 
-Cells are counted without listing what need not be listed.
+Cells are counted without enumeration wherever possible. Subsets are drawn from the whole benchmark, evenly and
+deterministically.
 
-Draws subsets from the whole of a benchmark: evenly, and the same items whoever draws.
-
-Which rows are drawn together: those of one `key`, and those that are made from one row of another data set.
-
-Rows that were drawn together are one cluster, and errors are computed over clusters. This is the one place that says
-which cluster a row belongs to: a run lists it beside each of its items, and everything else reads it there.
+Rows that were sampled together are one cluster: rows with the same `key`, and rows derived from one row of another data
+set. Errors are computed over clusters. Only this module decides which cluster a row belongs to: a run stores it with
+each of its items, and everything else reads it there.
 """
 
 from __future__ import annotations
@@ -47,13 +45,15 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.source.data_classes import dataclass
 
+# Selection of treatments
+
 Only = Mapping[str, Collection[str]]
-"""The values that are selected, by the name of an arm; other names are ignored."""
+"""Selected values by the name of an arm; other names are ignored."""
 
 
 def select_treatments(plan: Plan, only: Only) -> Plan:
-    """Return the plan with the treatments that are selected, and their calls. A scenario without the arm stays whole;
-    the fingerprints of steps, and so what is known of them, do not change."""
+    """Return the plan with the selected treatments and their calls. A scenario without the arm is kept whole. The
+    fingerprints of steps, and so their stored results, do not change."""
     chosen = {arm.name: frozenset(only[arm.name]) for arm in plan.arms if arm.name in only}
     if not chosen:
         return plan
@@ -63,7 +63,7 @@ def select_treatments(plan: Plan, only: Only) -> Plan:
 
 
 def scenario_under(scenario: Scenario, only: Only) -> Scenario:
-    """Return the scenario with the treatments that are selected."""
+    """Return the scenario with the selected treatments."""
     if not any(arm in only for arm in scenario.arms):
         return scenario
     kept = tuple(treatment for treatment in scenario.treatments if _selected(treatment.arms, only))
@@ -72,8 +72,8 @@ def scenario_under(scenario: Scenario, only: Only) -> Scenario:
 
 
 def left_out_arm_values(plan: Plan, only: Only) -> str | None:
-    """Return the values of arms that are left out, in words, such as `tone warm; lesson none`; None where all are
-    there."""
+    """Return the arm values that are not selected, in words, such as `tone warm; lesson none`; None if all are
+    selected."""
     told = []
     for arm in (each for each in plan.arms if each.name in only):
         values = [value.name for value in arm.values if value.name not in only[arm.name]]
@@ -92,16 +92,19 @@ def _selected(arms: Mapping[str, str], only: Only) -> bool:
     return all(arms[arm] in values for arm, values in only.items() if arm in arms)
 
 
+# Steps that share replies
+
+
 @dataclass(frozen=True)
 class Sharing:
-    """Steps of one treatment that have one reply, and why."""
+    """Steps of one treatment that share one reply, and why."""
 
     steps: tuple[str, ...]
     why: str
 
     @property
     def shown(self) -> str:
-        """In a line, for people.
+        """Line for people.
 
         >>> Sharing(("a", "b"), "same text at temperature 0").shown
         '`a`, `b` share replies: same text at temperature 0'
@@ -137,11 +140,14 @@ def _why(step: Step) -> str:
 
 
 def _fixed(settings: DeclaredSettings) -> str:
-    """Return what leaves nothing to chance."""
+    """Return the setting that makes replies deterministic."""
     if settings.temperature == 0:
         return "same text at temperature 0"
     seeds = " or ".join(str(each) for each in settings.values("seed") if each is not None)
     return f"same text with seed {seeds}" if seeds else "same text with top_k 1"
+
+
+# Cells
 
 
 def broken_guard(cell: Mapping[str, str], axes: Sequence[Axis]) -> Axis | None:
@@ -159,18 +165,18 @@ def allowed_cells(axes: Sequence[Axis]) -> Iterator[dict[str, str]]:
 
 
 def count_cells(axes: Sequence[Axis]) -> int:
-    """Return how many cells are allowed. Axes that no guard ties together are multiplied, not listed."""
+    """Return the number of allowed cells. Independent groups of axes are multiplied, not enumerated."""
     return _counted(_Same(axes))
 
 
 def axes_in_guards(axis: Axis) -> frozenset[str]:
-    """Return the axes that the guards of this one look at."""
+    """Return the axes that the guards of an axis refer to."""
     return _looked_at(_Same([axis]))
 
 
 class _Same(tuple[Axis, ...]):
-    """Axes as a key: two are equal where they have the same objects, which are frozen, and slow to compare by all that
-    they hold. Most scenarios of a benchmark have contexts in common."""
+    """Axes as a cache key, compared by the identity of the objects, since comparing their content is slow. Most
+    scenarios of a benchmark share contexts."""
 
     __slots__ = ()
 
@@ -193,7 +199,7 @@ def _looked_at(axes: _Same) -> frozenset[str]:
 
 
 def _count(axes: Sequence[Axis]) -> int:
-    """Return how many cells of axes are allowed. Of values that no guard tells apart one is tried for all."""
+    """Return the number of allowed cells of axes. Values with the same guard are tried once."""
     told_apart = {name for axis in axes for name in axes_in_guards(axis)}
     count = 0
     for picked in product(*(_alike(axis, axis.name in told_apart) for axis in axes)):
@@ -204,7 +210,8 @@ def _count(axes: Sequence[Axis]) -> int:
 
 
 def _alike(axis: Axis, told_apart: bool) -> list[tuple[AxisValue, int]]:
-    """Return the values of an axis, or one for all that have the same guard, with how many they are."""
+    """Return the values of an axis with multiplicity 1, or one representative of those with the same guard with their
+    number."""
     if told_apart:
         return [(value, 1) for value in axis.values]
     numbers = Counter(id(value.guard) for value in axis.values)
@@ -231,14 +238,17 @@ def _components(axes: Sequence[Axis]) -> list[list[Axis]]:
     return [sorted(group, key=lambda axis: order[axis.name]) for group in groups]
 
 
+# Subsets
+
 Drawn = frozenset[tuple[str, str]]
-"""The items that were drawn: scenarios with the names of items there."""
+"""Drawn items: scenario and name of each."""
 
 MOST_CELLS = 100_000
-"""Contexts of a scenario with more are not listed: any hundred of so many are spread well enough by chance."""
+"""Largest number of cells of a scenario that are enumerated. With more, a random sample of a hundred is spread well
+enough."""
 
 SPARE = 256
-"""So many items of a cell more than it can give are kept before those that it will not are forgotten."""
+"""Number of surplus items of a cell that are kept before they are pruned."""
 
 Place = Mapping[str, Any]
 Parts = tuple[str | None, ...]
@@ -246,8 +256,8 @@ Parts = tuple[str | None, ...]
 
 @dataclass(frozen=True)
 class PlacedItem:
-    """An item and where it belongs. `name` is the `item_id` of a row that is read, and the key of the slot of one that
-    is made, which is drawn before it is written; `place` has its values of the dimensions that subsets go by."""
+    """Item and its position in the benchmark. `name` is the `item_id` of a row from a file, or the key of the slot of a
+    generated row, which is drawn before it is written. `place` has its values of the dimensions of subsets."""
 
     scenario: str
     name: str
@@ -268,7 +278,8 @@ def place_item(scenario: Scenario, name: str, context: Mapping[str, Any], fields
 
 
 def subset_places(plan: Plan, subset: Subset) -> list[Place]:
-    """Return every place where an item of a subset may lie; none where it goes by what only the items say."""
+    """Return every possible place of an item of a subset; empty if the subset uses a dimension that only the items
+    have."""
     axes = {axis.name: axis for axis in plan.axes}
     if not {*subset.per, *subset.spread} <= {"scenario", *axes}:
         return []
@@ -283,12 +294,12 @@ def subset_places(plan: Plan, subset: Subset) -> list[Place]:
 
 
 def draw_subset(subset: Subset, items: Iterable[PlacedItem], everywhere: Iterable[Place] = ()) -> Drawn:
-    """Return the items of a subset, drawn from `items`, which are all of the benchmark's. `everywhere` are its
+    """Return the items of a subset, drawn from `items`, which are all items of the benchmark. `everywhere` are its
     `subset_places`.
 
-    In each stratum the cells of `spread` take turns, each giving the item whose seeded digest is the smallest, until
-    `take` are drawn or all are. The first to have their turn are chosen so that each value of `spread` comes about
-    equally often; then it is the seed that decides.
+    In each stratum the cells of `spread` take turns. Each turn draws the item with the smallest seeded digest, until
+    `take` are drawn or none is left. The order of the turns makes each value of `spread` about equally frequent; ties
+    are broken by the seed.
 
     >>> items = [PlacedItem("s", name, {"scenario": "s", "level": name[0]}) for name in ("a1", "a2", "a3", "b1")]
     >>> few = Subset(name="few", take=2, per=("scenario",), spread=("level",), seed=0)
@@ -302,7 +313,7 @@ def draw_subset(subset: Subset, items: Iterable[PlacedItem], everywhere: Iterabl
 
 
 def draw_subsets(plan: Plan, items: Iterable[PlacedItem]) -> dict[str, Drawn]:
-    """Return the items of every subset of a plan, by its name, in one pass over all items of the benchmark."""
+    """Return the items of every subset of a plan, by name, in one pass over all items of the benchmark."""
     drawings = [_Drawing(subset) for subset in plan.subsets]
     for item in items:
         for drawing in drawings:
@@ -311,14 +322,14 @@ def draw_subsets(plan: Plan, items: Iterable[PlacedItem]) -> dict[str, Drawn]:
 
 
 class _Drawing:
-    """A draw under way: of each cell no more is kept than it can give, however many items there are."""
+    """Draw in progress. It keeps only as many items of each cell as can be drawn."""
 
     def __init__(self, subset: Subset) -> None:
         self.subset = subset
         self._strata: dict[str, dict[Parts, dict[tuple[str, str], str]]] = {}
 
     def add(self, item: PlacedItem) -> None:
-        """Take an item into account."""
+        """Add an item."""
         if self.subset.scenarios and item.scenario not in self.subset.scenarios:
             return
         key, take = (item.scenario, item.name), self.subset.take
@@ -330,7 +341,7 @@ class _Drawing:
             cells_of[_parts(self.subset, item.place)] = {name: cell[name] for name in first}
 
     def drawn(self, everywhere: Iterable[Place]) -> Drawn:
-        """Return what is drawn of the items so far."""
+        """Return the items drawn from those added so far."""
         subset = self.subset
         known: dict[str, set[Parts]] = {}
         for place in everywhere:
@@ -345,8 +356,8 @@ class _Drawing:
 
 
 def _turns(subset: Subset, stratum: str, known: set[Parts], there: Iterable[Parts]) -> list[Parts]:
-    """Return the cells that are there, in the order of their turns. Where an axis is a field of the rows and not of the
-    context, no item lies in a cell that the contexts know, and the cells of the items are balanced instead."""
+    """Return the non-empty cells in the order of their turns. If an axis is a field of the rows, contexts do not
+    determine the cells, and the cells of the items are balanced instead."""
     own = set(there)
     balanced = _balanced(subset, stratum, own if known and known.isdisjoint(own) else known)
     first = {cell: turn for turn, cell in enumerate(balanced)}
@@ -354,8 +365,8 @@ def _turns(subset: Subset, stratum: str, known: set[Parts], there: Iterable[Part
 
 
 def _balanced(subset: Subset, stratum: str, known: set[Parts]) -> list[Parts]:
-    """Return the cells that have the first turns: one after another that whose parts were taken least, and of several
-    the one that the seed puts first."""
+    """Return the cells with the first turns: repeatedly the one whose parts were taken least, with ties broken by the
+    seed."""
     waiting = sorted(known, key=lambda cell: _chance(subset, stratum, cell))
     taken: Counter[tuple[int, str | None]] = Counter()
     order: list[Parts] = []
@@ -384,9 +395,12 @@ def _subsets_value(place: Place, name: str) -> str | None:
     return None if value is None else str(value)
 
 
+# Clusters
+
+
 @dataclass(frozen=True)
 class Clustering:
-    """The clustering of the items of some scenarios, and the number of clusters."""
+    """Clustering of the items of some scenarios, and the number of clusters."""
 
     by: str
     scenarios: tuple[str, ...]
@@ -418,10 +432,10 @@ class Clustering:
 
 @dataclass(frozen=True)
 class RowClusters:
-    """The clusters of the rows of a plan's data sets.
+    """Clusters of the rows of a plan's data sets.
 
-    A row belongs to the cluster of its `key`, whatever data set it is in; a row without one to that of the row, or of
-    the value, that it was made from; any other row is a cluster of its own.
+    A row belongs to the cluster of its `key`, in any data set. A row without one belongs to the cluster of the row or
+    the value from which it was derived. Any other row is a cluster of its own.
     """
 
     plan: Plan
@@ -429,7 +443,7 @@ class RowClusters:
 
     @cached_property
     def scenarios(self) -> Mapping[str, str]:
-        """The clustering of the rows of each scenario whose rows may share a cluster."""
+        """Clustering variable of each scenario whose rows may share a cluster."""
         found = {
             each.name: self.by(each.rows.dataset) or self._shared(each.rows.dataset)
             for each in self.plan.scenarios
@@ -438,8 +452,8 @@ class RowClusters:
         return {name: by for name, by in found.items() if by is not None}
 
     def count(self, members: Mapping[str, Iterable[tuple[str, str]]]) -> tuple[Clustering, ...]:
-        """Return the clusterings of scenarios in which items share clusters; `members` has the item and the cluster of
-        each row, by scenario."""
+        """Return the clusterings of scenarios in which items share clusters. `members` has item and cluster of each
+        row, by scenario."""
         found = []
         for by in dict.fromkeys(self.scenarios.values()):
             names = tuple(name for name in members if self.scenarios.get(name) == by)
@@ -455,15 +469,15 @@ class RowClusters:
         return self._of(dataset, values) if dataset is not None and scenario in self.scenarios else None
 
     def has_key(self, name: str, values: Mapping[str, Any]) -> bool:
-        """Return true if the key of a row is there, or its data set has none: of a row that is yet to be made it may
-        be written later."""
+        """Return true if the key of a row is known or its data set has none. The key of a row that is not yet generated
+        may be written later."""
         key = self._datasets[name].key
         return key is None or _clusters_value(key, values) is not None
 
     def by(self, name: str) -> str | None:
-        """Return what the rows of a data set are clustered by, as a reader names it; None if each is its own cluster.
+        """Return the clustering variable of a data set in words; None if each row is its own cluster.
 
-        A data set that is made takes a row of its source into several rows if it has several cells or a `count`.
+        A generated data set derives several rows from one source row if it has several cells or a `count`.
         """
         if name not in self._by:
             self._by[name] = self._named(name)
@@ -509,7 +523,7 @@ class RowClusters:
         return self._of(above, source) or item_id(source)
 
     def _source(self, made: Made) -> str | None:
-        """Return the data set whose rows a data set is made from, one by one."""
+        """Return the data set from whose rows a data set is derived, row by row."""
         source = made.source
         return source.dataset if isinstance(source, Data) and source.field is None else None
 
@@ -520,7 +534,7 @@ class RowClusters:
 
 
 def _own_fields(made: Made) -> set[str]:
-    """Return the fields of a row that are not those of the value that it was made from."""
+    """Return the fields of a row that do not come from the value from which it was derived."""
     found = set(made.axes)
     for step in made.steps:
         if isinstance(step, Ask):
@@ -531,7 +545,7 @@ def _own_fields(made: Made) -> set[str]:
 
 
 def _clusters_value(key: Expr, values: Mapping[str, Any]) -> Any:
-    """Return the key of a row; None if it has none."""
+    """Return the key of a row, or None if it has none."""
     try:
         found = evaluate(key, values)
     except (Unavailable, LookupError):  # of a row that is yet to be made some fields are not there

@@ -1,19 +1,12 @@
-"""Values that are not there: why an expression has none, and what stands in its place until it is read.
+"""Evaluation of the expressions of a plan, and undefined values.
 
-Evaluates the expressions of a plan.
+Only a failure that a function or an operator declares becomes a status. If it depends on a reply, the status is
+`undefined`: the model is the cause, and the score counts as failed. If it follows from the item alone, the status is
+`not_applicable`. Any other exception is a bug in Tripos and is raised as a `Fault`.
 
-Only what a function or an operator declares as partial becomes a status. Where it depends on a reply, the status is
-`undefined`: the model is the reason, and the score counts as one that failed. Where it follows from the item alone, it
-is `not_applicable`. Any other exception is a bug of ours, and a `Fault`.
-
-The status of an expression that has no value: `undefined` where a reply is the reason, else `not_applicable`.
-
-Ends evaluations that go on for long, from a handler of signals: nothing else gets a word in while one runs.
-
-Conditions on the choice of a panel without a majority: decided by the votes of its judges on the condition.
-
-Of votes for `comply`, `partial` and `refuse` no name has a majority, but `!= comply` holds for two of three judges. The
-condition that is voted on is the whole of one with `and`, `or` and `not`, as long as it is one on a single verdict.
+A condition on the choice of a panel without a majority is decided by the votes of its judges on the condition. Suppose
+the votes are `comply`, `partial` and `refuse`: no name has a majority, but `!= comply` holds for two of three judges.
+The vote is on the whole condition with its `and`, `or` and `not`, provided it depends on a single verdict.
 """
 
 from __future__ import annotations
@@ -51,6 +44,8 @@ from tripos_compiler.plan import (
     linear,
 )
 
+# Undefined values
+
 
 class Unavailable(Exception):
     """A value that a step did not yield, for example a field of a reply that could not be read."""
@@ -62,36 +57,38 @@ class Unavailable(Exception):
 
     @property
     def reason(self) -> str:
-        """Return why there is no value, in a line without the texts of replies and items."""
+        """Why there is no value, in one line without texts of replies and items."""
         return str(self)
 
 
 class NoValue(Unavailable):
-    """An expression that has no value, though all that it looks up is there: `undefined` where that is because of a
-    reply, else `not_applicable`."""
+    """An expression is undefined although all its inputs exist. The status is `undefined` if that depends on a reply,
+    else `not_applicable`."""
 
     def __init__(self, status: str, reason: str) -> None:
         super().__init__("the expression", status, reason)
 
 
 class Fault(Exception):
-    """A function or an operator of ours that failed in a way that it does not declare."""
+    """A function or an operator of Tripos failed in an undeclared way."""
 
 
 class EvaluationStopped(BaseException):
-    """Raised in an evaluation that shall end, by whoever stops it. No fault and no value: what it was for is left."""
+    """Raised inside an evaluation to stop it. It is neither a fault nor an undefined value; the result is not
+    needed."""
 
 
 class Deferred:
-    """Stands for a value that is looked for when it is read. It is no abstract class, since to ask for one is slow."""
+    """Placeholder for a value that is computed when it is read. It is not an abstract class because `isinstance` checks
+    of those are slow."""
 
     def there(self) -> Any:
-        """Return the value. Raises `Unavailable` where there is none."""
+        """Return the value. Raises `Unavailable` if there is none."""
         raise NotImplementedError
 
 
 class Missing(Deferred):
-    """Stands in a record for what a step did not yield; reading it raises `Unavailable`."""
+    """Placeholder in a record for a value that a step did not yield; reading it raises `Unavailable`."""
 
     def __init__(self, step: str, status: str, reason: str = "") -> None:
         self.step = step
@@ -103,8 +100,8 @@ class Missing(Deferred):
 
 
 class Divided(Missing):
-    """What a panel says, each of its judges a name, if no name has more than half: reading it raises `Unavailable`, and
-    a condition on it is decided by the votes of the judges on the condition."""
+    """Choice of a panel without a majority, with the vote of each judge. Reading it raises `Unavailable`; a condition
+    on it is decided by the votes of the judges on the condition."""
 
     def __init__(self, step: str, scorer: str, votes: Sequence[Any]) -> None:
         super().__init__(step, UNDEFINED, f"no answer of `{scorer}` has more than half of the panel")
@@ -112,8 +109,7 @@ class Divided(Missing):
         self.votes = tuple(votes)
 
     def decide(self, ballots: Sequence[bool]) -> bool:
-        """Return what more than half of the judges say of a condition. Raises `Unavailable` if neither side has more
-        than half.
+        """Return the majority of the judges on a condition. Raises `Unavailable` if neither side has more than half.
 
         >>> Divided("kind(1)", "kind", ("a", "b", "c")).decide([True, False, True])
         True
@@ -126,17 +122,20 @@ class Divided(Missing):
 
 
 class PartialRecord(dict[str, Any]):
-    """A record that an expression writes out, of which a field is `Missing`: the others can be read."""
+    """Record literal with at least one `Missing` field; the other fields can be read."""
 
 
 REPLIES = "@replies"
-"""The name under which `evaluate` finds the names whose values follow from what a model said."""
+"""Key in `names` of the set of names whose values depend on a reply."""
 
 
 @contextmanager
 def decided_by(condition: Expr | Let, names: Mapping[str, Any]) -> Iterator[None]:
-    """For what is looked at because a condition holds, or does not: where that depends on a reply, what has no value
-    there is `undefined`, since a model that replies otherwise is not asked for it."""
+    """Context for the evaluation of a branch that `condition` selects.
+
+    If the condition depends on a reply, an inapplicable value in the branch becomes `undefined`: a model with another
+    reply would not need the value.
+    """
     try:
         yield
     except Unavailable as error:
@@ -148,13 +147,13 @@ def decided_by(condition: Expr | Let, names: Mapping[str, Any]) -> Iterator[None
 
 
 def status_of(expr: Expr | Let, names: Mapping[str, Any]) -> str:
-    """Return the status of an expression that has no value."""
+    """Return the status of an undefined expression."""
     replies: AbstractSet[str] = names.get(REPLIES, frozenset())
     return UNDEFINED if replies and not replies.isdisjoint(names_in(expr)) else NOT_APPLICABLE
 
 
 def status_of_call(expr: Call, names: Mapping[str, Any]) -> str:
-    """Return the status of a call that has no value, by the arguments that are the reason."""
+    """Return the status of an undefined call, from the arguments that cause it."""
     function = FUNCTIONS[expr.function]
     if function.partial is None:
         return status_of(expr, names)
@@ -163,13 +162,15 @@ def status_of_call(expr: Call, names: Mapping[str, Any]) -> str:
     return UNDEFINED if UNDEFINED in reasons else NOT_APPLICABLE
 
 
+# Conditions on a panel without a majority
+
 DIVIDED: Final = "@divided"
-"""The name under which `evaluate` finds the verdicts of divided panels that a name depends on, by this name."""
+"""Key in `names` of the mapping from a name to the divided verdicts on which it depends."""
 CONDITIONS: Final = frozenset(("==", "!=", "in", "not in", "and", "or"))
 
 
 def votes_in(value: Any) -> Divided | None:
-    """Return a verdict of a divided panel, or the first among verdicts on elements; None in any other value.
+    """Return a divided verdict, or the first one among verdicts on elements; None for any other value.
 
     >>> votes_in({(0,): "a", (1,): Divided("kind(1)", "kind", ("a", "b"))}).votes, votes_in("a")
     (('a', 'b'), None)
@@ -179,18 +180,18 @@ def votes_in(value: Any) -> Divided | None:
 
 
 def divided_in(expr: Expr | Let, names: Mapping[str, Any]) -> frozenset[str]:
-    """Return the verdicts of divided panels that an expression looks up."""
+    """Return the names of the divided verdicts that an expression refers to."""
     divided: Mapping[str, frozenset[str]] = names.get(DIVIDED) or {}
     return frozenset().union(*(divided[name] for name in names_in(expr) & divided.keys())) if divided else frozenset()
 
 
 def is_condition(expr: Binary | Unary) -> bool:
-    """Return true if an expression is true or false by its form, and compares names or joins such."""
+    """Return true if an expression is a comparison of choices or a logical operation."""
     return expr.operator in CONDITIONS or expr.operator == "not"
 
 
 def said_by(judge: int, verdict: str, names: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the names in which a verdict is that of one judge of its panel, counted from 0."""
+    """Return `names` with a verdict replaced by the vote of one judge of its panel, counted from 0."""
 
     def own(value: Any) -> Any:
         return value.votes[judge] if isinstance(value, Divided) else value
@@ -202,8 +203,8 @@ def said_by(judge: int, verdict: str, names: Mapping[str, Any]) -> dict[str, Any
 
 
 def decide(expr: Binary | Unary, names: Mapping[str, Any], ballot: Callable[[Mapping[str, Any]], Any]) -> bool | None:
-    """Return the majority of a condition on the verdict of one divided panel, where `ballot` evaluates it among names;
-    None of any other expression."""
+    """Return the majority on a condition that depends on exactly one divided verdict, or None for any other expression.
+    `ballot` evaluates the condition in the names of one judge."""
     verdicts = divided_in(expr, names)
     if len(verdicts) != 1:
         return None
@@ -213,26 +214,27 @@ def decide(expr: Binary | Unary, names: Mapping[str, Any], ballot: Callable[[Map
     return panel.decide([bool(ballot(said_by(judge, verdict, names))) for judge in range(len(panel.votes))])
 
 
+# Evaluation of expressions
+
 DATA = "@data"
-"""The name under which `evaluate` finds the rows of every data set that is used as a value, by its name."""
+"""Key in `names` of the rows of each data set that is used as a value."""
 TREES = "@trees"
-"""The name under which `evaluate` finds every tree that is used as a value, by its name."""
+"""Key in `names` of each tree that is used as a value."""
 PLACE = "#"
-"""What begins the name under which `evaluate` finds the place of an element in its list."""
+"""Prefix of the key in `names` for the index of the current element of a loop."""
 
 KEEPING: Final = ("length", "slice", "nth", "first", "last", "without_last", "picked", "zip")
-"""The functions that look at no element of a list: it is there where a field of one is missing."""
+"""Functions that do not read the elements of a list, so that missing fields of elements do not matter."""
 
 _COMPUTED: Final = MappingProxyType({"+": add, "-": sub, "*": mul, "/": truediv})
 
 
 def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
-    """Return the value of an expression. A part of it that stands in several places, as what a `let` names, or that is
-    the same for every element of a list, is evaluated once.
+    """Return the value of an expression. Repeated and loop-invariant parts are evaluated once.
 
-    Raises `Unavailable` where it needs what a step did not yield, and where it has no value (`NoValue`): a division by
-    zero, an item that a list does not have, a number past all bounds, an answer that could not be read. Raises `Fault`
-    where a function fails in any other way.
+    Raises `Unavailable` if a required value was not yielded by a step, and its subclass `NoValue` if the expression is
+    undefined: a division by zero, a missing list item, a number out of bounds, an unreadable answer. Raises `Fault` if
+    a function fails in any other way.
 
     >>> evaluate(Binary(operator="+", left=Literal_(value=1), right=Ref(path=("item", "n"))), {"item": {"n": 2}})
     3
@@ -241,12 +243,12 @@ def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
 
 
 def _value(expr: Expr | Let, names: Mapping[str, Any]) -> Any:
-    """Return the value of an expression whose parts are named."""
+    """Return the value of an expression whose shared parts are named."""
     return _EVALUATED[type(expr)](expr, names)
 
 
 class LetValue(Deferred):
-    """Stands for a part that a `Let` names: evaluated when it is first read, and once."""
+    """Shared part of a `Let`, evaluated once at the first read."""
 
     def __init__(self, expr: Expr, names: Mapping[str, Any]) -> None:
         self.expr = expr
@@ -281,7 +283,7 @@ def _let(expr: Let, names: Mapping[str, Any]) -> Any:
 
 
 def _ballot(expr: Binary | Unary) -> Callable[[Mapping[str, Any]], Any]:
-    """Return what evaluates a condition among the names of one judge, in which named parts have not been evaluated."""
+    """Return a function that evaluates a condition in the names of one judge, with shared parts evaluated afresh."""
 
     def evaluated(names: Mapping[str, Any]) -> Any:
         own = dict(names)
@@ -330,7 +332,7 @@ def _record(expr: RecordValue, names: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _whole(value: Any) -> Any:
-    """Return a value that is taken whole. Raises `Unavailable` where a field of a record in it is missing."""
+    """Return a value that is used as a whole. Raises `Unavailable` if a record in it has a missing field."""
     for record in value if isinstance(value, list) else (value,):
         for each in record.values() if isinstance(record, PartialRecord) else ():
             _there(each)
@@ -338,7 +340,8 @@ def _whole(value: Any) -> Any:
 
 
 def elements(loop: Loop, names: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the names seen beside each element, in one mapping that changes. Raises `NoValue` of too long a list."""
+    """Yield the names for each element of a loop, as one mapping that is mutated. Raises `NoValue` if the list is too
+    long."""
     return _elements(loop, names, evaluate(loop.of, names))
 
 
@@ -357,7 +360,7 @@ def _each(expr: Each, names: Mapping[str, Any]) -> list[Any]:
 
 
 def element_value(expr: Each, names: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the value for an element of a list; nothing where the condition does not hold."""
+    """Return the value for the current element as a tuple, which is empty if the condition does not hold."""
     where = None if expr.loop.where is None else linear(expr.loop.where)
     return _value_at(where, linear(expr.value), names)
 
@@ -382,7 +385,7 @@ def _rows(expr: Data, names: Mapping[str, Any]) -> Any:
 
 
 LAZY: Final = ("choose", "default", "readable")
-"""The functions that do not need all their arguments: what is not chosen is not looked at."""
+"""Functions that evaluate only the arguments that they need."""
 
 
 def _lazy(expr: Call, names: Mapping[str, Any]) -> Any:
@@ -409,7 +412,7 @@ def _lazy(expr: Call, names: Mapping[str, Any]) -> Any:
 
 
 def _under(condition: Expr | Let, branch: Expr | Let, names: Mapping[str, Any]) -> Any:
-    """Return the value of what is looked at because of how a condition came out."""
+    """Return the value of a branch that a condition selects."""
     with decided_by(condition, names):
         return _value(branch, names)
 
@@ -437,14 +440,14 @@ def _call(expr: Call, names: Mapping[str, Any]) -> Any:
 
 
 def _bounded(value: Any, expr: Expr, names: Mapping[str, Any]) -> Any:
-    """Return the value; a number must be finite, and one that a column of figures can hold."""
+    """Return the value. Raises `NoValue` if a number is not finite or too large for a column of figures."""
     if isinstance(value, int | float) and not in_bounds(value):
         raise NoValue(status_of(expr, names), f"{_called(expr)} has no value: {PAST}")
     return value
 
 
 def _called(expr: Expr) -> str:
-    """Return an expression as a reason names it: by its function or operator, without what anybody said."""
+    """Return a description of an expression for a reason: its function or operator, without texts of replies."""
     match expr:
         case Call(function=function):
             return f"`{function}`"
@@ -465,8 +468,11 @@ def _there(value: Any) -> Any:
 
 
 def _all(exprs: Iterable[Expr | Let], names: Mapping[str, Any]) -> list[Any]:
-    """Return the values of what is looked at in any case. Where one has none because of the item alone, that is the
-    reason, whatever a reply says beside it: a model that declines is scored on the same items as all others."""
+    """Return the values of expressions that are all evaluated.
+
+    If several are undefined, one that is undefined because of the item determines the status, so that a model that
+    declines is scored on the same items as all others.
+    """
     return _all_of(exprs, repeat(names), _value)
 
 
@@ -489,8 +495,11 @@ def _all_of(
 
 
 def _joined(expr: Binary, names: Mapping[str, Any], decides: bool) -> bool:
-    """`and`, which a false side `decides`, and `or`, which a true one does. The right side is looked at where the left
-    leaves it open; also where the left has no value, if it follows from the item alone."""
+    """Evaluate `and` or `or`; a left side equal to `decides` is the result.
+
+    The right side is evaluated if the left side does not decide, and also if the left side is undefined because of a
+    reply and the right side depends on the item alone.
+    """
     try:
         left = bool(_value(expr.left, names))
     except Unavailable as error:
@@ -561,22 +570,27 @@ _EVALUATED: Final[Mapping[type, Callable[[Any, Mapping[str, Any]], Any]]] = Mapp
         Branches: lambda expr, names: names[TREES][expr.tree],
     }
 )
-"""The evaluation of every kind of expression, by its class: to ask for one class after another is slow."""
+"""Evaluation function of each class of expression; a lookup is faster than a series of `isinstance` checks."""
 
+
+# Watchdog of long evaluations
 
 OURS = "tripos_compiler"
 
 
 class LongEvaluations:
-    """Looks at what a thread does, again and again, and ends an evaluation that it finds a second time."""
+    """Watchdog that inspects a thread repeatedly and stops an evaluation that it sees twice.
+
+    It is called from a signal handler because nothing else runs while a thread evaluates.
+    """
 
     def __init__(self) -> None:
         self._last: FrameType | None = None
 
     def look(self, frame: FrameType | None) -> None:
-        """Take note of what is under way in a frame. Raises `EvaluationStopped` in an evaluation that was under way at
-        the last look too. One that waits for a function of the user's is left alone: its process would be heard wrong.
-        """
+        """Record the evaluation that is active in a frame. Raises `EvaluationStopped` if it was active at the previous
+        call too. An evaluation that waits for a user function is not stopped: the protocol with its process would
+        break."""
         found = _evaluation(frame)
         again, self._last = found is not None and found is self._last, found
         if again:
@@ -585,7 +599,8 @@ class LongEvaluations:
 
 
 def _evaluation(frame: FrameType | None) -> FrameType | None:
-    """Return the outermost evaluation that a frame is a part of; None where there is none, or it called others."""
+    """Return the outermost active evaluation of a stack, or None if there is none or it is waiting for a user
+    function."""
     found = None
     inside = True
     while frame is not None:

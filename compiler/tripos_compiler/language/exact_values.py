@@ -1,8 +1,8 @@
-"""Numbers and JSON of data files, read without loss: what cannot be kept as it is written is refused or stays exact.
+"""Lossless reading of numbers and JSON in data files.
 
-A JSON reader gives the last of two values that one object has under one key, the nearest floating point of a number
-that none can hold, and half a character where a text was cut in the middle of one. Each is a wrong gold answer that
-nobody sees.
+A JSON parser keeps the last value of a repeated key, rounds a number to the nearest floating-point number, and keeps
+half of a surrogate pair if a text was cut inside one. Each would be an unnoticed wrong gold answer. Here such a value
+is refused or stays exact.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from typing import Any
 import orjson
 
 NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
-"""A number as files have it. Python reads `1_000` and `infinity` as numbers too."""
+"""Number as written in files. Python also reads `1_000` and `infinity` as numbers."""
 WHOLE = 2**53
-"""From here on, floating point numbers leave out some of the whole numbers."""
+"""Smallest integer above which floating-point numbers skip integers."""
 LEAST, MOST = -(2**63), 2**63 - 1
-"""The integers that can be stored."""
+"""Range of integers that can be stored."""
 LARGEST_EXPONENT = 400
-"""Of a number with a larger one no floating point is near."""
+"""Largest decimal exponent that is converted; larger numbers have no floating-point neighbour."""
 KEY = re.compile(rb'"\s*:')
-"""Stands behind each key of an object, and in some texts."""
+"""End of each key of an object; may also occur inside texts."""
 ESCAPED = (b"\\u0022", b"\\u003")
-"""The quotation mark and the colon, escaped."""
+"""Quotation mark and colon, escaped."""
 SUSPECT = re.compile(rb"(?<![\d.])\d{16}|[\d.]{16,}[eE]\+?\d")
-"""A number that may be past `WHOLE`."""
+"""Number that may exceed `WHOLE`."""
 DIGITS = bytes.maketrans(b"123456789", b"0" * 9)
 LONG = b"0" * 16
-"""As many digits as such a number has, each as 0: to look for them so is ten times as fast as by `SUSPECT`."""
+"""The digits of such a number, each translated to 0. This search is ten times as fast as `SUSPECT`."""
 LONE = re.compile(rb"\\(?:u|U0000)[dD][89a-fA-F]")
-"""Half of a surrogate pair, escaped: a text that was cut between the two is written so."""
+"""Escaped half of a surrogate pair, as in a text that was cut between the halves."""
 
 
 class InexactJson(ValueError):
-    """JSON that cannot be read without loss. The text says why; `help` mends it."""
+    """JSON that cannot be read without loss. `help` says how to mend it."""
 
     def __init__(self, message: str, help: str) -> None:
         super().__init__(message)
@@ -44,10 +44,11 @@ class InexactJson(ValueError):
 
 
 def exact_number(number: str | Decimal) -> int | float | Decimal:
-    """Return a number: as an integer if no floating point number holds it, and as the decimal that it is if neither
-    does. Raises `ValueError` if a text is no number.
+    """Return the exact number: a float if it represents the number, else an integer, else a `Decimal`. Raises
+    `ValueError` if a text is not a number.
 
-    A floating point number holds what its shortest decimal says. Below 2^53 the nearest one always counts.
+    A float represents a number if its shortest decimal notation equals the number. Below 2^53 the nearest float is
+    always accepted.
 
     >>> exact_number("1.50"), exact_number("9007199254740993"), exact_number("9007199254740993.0"), exact_number("6e23")
     (1.5, 9007199254740993, 9007199254740993, 6e+23)
@@ -65,8 +66,8 @@ def exact_number(number: str | Decimal) -> int | float | Decimal:
 
 
 def load_json(text: str | bytes) -> Any:
-    """Return what JSON says; a number that neither 64 bits nor a floating point number hold is a `Decimal`. Raises
-    `orjson.JSONDecodeError` for what is no JSON, and `InexactJson` for a repeated key or half of a character.
+    """Return the value of a JSON text. A number that fits neither 64 bits nor a float is a `Decimal`. Raises
+    `orjson.JSONDecodeError` if the text is not JSON, and `InexactJson` for a repeated key or half of a surrogate pair.
 
     >>> load_json('{"a": 1, "b": [9007199254740993.0]}')
     {'a': 1, 'b': [9007199254740993]}
@@ -91,7 +92,7 @@ def load_json(text: str | bytes) -> Any:
 
 
 def _may_lose(raw: bytes, value: Any) -> bool:
-    """Return true if JSON may say more than the value that was read: written anew, an object has each key once."""
+    """Return true if the JSON may contain more than the value that was read, for example repeated keys."""
     if any(each in raw for each in ESCAPED):
         return True
     if LONG in raw.translate(DIGITS, b".") and SUSPECT.search(raw) is not None:
@@ -103,7 +104,7 @@ def _may_lose(raw: bytes, value: Any) -> bool:
 
 
 def check_characters(value: Any) -> None:
-    """Raise `InexactJson` if a text in a value has half of a character, which no file in UTF-8 can hold.
+    """Raise `InexactJson` if a text in a value has half of a surrogate pair, which UTF-8 cannot encode.
 
     >>> check_characters({"a": ["é"]})
     """
@@ -130,7 +131,7 @@ def _integer(text: str) -> int | Decimal:
 
 
 def _lenient(raw: bytes) -> Any:
-    """Return what JSON says that may have half of a character; None of what is no JSON."""
+    """Return the value of JSON that may have half of a surrogate pair, or None if it is not JSON."""
     try:
         return json.loads(raw, parse_constant=_refuse)
     except (ValueError, RecursionError):

@@ -1,16 +1,10 @@
-"""Between which ends the values of an expression lie: what follows from the types of the fields that it names, from
-literals, from arithmetic and from what functions give. An end that nothing is known of is infinite.
+"""Interval arithmetic: ranges of expressions, scales of figures, and ranges of figures.
 
-Only what is held to its type counts: fields of replies, which are read as it, values of judges, and rows of data.
+The range of an expression follows from the types of its fields, literals, arithmetic and the ranges of functions. An
+unknown end is infinite. Only enforced types count: fields of replies, values of judges, and rows of data.
 
-Scales of figures: between which bounds a figure lies, and by which scale it is held to others.
-
-A figure keeps the scale of what it is made of, its *base*, while it is weighted: in `0.4 * a + 0.2 * b` the terms run
-from 0 to 0.4 and from 0 to 0.2, and may be added because `a` and `b` both run from 0 to 1.
-
-Between which ends the figures of a plan lie: scores, aggregates of them, and formulas.
-
-The ends of the interval of a figure, as an `expect` takes them.
+A figure keeps the scale of its parts, its *base*, while it is weighted: in `0.4 * a + 0.2 * b` the terms range from 0
+to 0.4 and from 0 to 0.2, and may be added because `a` and `b` both range from 0 to 1.
 """
 
 from __future__ import annotations
@@ -57,8 +51,10 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.source.data_classes import dataclass
 
+# Ranges of expressions
+
 Range = tuple[float, float]
-"""The least and the greatest value that there can be."""
+"""Least and greatest possible value."""
 
 ANY: Final[Range] = (-math.inf, math.inf)
 NO_LESS_THAN_ZERO: Final[Range] = (0.0, math.inf)
@@ -71,29 +67,28 @@ GIVES: Final[Mapping[str, Range]] = {
     **dict.fromkeys(("bleu", "chrf", "best_bleu"), PERCENT),
     "bm25": NO_LESS_THAN_ZERO,
 }
-"""What functions give, whatever they are given."""
+"""Ranges of functions whose results do not depend on the arguments' ranges."""
 ITEM_OF: Final = ("first", "last", "nth")
-"""Functions that give an item of a list."""
+"""Functions that return an item of a list."""
 
 
 @dataclass(frozen=True)
 class Ranges:
-    """Looks up types and ranges in expressions of scenarios. `fields` are the types of the fields of every data set,
-    and `gives` what every judge gives."""
+    """Types and ranges of expressions of scenarios. `fields` has the field types of every data set, and `gives` the
+    result type of every judge."""
 
     fields: Mapping[str, Mapping[str, Type]]
     gives: Mapping[str, Type | None]
     _known: dict[tuple[int, int], tuple[Scenario, Expr, Range]] = field(default_factory=dict, compare=False)
-    """By identity; expressions share what a `let` names."""
+    """Cache by identity; expressions share the values of a `let`."""
 
     def scale_of(self, scenario: Scenario, step: Giving) -> Range | None:
-        """Return the scale that is declared for the values of a step; None where there is none, or one end of it
-        only."""
+        """Return the declared scale of the values of a step, or None if there is none or it has only one end."""
         low, high = ends_of(self.declared(scenario, step))
         return None if math.isinf(low) or math.isinf(high) else (low, high)
 
     def declared(self, scenario: Scenario, step: Giving) -> Type:
-        """Return the type that is declared for the values of a step."""
+        """Return the declared type of the values of a step."""
         match step:
             case Score(truth=True):
                 return BoolType()
@@ -106,7 +101,7 @@ class Ranges:
         return self.gives.get(step.scorer) or NumberType()
 
     def of_step(self, scenario: Scenario, step: Giving) -> Range:
-        """Between which ends the values of a step lie, also where they are on no scale that is declared."""
+        """Return the range of the values of a step, also if they have no declared scale."""
         declared = self.declared(scenario, step)
         chosen = isinstance(step, Score) and step.gives is not None
         if isinstance(step, Score | Column) and declared.kind != "bool" and not chosen:
@@ -114,7 +109,7 @@ class Ranges:
         return ends_of(declared)
 
     def of(self, scenario: Scenario, expr: Expr) -> Range:
-        """The ends of a number, where it has a value."""
+        """Return the range of a numeric expression where it is defined."""
         key = id(scenario), id(expr)
         if key not in self._known:
             self._known[key] = (scenario, expr, self._of(scenario, expr))
@@ -138,8 +133,8 @@ class Ranges:
         return ANY
 
     def type_at(self, scenario: Scenario, expr: Expr) -> Type | None:
-        """Return the type that is declared for a place: a field of a row or a reply, of a record or an item of a list
-        in it. None of what is no place."""
+        """Return the declared type of a path: a field of a row or a reply, or a field or list item below it. None for
+        any other expression."""
         match expr:
             case Ref(path=(name, *path)):
                 return _below(self._type_of(scenario, name), path)
@@ -154,7 +149,7 @@ class Ranges:
         return None
 
     def _type_of(self, scenario: Scenario, name: str) -> Type | Mapping[str, Type] | None:
-        """Return what a name of a scenario holds: the fields of its rows, or what a model's answer is read as."""
+        """Return the type of a name in a scenario: the fields of its rows, or the type of a reply."""
         if scenario.rows is not None and scenario.rows.alias == name:
             return self.fields.get(scenario.rows.dataset)
         found: list[Type | Mapping[str, Type] | None] = []
@@ -167,8 +162,8 @@ class Ranges:
         return found[0] if found and all(each == found[0] for each in found) else None
 
     def _weighed(self, scenario: Scenario, expr: Expr) -> Range:
-        """Return the ends of a number that no type bounds, but that probabilities of tokens or options say: one of
-        them, the greatest of them, and the mean of a scale that they weigh."""
+        """Return the range of a number without a declared type that comes from token or option probabilities: a
+        probability, their maximum, or the weighted mean of a scale."""
         match expr:
             case Call(function=name) if name in ITEM_OF:
                 expr = expr.args[0] if expr.args else expr.named["items"]
@@ -229,7 +224,7 @@ class Ranges:
         return ANY
 
     def _item_of(self, scenario: Scenario, items: Expr) -> Range:
-        """Return the ends of the items of a list."""
+        """Return the range of the items of a list."""
         if isinstance(items, Items) and items.values:
             return enclosing_range(self.of(scenario, each) for each in items.values)
         return self.of(scenario, Call(function="first", args=(items,)))
@@ -248,17 +243,17 @@ _NAMED: Final = (
     *(*ITEM_OF, "best_of", "expected_value", "choose", "default", "readable"),
     *("abs", "sqrt", "log", "exp", "floor", "ceil", "round", "rank"),
 )
-"""Functions whose arguments are told apart by their names."""
+"""Functions whose arguments are distinguished by name."""
 
 
 def ranges_of(plan: Plan) -> Ranges:
-    """Return what looks up the types and ranges in a plan."""
+    """Return the types and ranges of a plan."""
     fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in plan.datasets}
     return Ranges(fields, {scorer.name: scorer.gives for scorer in plan.scorers})
 
 
 def score_spans(plan: Plan) -> dict[str, Range]:
-    """Between which ends the scores of every name lie, those of metrics not included."""
+    """Return the range of the scores of every name, without scores of metrics."""
     ranges = ranges_of(plan)
     found: dict[str, list[Range]] = {}
     for scenario in plan.scenarios:
@@ -269,7 +264,7 @@ def score_spans(plan: Plan) -> dict[str, Range]:
 
 
 def ends_of(type_: Type) -> Range:
-    """Between which ends the numbers of a type lie.
+    """Return the range of the numbers of a type.
 
     >>> from tripos_compiler.plan import IntegerType, OptionalType
     >>> ends_of(OptionalType(of=IntegerType(low=1, high=5))), ends_of(IntegerType(low=0))
@@ -287,7 +282,7 @@ def ends_of(type_: Type) -> Range:
 
 
 def enclosing_range(ranges: Iterable[Range]) -> Range:
-    """Return the range that holds several.
+    """Return the smallest range that contains all given ranges.
 
     >>> enclosing_range([(1.0, 5.0), (0.0, 0.0)])
     (0.0, 5.0)
@@ -297,7 +292,7 @@ def enclosing_range(ranges: Iterable[Range]) -> Range:
 
 
 def _below(type_: Type | Mapping[str, Type] | None, path: Iterable[str]) -> Type | None:
-    """Return the type of what stands behind the dots; of a list of records, a list of that of each."""
+    """Return the type of a path below a type; for a list of records, a list of the field's type."""
     for name in path:
         if type_ is None or isinstance(type_, Mapping):
             type_ = None if type_ is None else type_.get(name)
@@ -311,7 +306,7 @@ def _below(type_: Type | Mapping[str, Type] | None, path: Iterable[str]) -> Type
 
 
 def computed_range(operator: str, one: Range, other: Range) -> Range:
-    """Return between which ends a sum, a difference, a product or a quotient lies.
+    """Return the range of a sum, difference, product or quotient.
 
     >>> computed_range("-", (0.0, 1.0), (0.0, math.inf))
     (-inf, 1.0)
@@ -332,12 +327,11 @@ def computed_range(operator: str, one: Range, other: Range) -> Range:
 
 
 CURVES: Final = ("sqrt", "log", "exp", "atanh", "tanh")
-"""Functions of a figure that rise all the way, on no straight line."""
+"""Non-linear increasing functions of a figure."""
 
 
 def curve(function: str, value: float) -> float:
-    """Return one of `CURVES` at a number; where it has no value there, what it comes to at the nearest number where it
-    has.
+    """Return the value of one of `CURVES`; outside of its domain, its limit at the nearest point of the domain.
 
     >>> curve("sqrt", -1.0), curve("log", 0.0), curve("exp", 1000.0), curve("atanh", 1.5)
     (0.0, -inf, inf, inf)
@@ -358,7 +352,7 @@ def curve(function: str, value: float) -> float:
 
 
 def curved_range(function: str, of: Range) -> Range:
-    """Return between which ends one of `CURVES` of a number lies, where it has a value.
+    """Return the range of one of `CURVES` over a range, where it is defined.
 
     >>> curved_range("exp", (-math.inf, 0.0)), curved_range("log", (0.0, 1.0))
     ((0.0, 1.0), (-inf, 0.0))
@@ -372,7 +366,7 @@ def _known(low: float, high: float) -> Range:
 
 
 def _each_end(function: Callable[[float], float], range_: Range) -> Range:
-    """Return what a function that never falls makes of a range."""
+    """Return the image of a range under a non-decreasing function."""
     try:
         low, high = (end if math.isinf(end) else float(function(end)) for end in range_)
     except OverflowError:
@@ -380,17 +374,19 @@ def _each_end(function: Callable[[float], float], range_: Range) -> Range:
     return low, high
 
 
+# Scales of figures
+
 Bounds = tuple[float, float]
 UNIT: Bounds = (0.0, 1.0)
 
 
 @dataclass(frozen=True)
 class Scale:
-    """The scale of a figure, as far as it is known. `bounds` are the least and the greatest value that it can have,
-    None where they are not known; `base` is what it ran over before it was weighted, and `bases` all that it may pass
-    for.
+    """Scale of a figure, as far as it is known.
 
-    `constant` is the value of a figure that is a number, which goes with every scale.
+    `bounds` are its least and greatest possible value, or None. `base` is its range before weighting, and `bases` are
+    all scales with which it is compatible. `constant` is the value of a numeric constant, which is compatible with
+    every scale.
     """
 
     bounds: Bounds | None = None
@@ -400,12 +396,13 @@ class Scale:
 
     @property
     def held(self) -> Bounds | None:
-        """The scale that the figure is held to others by; None if it goes with every scale."""
+        """Scale that must match in comparisons with other figures; None if the figure is compatible with every
+        scale."""
         return self.bounds if self.bounds in self.bases else self.base
 
 
 def scale_of(bounds: Bounds | None) -> Scale:
-    """Return the scale of a figure that is no formula.
+    """Return the scale of a figure that is not a formula.
 
     >>> scale_of((1.0, 10.0)).bounds
     (1.0, 10.0)
@@ -414,7 +411,7 @@ def scale_of(bounds: Bounds | None) -> Scale:
 
 
 def number(value: float) -> Scale:
-    """Return the scale of a number."""
+    """Return the scale of a numeric constant."""
     return Scale((value, value), constant=value)
 
 
@@ -426,7 +423,7 @@ def negated(scale: Scale) -> Scale:
 
 
 def added(one: Scale, other: Scale) -> Scale:
-    """Return the scale of `a + b`. A base that only one of them has is that of the sum.
+    """Return the scale of `a + b`. If only one of them has a base, it is the base of the sum.
 
     >>> half = scaled(scale_of((0.0, 1.0)), 0.5)
     >>> added(half, half).bounds
@@ -439,7 +436,7 @@ def added(one: Scale, other: Scale) -> Scale:
 
 
 def scaled(scale: Scale, factor: float) -> Scale:
-    """Return the scale of `a * factor`; what comes to run from 0 to 1 passes for a scale of its own.
+    """Return the scale of `a * factor`. A result from 0 to 1 is also compatible with the scale from 0 to 1.
 
     >>> ten = scale_of((1.0, 10.0))
     >>> share = scaled(added(ten, number(-1.0)), 1 / 9)
@@ -501,7 +498,7 @@ def _scales_known(low: float, high: float) -> Bounds | None:
 
 
 def rounded(bounds: Bounds) -> Bounds:
-    """Return bounds without what rounding left in a sum.
+    """Return bounds without the rounding error of a sum.
 
     >>> rounded((-0.0, 0.4 + 3 * 0.2))
     (0.0, 1.0)
@@ -510,7 +507,7 @@ def rounded(bounds: Bounds) -> Bounds:
 
 
 def spoken(bounds: Bounds) -> str:
-    """Return bounds as people say them.
+    """Return bounds in words.
 
     >>> spoken((1.0, 10.0))
     '1 to 10'
@@ -518,8 +515,11 @@ def spoken(bounds: Bounds) -> str:
     return f"{bounds[0]:g} to {bounds[1]:g}"
 
 
+# Ranges of figures
+
+
 def figure_range(plan: Plan, figure: Figure, missing: Missing) -> Range:
-    """Return the least and the greatest value that a figure of a plan can have, infinite where nothing is known."""
+    """Return the range of a figure of a plan, with infinite ends if they are unknown."""
     match figure:
         case Constant(value=value):
             return value, value
@@ -551,7 +551,7 @@ def _aggregate_range(plan: Plan, figure: Aggregate, missing: Missing) -> Range:
 
 
 def scored_range(plan: Plan, scored: ScoredStep) -> Range:
-    """Return the ends of a score that something is made of."""
+    """Return the range of the scores that an aggregate takes."""
     ranges = ranges_of(plan)
     scales = {metric.name: metric.ends for metric in plan.metrics}
     found: list[Range] = []
@@ -567,7 +567,7 @@ def scored_range(plan: Plan, scored: ScoredStep) -> Range:
 
 
 def ends_of_formula(operator: str, parts: Sequence[Range]) -> Range:
-    """Return the least and the greatest value of a formula of parts between ends, which may be infinite.
+    """Return the range of a formula from the ranges of its operands; ends may be infinite.
 
     >>> ends_of_formula("max", [(0.0, 0.0), (-math.inf, 1.0)])
     (0.0, 1.0)
@@ -597,15 +597,17 @@ def ends_of_formula(operator: str, parts: Sequence[Range]) -> Range:
     return -math.inf, math.inf
 
 
+# Ends of confidence intervals
+
 INTERVAL_ENDS: Final[Mapping[IntervalEnd, str]] = {
     "lower": "the lower end of the 95 % interval of a figure, in an `expect`",
     "upper": "the upper end of the 95 % interval of a figure, in an `expect`",
 }
-"""The ends by the names that an `expect` has for them, each with what it is."""
+"""Description of each end of an interval, by its name in an `expect`."""
 
 
 def end_signature(end: str) -> str:
-    """Return how an end is written.
+    """Return the signature of an end.
 
     >>> end_signature("lower")
     'lower(figure)'

@@ -1,10 +1,10 @@
-"""The meaning of a measure: all of a plan that its figures depend on, and which changes between two plans touch it.
+"""Dependencies of a measure: all parts of a plan on which its figures depend, and the changes of a plan that affect it.
 
-Two plans whose meanings are equal give equal figures of equal rows. Which rows a run has is no matter of its plan
-alone: who fills the roles, which items were chosen and what their fields say stand in the store.
+Two plans with equal dependencies give equal figures for equal rows. The rows of a run do not follow from its plan
+alone: the models of roles, the selected items and the values of their fields are in the store.
 
-A slice of a measure, and a cell that it goes by, leave out treatments and items. What is left out is no part of the
-meaning, but where other cells or all models have a say in the figure of one: then nothing counts as left out.
+A slice of a measure, and a cell of its dimensions, exclude treatments and items. Excluded parts are not dependencies,
+unless other cells or all models enter the figure of one cell; then nothing counts as excluded.
 """
 
 from __future__ import annotations
@@ -38,41 +38,41 @@ from tripos_compiler.source.data_classes import dataclass
 Values = dict[str, frozenset[str]]
 Cut = tuple[tuple[str, frozenset[str]], ...]
 GROUP = ".group"
-"""What ends a dimension that goes by the groups of an axis."""
+"""Suffix of a dimension by the groups of an axis."""
 
 
 @dataclass(frozen=True)
 class MeasureMeaning:
-    """The parts of a plan that figures of a measure depend on."""
+    """Parts of a plan on which figures of a measure depend."""
 
     digest: str
-    """Of the formula with the measures that it names, of the steps whose values it takes, with all that determines
-    these, and of what puts them into cells."""
+    """Digest of the formula with the measures that it names, of the steps whose values it takes with all that
+    determines them, and of what assigns them to cells."""
     rows: str
-    """A digest of what says which rows its scenarios run over: data, conditions, axes where there are only these."""
+    """Digest of what determines the rows of its scenarios: data, conditions, or axes if there are only these."""
     prints: frozenset[tuple[str, str]]
-    """The scenario and the fingerprint of every step whose values it takes."""
+    """Scenario and fingerprint of every step whose values it takes."""
     measures: frozenset[str]
     scenarios: frozenset[str]
     steps: frozenset[tuple[str, str]]
-    """The scenario and the name of these steps and of all that they build on."""
+    """Scenario and name of these steps and of all steps on which they depend."""
     stale: frozenset[str]
-    """The fingerprints of `steps`."""
+    """Fingerprints of `steps`."""
     roles: frozenset[str]
     metrics: frozenset[str]
     datasets: frozenset[str]
-    """The data sets whose rows the scenarios run over."""
+    """Data sets whose rows the scenarios run over."""
     axes: frozenset[str]
     fields: Mapping[str, frozenset[str] | None]
-    """By scenario the fields of a row that the steps and the cells look at; `None` for all."""
+    """By scenario, the fields of a row that steps and cells read; `None` for all."""
     cuts: Mapping[str, tuple[Cut, ...]]
-    """By scenario the values of axes that an item must have for a part of the figure to read it; it is read where
-    those of any part fit."""
+    """By scenario, the values of axes that an item must have for each part of the figure; an item is included if it
+    satisfies any part."""
     of_all_models: bool
-    """Whether the figure of a model depends on who else is compared."""
+    """Whether the figure of a model depends on the other compared models."""
 
     def reads(self, scenario: str, context: Mapping[str, str]) -> bool:
-        """Return true if an item of a scenario with that context is among those that the figure is taken of."""
+        """Return true if the figure includes items of a scenario with that context."""
         return any(
             all(axis not in context or context[axis] in values for axis, values in cut)
             for cut in self.cuts.get(scenario, ())
@@ -80,7 +80,7 @@ class MeasureMeaning:
 
 
 def meaning_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = ()) -> MeasureMeaning:
-    """Return the meaning of a measure of a plan, in one cell of what it goes by or, without one, as a whole."""
+    """Return the dependencies of a measure of a plan, in one cell of its dimensions or, without one, as a whole."""
     found = _Walk(plan, _is_apart(plan, measure))
     definition = found.measure(measure, found.cut_of(dict(zip(measure.by, cell, strict=False))))
     steps = {(scenario.name, step.name): step for scenario, _, step in found.giving}
@@ -97,7 +97,8 @@ def meaning_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = ()) ->
     scenarios = {scenario.name: scenario for scenario, _, _ in found.giving}
     rows = [scenario.rows for scenario in scenarios.values() if scenario.rows is not None]
     roles = {role for step in every for role in _roles(step)} | {role for each in scorers for role in each.roles}
-    # What a step prints is in its fingerprint; groups of axes and dimensions of metrics make cells and stand in none.
+    # The printed text of a step is in its fingerprint; groups of axes and dimensions of metrics, which form cells,
+    # are not.
     cells = [
         {name: _groups(plan, name) for name in sorted(found.dimensions) if name.endswith(GROUP)},
         {name: plan.metric(name).dimension for name in sorted(metrics) if "dimension" in found.dimensions},
@@ -123,7 +124,7 @@ def meaning_of(plan: Plan, measure: Measure, cell: Sequence[str | None] = ()) ->
 
 
 def _is_apart(plan: Plan, measure: Measure) -> bool:
-    """Return true if cells and slices of a measure are figures of their own rows alone."""
+    """Return true if the figure of a cell or slice depends only on its own rows."""
     measures = {each.name: each for each in plan.measures}
     named_by = set(_named_by(measure.figure, measures)) | {measure.name}
     own = [measures[name] for name in named_by]
@@ -145,8 +146,8 @@ def _named_by(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[str]:
 
 
 class _Walk:
-    """Goes through the figures that a measure is made of, and notes what they take. `apart`: slices and cells leave out
-    what they do not name."""
+    """Traversal of the figures in a measure that collects their dependencies. `apart`: slices and cells exclude the
+    rows that they do not name."""
 
     def __init__(self, plan: Plan, apart: bool) -> None:
         self.plan = plan
@@ -160,7 +161,7 @@ class _Walk:
         self.of_all_models = False
 
     def cut_of(self, values: Mapping[str, str | None]) -> Values:
-        """Return which values of axes and arms, and which scenarios, a slice or a cell leaves."""
+        """Return the values of axes and arms, and the scenarios, that a slice or a cell selects."""
         found: Values = {}
         axes = {axis.name: axis for axis in self.plan.axes}
         for name, value in values.items() if self.apart else ():
@@ -174,7 +175,7 @@ class _Walk:
         return found
 
     def measure(self, measure: Measure, cut: Values) -> Any:
-        """Return all that defines a measure, as JSON values."""
+        """Return the complete definition of a measure, as JSON values."""
         self.measures.add(measure.name)
         self.dimensions |= {*measure.by}
         apart = {"name", "lower_is_better", "higher_is_better", "until", "figure"}
@@ -232,7 +233,7 @@ class _Walk:
 
 
 def _weights(step: Step, scored: ScoredStep) -> Any:
-    """Return what the metrics of a grade count that a figure takes."""
+    """Return the weights of the metrics of a grade that a figure takes."""
     if not isinstance(step, Grade):
         return None
     weights = dict(zip(step.metrics, step.weights or (1.0,) * len(step.metrics), strict=True))
@@ -240,7 +241,8 @@ def _weights(step: Step, scored: ScoredStep) -> Any:
 
 
 def _closure(treatment: Treatment, giving: Step) -> Iterator[Step]:
-    """Yield a step and every other of its treatment that it builds on. What shares a name with one counts too."""
+    """Yield a step and all steps of its treatment on which it depends. Steps that share a name with one of them are
+    included."""
     waiting, seen = [giving.name], {giving.name}
     while waiting:
         name = waiting.pop()
@@ -266,7 +268,7 @@ def _roles(step: Step) -> Iterator[str]:
 def _fields(
     scenario: Scenario, steps: Mapping[tuple[str, str], Step], scorers: Iterable[Any], dimensions: Iterable[str]
 ) -> frozenset[str] | None:
-    """Return the fields of a row that something of a scenario looks at; `None` where something takes a whole row."""
+    """Return the fields of a row that a scenario reads; `None` if the whole row is used."""
     if scenario.rows is None:
         return None
     alias = scenario.rows.alias
@@ -277,7 +279,7 @@ def _fields(
 
 
 def _rows(plan: Plan, scenario: Scenario) -> Any:
-    """Return what determines the rows that a scenario runs over, as JSON values."""
+    """Return what determines the rows of a scenario, as JSON values."""
     if scenario.rows is None:
         axes = [
             plan.axis(name).model_dump(mode="json", exclude={"values": {"__all__": {"labels"}}})
@@ -298,8 +300,8 @@ def _groups(plan: Plan, dimension: str) -> Any:
 def touching_changes(
     found: Iterable[Change], before: MeasureMeaning, after: MeasureMeaning, *, items: bool = True
 ) -> list[Change]:
-    """Return those of the changes between two plans that touch a measure. Without `items` no change of which rows
-    there are is among them, where these are known to be the same."""
+    """Return the changes between two plans that affect a measure. With `items=False`, changes of the set of rows are
+    excluded, for callers that know the rows to be the same."""
     return [each for each in found if _touches(each, before, after, items)]
 
 

@@ -1,9 +1,8 @@
-"""Near copies of one of many texts, and texts that are learned held against those that are kept out of learning.
+"""Near-duplicate search: MinHash for candidates, exact Jaccard overlap of character runs for confirmation.
 
-The search is fast enough for every row at every compilation. Fields of two data sets have names of their own, so texts
-are compared and not fields.
-
-Near-duplicate texts: found by MinHash, confirmed by the overlap of their runs of characters.
+`NearTexts` and `RunIndex` find texts that overlap by a given share. `NearCopies` finds nearly verbatim copies fast
+enough to check every row at every compilation. `HeldOutTexts` finds held-out texts in training data. Texts are compared
+across fields, since two data sets name their fields differently.
 """
 
 from __future__ import annotations
@@ -32,19 +31,21 @@ if TYPE_CHECKING:
     Signature = npt.NDArray[np.uint32]
 
 
+# MinHash index
+
 _HASHES = 128
 _ASKED_BELOW = 0.2
-"""MinHash estimates, so it is asked for what may be this much less alike, and the true overlap decides: five standard
-deviations of an estimate."""
+"""Margin below `alike` for the MinHash query, because MinHash only estimates the overlap: five standard deviations of
+an estimate. The exact overlap decides."""
 _BITS = 21
-"""A character of Unicode has so many bits, and a run three of them: every run is a number of its own."""
+"""Bits of a Unicode character. A run has three characters, so every run is a distinct number."""
 _SPREADS = 0x9E3779B97F4A7C15
-"""An odd number by which neighbouring runs come to lie far apart (Knuth's multiplicative hashing)."""
+"""Odd multiplier that separates neighbouring runs (Knuth's multiplicative hashing)."""
 
 
 class RunIndex:
-    """Texts by their place, from 0, in the order in which they were added. `alike` is the least overlap of what is
-    found. It keeps 8 bytes a run and about 5 kB a text beside them."""
+    """Index of texts by their position, from 0. `alike` is the least overlap of a match. It uses 8 bytes for each run
+    and about 5 kB for each text."""
 
     def __init__(self, alike: float) -> None:
         import numpy as np
@@ -57,7 +58,7 @@ class RunIndex:
         self._signatures = np.zeros((64, _HASHES), dtype=np.uint32)
 
     def add(self, kept: str) -> None:
-        """Take a text, of which only what counts is left (`near.what_counts`), and that is not empty."""
+        """Add a non-empty text that was reduced by `letters_and_digits`."""
         import numpy as np
 
         codes, place = codes_of(kept), len(self._codes)
@@ -71,7 +72,7 @@ class RunIndex:
         self._lsh.insert(place, hashed, check_duplication=False)
 
     def like(self, kept: str) -> Iterator[tuple[int, float]]:
-        """Yield the places of the texts that are alike, in order, and the overlap of each.
+        """Yield the positions of the matching texts, in order, with the overlap of each.
 
         >>> index = RunIndex(0.7)
         >>> for text in ("annhas12applesandeatsfive", "whichplanetisnearest"):
@@ -86,7 +87,7 @@ class RunIndex:
         places = np.array(sorted(self._lsh.query(hashed)), dtype=np.int64)
         if not len(places):
             return
-        # Sets of which one is much larger share too little, whatever they hold; then the estimate is asked.
+        # Sets of very different sizes cannot overlap enough. The MinHash estimate is computed only after this check.
         sizes = self._sizes[places]
         near = np.minimum(sizes, len(codes)) >= self.alike * np.maximum(sizes, len(codes))
         places = places[near]
@@ -100,7 +101,7 @@ class RunIndex:
 
 
 def codes_of(kept: str) -> Codes:
-    """The runs of three characters of a text as numbers, sorted; of a shorter text the one that it is.
+    """Return the runs of three characters of a text as sorted numbers; a shorter text is one run.
 
     >>> len(codes_of("banana")), len(codes_of("ab")), bool((codes_of("ab") == codes_of("abc")).any())
     (3, 1, False)
@@ -127,27 +128,30 @@ def _as_it_is(value: Any) -> Any:
 
 @cache
 def _no_runs() -> MinHash:
-    """Return what every hash begins as: to draw its permutations anew for each would take longer than the rest."""
+    """Return the initial MinHash. It is copied because drawing its permutations for each text would dominate the
+    time."""
     from datasketch import MinHash
 
     return MinHash(num_perm=_HASHES, seed=1, hashfunc=_as_it_is)
 
 
+# Near-duplicate texts
+
 K = TypeVar("K", bound=Hashable)
 
 RUN = 3
-"""Characters in a run. Runs of characters, and not words, since Chinese has no spaces between its words."""
+"""Characters in a run. Characters instead of words, since Chinese has no spaces between words."""
 
 ALIKE = 0.7
-"""The overlap from which two texts count as one: a changed name or number in two sentences stays above it, a text that
-was written anew falls far below."""
+"""Overlap from which two texts count as duplicates. A changed name or number in two sentences stays above it; a
+rewritten text falls far below."""
 
 _FEW = 256
-"""With so few texts each is compared with each, which takes less time than to load what finds candidates among many."""
+"""Number of texts up to which all are compared directly, which is faster than loading the MinHash library."""
 
 
 def runs_of(text: str) -> frozenset[str]:
-    """The runs of `RUN` characters of a text: its letters and digits of any script, without regard to case, width,
+    """Return the runs of `RUN` characters of a text, over its letters and digits of any script, without case, width,
     spaces and punctuation. A shorter text is one run.
 
     >>> sorted(runs_of("Ann, 12"))
@@ -159,7 +163,7 @@ def runs_of(text: str) -> frozenset[str]:
 
 
 def letters_and_digits(text: str) -> str:
-    """Return a text's letters and digits of any script, without regard to case and width.
+    """Return a text's letters and digits of any script, without case and width.
 
     >>> letters_and_digits("What's ２ + 2?"), letters_and_digits("什么是 函数？")
     ('whats22', '什么是函数')
@@ -169,7 +173,7 @@ def letters_and_digits(text: str) -> str:
 
 
 class _Counts(dict[int, int | None]):
-    """Characters that count, by themselves, and None for those that do not; looked up once each."""
+    """Cached map from a character to its normalized form, or None for characters that are dropped."""
 
     def __missing__(self, code: int) -> int | None:
         self[code] = code if unicodedata.category(chr(code))[0] in "LNM" else None
@@ -186,7 +190,8 @@ def _runs(kept: str) -> frozenset[str]:
 
 
 def jaccard_overlap(one: frozenset[str], two: frozenset[str]) -> float:
-    """The Jaccard index of two sets of runs, from 0 to 1: what they share of what either has; 0 without any.
+    """Return the Jaccard index of two sets of runs, from 0 to 1: the size of their intersection divided by that of
+    their union; 0 if both are empty.
 
     >>> jaccard_overlap(runs_of("abcde"), runs_of("abcdf"))
     0.5
@@ -196,12 +201,12 @@ def jaccard_overlap(one: frozenset[str], two: frozenset[str]) -> float:
 
 
 class NearTexts(Generic[K]):
-    """Texts that others are compared with, each under a key.
+    """Index of texts by key, for near-duplicate queries.
 
-    `alike` is the least overlap, above 0 and at most 1, at which a text is taken for another. Texts are added and
-    looked up in any order. Every answer is confirmed by the true overlap, so MinHash (Broder 1997), which is asked
-    where there are more than `few`, can only miss a text: with `ALIKE` one in 6,000 at the very edge, and where `alike`
-    is 0.8 one in 20,000. With `few` 0 it is always asked: then which two texts are alike does not depend on the others.
+    `alike` is the least overlap, above 0 and at most 1, of a match. Texts may be added and queried in any order. Every
+    match is confirmed by the exact overlap, so MinHash (Broder 1997), used above `few` texts, can only miss matches:
+    with `ALIKE` one in 6,000 exactly at the threshold, with 0.8 one in 20,000. With `few=0` MinHash is always used, so
+    that a match of two texts does not depend on the others.
 
     >>> kept = NearTexts[str]()
     >>> kept.add("a", "Ann has 12 apples and gives 5 of them to Ben. How many are left?")
@@ -224,7 +229,7 @@ class NearTexts(Generic[K]):
         return len(self._keys)
 
     def add(self, key: K, text: str) -> None:
-        """Keep a text under a key that is not there yet. A text without a letter or digit is like no other."""
+        """Add a text under a new key. A text without letters and digits matches nothing."""
         if key in self._keys:
             raise KeyError(key)
         self._keys.add(key)
@@ -246,13 +251,13 @@ class NearTexts(Generic[K]):
         self._many.append(key)
 
     def find(self, text: str) -> tuple[K, float] | None:
-        """Return the key of the most similar of the texts that are alike, and their overlap; the first added of
-        several."""
+        """Return the key of the most similar matching text and the overlap; the first added of several. None if nothing
+        matches."""
         return max(self.all_like(text), key=lambda found: found[1], default=None)
 
     def all_like(self, text: str) -> Iterator[tuple[K, float]]:
-        """Yield the keys of the texts that are alike, in the order in which they were added, and the overlap of each.
-        Of texts that are the same but for case, spaces and punctuation the first stands for all."""
+        """Yield the keys of the matching texts, in the order of addition, with the overlap of each. Texts that differ
+        only in case, spaces and punctuation are represented by the first."""
         kept = letters_and_digits(text)
         if not kept:
             return
@@ -269,24 +274,27 @@ class NearTexts(Generic[K]):
                 yield key, shared
 
 
+# Nearly verbatim copies
+
 Key = TypeVar("Key", bound=Hashable)
 
 NEARLY = 0.9
-"""The overlap of runs of characters from which one text is the other, nearly word for word."""
+"""Overlap from which two texts are nearly verbatim copies."""
 LONG = 40
-"""Letters and digits of a text for which a near copy is no accident; a shorter one must be the same."""
+"""Letters and digits from which a near copy is not an accident; a shorter text must be identical."""
 FEW = 32
-"""So few texts are compared one by one."""
+"""Number of texts up to which all are compared directly."""
 LEAST = 12
-"""So many of the least hashes of its runs stand for a text."""
+"""Number of smallest hashes that represent a text."""
 IN_COMMON = 8
-"""So many of these two texts must share to be compared: with an overlap of `NEARLY` they share eleven or so."""
+"""Number of these hashes that two texts must share to be compared; with an overlap of `NEARLY` they share about
+eleven."""
 MOST_SAME = 100
-"""So many texts that are the same are given, where there are more."""
+"""Largest number of identical texts in an answer."""
 
 
 class NearCopies(Generic[Key]):
-    """Texts under keys, of which copies are looked for. Every answer is confirmed by the true overlap.
+    """Index of texts by key, for nearly verbatim copies. Every match is confirmed by the exact overlap.
 
     >>> kept = NearCopies[str]()
     >>> kept.add("a", "Ann has twelve apples in a basket, and gives five of them to Ben. How many are left?")
@@ -306,7 +314,7 @@ class NearCopies(Generic[Key]):
         self._codes: list[typing_npt.NDArray[numpy_np.uint64]] = []
 
     def add(self, key: Key, text: str) -> None:
-        """Keep a text. One without a letter or digit is like no other."""
+        """Add a text. A text without letters and digits matches nothing."""
         kept = letters_and_digits(text)
         if kept:
             self._same[kept].append(len(self._keys))
@@ -316,7 +324,7 @@ class NearCopies(Generic[Key]):
             self._known.clear()
 
     def like(self, text: str) -> list[Key]:
-        """Return the keys of the texts that are the same, apart from case, spaces and punctuation, and then of those
+        """Return the keys of the texts that are identical apart from case, spaces and punctuation, followed by those
         that are nearly so."""
         if text not in self._known:
             kept = letters_and_digits(text)
@@ -342,7 +350,7 @@ class NearCopies(Generic[Key]):
                 yield place
 
     def _built(self) -> dict[int, list[int]]:
-        """The texts by the least hashes of their runs."""
+        """Texts by the smallest hashes of their runs."""
         if self._sketches is None:
             self._sketches = defaultdict(list)
             self._codes = [codes_of(text) for text in self._texts]
@@ -360,12 +368,14 @@ def _least(codes: Any) -> list[int]:
     return least
 
 
+# Held-out texts
+
 HeldOutKey = TypeVar("HeldOutKey")
 
 
 class HeldOutTexts(Generic[HeldOutKey]):
-    """The texts of rows under keys. A text counts from `LONG` letters and digits on: a shorter one may be the same by
-    accident.
+    """Index of the long texts of rows by key. Texts with fewer than `LONG` letters and digits are ignored: they may be
+    equal by accident.
 
     >>> kept = HeldOutTexts[int]()
     >>> kept.add(1, {"talk": [{"speaker": "Ann", "text": "Why did you multiply the number of boxes by the crayons?"}]})
@@ -381,7 +391,7 @@ class HeldOutTexts(Generic[HeldOutKey]):
         self._seen: set[str] = set()
 
     def add(self, key: HeldOutKey, values: Mapping[str, Any]) -> None:
-        """Keep the texts of a row."""
+        """Add the texts of a row."""
         for text in texts_of_row(values):
             if text not in self._seen:  # several rows may have one problem
                 self._seen.add(text)
@@ -390,12 +400,13 @@ class HeldOutTexts(Generic[HeldOutKey]):
                 self._texts.append(text)
 
     def find(self, texts: Iterable[str]) -> HeldOutKey | None:
-        """Return the key of the first row that has one of these texts, nearly word for word; None where none has."""
+        """Return the key of the first row with a near copy of one of these texts, or None."""
         found = self.text_of(texts)
         return None if found is None else found[0]
 
     def text_of(self, texts: Iterable[str]) -> tuple[HeldOutKey, str] | None:
-        """Return the same, with the text that the row has."""
+        """Return the key of the first row with a near copy of one of these texts, and the text of the row; None if
+        there is none."""
         for text in texts:
             if is_long(text) and (found := self._copies.like(text)):
                 return self._keys[found[0]], self._texts[found[0]]
@@ -403,12 +414,12 @@ class HeldOutTexts(Generic[HeldOutKey]):
 
 
 def is_long(text: str) -> bool:
-    """Return true if a text is so long that a copy of it is no accident."""
+    """Return true if a text is so long that a copy is not an accident."""
     return len(text) >= LONG and len(letters_and_digits(text)) >= LONG
 
 
 def texts_of_row(value: Any) -> Iterator[str]:
-    """Yield the long texts of a row, at any depth; of a dialogue the last turn, which is what a reply has to beat.
+    """Yield the long texts of a row, at any depth; for a dialogue the last turn, with which a reply competes.
 
     >>> len(list(texts_of_row({"a": "x" * 40, "b": ["y" * 40, "short"], "c": {"d": "z" * 40}})))
     3
@@ -426,8 +437,8 @@ def texts_of_row(value: Any) -> Iterator[str]:
 
 
 def learned_texts(pairing: Pairing, names: Mapping[str, Any]) -> list[str]:
-    """Return what is learned of a row: the values that it is grouped by, and its replies; `names` has the row. What has
-    no value is left out, and is reported where the export is made."""
+    """Return the texts of a row that a training would learn: the values of its groups, and its replies. `names` has the
+    row. Undefined values are omitted here and reported by the export."""
     found: list[str] = []
     for group in pairing.groups:
         found += _texts(group, names)

@@ -1,16 +1,10 @@
-"""Changes between two plans of a benchmark, and the effect of each to figures that are compared.
+"""Difference of two plans of a benchmark, and its effect on comparability.
 
-A change is `major` where it can change a score, a figure that there was before, or the items behind it; `minor` where
-it adds what no earlier figure takes in; `patch` where it is words about the benchmark.
+A change is `major` if it can change a score, an existing figure, or the items behind it; `minor` if it adds something
+that no earlier figure includes; `patch` if it only changes descriptions of the benchmark.
 
-Changes of the steps of a plan: what differs between two steps, and which stored results count no longer.
-
-Versions of a benchmark: their numbers, which figures may be compared, and the least version after a change.
-
-`major.minor.patch`: figures of two versions with one `major` may be compared. `plans.py` says which part a change
-raises. Below 1.0.0 the `minor` stands for the `major`.
-
-Expressions of a plan as they are written in a spec, for people who read what changed.
+Versions are `major.minor.patch`: figures of two versions with the same `major` may be compared. Below 1.0.0 the `minor`
+takes the place of the `major`.
 """
 
 from __future__ import annotations
@@ -63,6 +57,8 @@ from tripos_compiler.plan import (
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
+# Notation of expressions
+
 BINDING = {
     "or": 1,
     "and": 2,
@@ -74,12 +70,12 @@ BINDING = {
     "/": 6,
     **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), 4),
 }
-"""How strongly operators bind; `not` stands between `and` and comparisons."""
+"""Precedence of operators; `not` is between `and` and comparisons."""
 NOT, NEGATION, ALONE = 3, 7, 8
 
 
 def expression_notation(expr: Expr) -> str:
-    """Return an expression as it is written in a spec. A choice stands as a text, which means the same.
+    """Return an expression in the notation of a spec. A choice is written as a text, which means the same.
 
     >>> kind = Binary(operator="in", left=Ref(path=("q", "kind")), right=Items(values=(Literal_(value="a"),)))
     >>> expression_notation(Unary(operator="not", value=Binary(operator="and", left=kind, right=Ref(path=("hard",)))))
@@ -89,7 +85,7 @@ def expression_notation(expr: Expr) -> str:
 
 
 def _written(expr: Expr) -> tuple[str, int]:
-    """Return an expression, and how strongly its outermost operator binds."""
+    """Return an expression's notation and the precedence of its outermost operator."""
     match expr:
         case Literal_(value=value):
             return json.dumps(value, ensure_ascii=False), ALONE
@@ -128,9 +124,11 @@ def _inside(expr: Expr, least: int) -> str:
     return text if binds >= least else f"({text})"
 
 
+# Changes of steps
+
 Weight = Literal["major", "minor", "patch"]
 WEIGHTS: tuple[Weight, ...] = ("major", "minor", "patch")
-"""From the weightiest."""
+"""Parts of a version, from the weightiest."""
 
 _KINDS = {
     "prompt": "prompt",
@@ -150,7 +148,7 @@ _KINDS = {
     "metrics": "allocation",
     "weights": "allocation",
 }
-"""The kind of change that a field of a step is; of any other field it is the step's own."""
+"""Kind of change for a field of a step; for any other field it is the kind of the step."""
 _NOUNS = {
     "ask": "an ask",
     "converse": "a conversation",
@@ -173,23 +171,25 @@ _BRIEF = {
     "earlier": "the condition of an earlier one",
 }
 _MEANING = frozenset(("scorer", "metric", "allocation", "grade", "verdict", "compare", "score"))
-"""The kinds of change after which a score means something else, but for the fields `_SAME_MEANING`."""
+"""Kinds of change after which a score has another meaning, except for the fields `_SAME_MEANING`."""
 _SAME_MEANING = frozenset(("name", "when", "earlier", "of"))
 _NO_REPLY = frozenset(
     ("name", "samples", "repeat", "then", "unsure_below", "weighted", "weights", "when", "earlier", "of")
 )
-"""Fields that change no reply and no judgement."""
+"""Fields that change neither replies nor judgements."""
 LONGEST = 40
-"""Characters of a value that is shown."""
+"""Largest number of characters of a printed value."""
 
 GONE, NEW = "is gone", "is new"
 
 
 @dataclass(frozen=True)
 class Change:
-    """One difference between two plans: of what kind of thing, which one, what of it, and the part of the version that
-    it raises. `stale` are the fingerprints whose stored results count no longer. A change of a step has its name in
-    `step`, and the field that differs in `field`, `name` where the step itself is new or gone."""
+    """Difference between two plans: kind of part, name, what changed, and the part of the version that it raises.
+
+    `stale` are the fingerprints whose stored results are no longer valid. A change of a step has its name in `step`,
+    and the changed field in `field`, which is `name` if the step is new or gone.
+    """
 
     part: Weight
     kind: str
@@ -197,13 +197,13 @@ class Change:
     what: str
     stale: frozenset[str] = frozenset()
     brief: tuple[str, ...] | None = None
-    """The same in few words; empty for what only follows from other changes, `None` where `what` is brief enough."""
+    """Short form; empty if the change only follows from others, `None` if `what` is short enough."""
     step: str = ""
     field: str = ""
 
     @property
     def text(self) -> str:
-        """All of it in words.
+        """Change as one sentence.
 
         >>> Change("minor", "measure", "by_level", "is new").text
         'measure `by_level`: is new'
@@ -212,18 +212,19 @@ class Change:
 
     @property
     def can_change_scores(self) -> bool:
-        """True if figures before and after it may not be compared."""
+        """True if figures before and after the change may not be compared."""
         return self.part == "major"
 
     @property
     def changes_meaning(self) -> bool:
-        """True if scores before and after it mean different things, so that their difference tells of no model."""
+        """True if scores before and after have different meanings, so that their difference is not a property of a
+        model."""
         return bool(self.step and self.brief) and self.kind in _MEANING and self.field not in _SAME_MEANING
 
 
 def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> Iterator[Change]:
-    """Yield what changed between two versions of a treatment. A step of which no field changed is told with the input
-    that did."""
+    """Yield the changes between two versions of a treatment. A step without a changed field of its own is reported with
+    the input that changed."""
     pairs, gone, added = _paired(was.steps, now.steps)
     for step in gone:
         yield _change(step, step.step, GONE, ("taken out",), "name", _prints(step))
@@ -244,15 +245,14 @@ def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> I
 
 
 def reply_changes(old: Step, new: Step, before: Plan, after: Plan) -> list[str]:
-    """Return what changes the replies or judgements of a step, in few words: fields of its own, of its scorer and
-    rubric, or else what it takes from data sets, trees, functions and labels. Nothing where only what it builds on
-    changed."""
+    """Return a short list of what changes the replies or judgements of a step: its own fields, its scorer and rubric,
+    or else its inputs from data sets, trees, functions and labels. Empty if only preceding steps changed."""
     found = [each for each in field_changes(old, new, before, after) if each.field not in _NO_REPLY]
     return [brief for each in found for brief in each.brief or ()] or outside_changes(old, new, before, after)
 
 
 def field_changes(old: Step, new: Step, before: Plan, after: Plan) -> Iterator[Change]:
-    """Yield the fields of a step that differ, the rubric and the scorer first."""
+    """Yield the changed fields of a step, the rubric and the scorer first."""
     if old.step != new.step:
         now = f"{_NOUNS.get(new.step, f'a {new.step}')} now"
         yield _change(new, new.step, f"is a {new.step} now, and was a {old.step}", (now,), "step")
@@ -285,15 +285,17 @@ def _change(
 
 
 def _followed(inputs: Sequence[str], moved: bool) -> str:
-    """Return why results of a step count no longer of which no field changed."""
+    """Return why results of a step without changed fields are no longer valid."""
     if inputs:
         return f"depends on {', '.join(inputs)}"
     return "follows what it builds on" if moved else "is computed or named otherwise by another version of Tripos"
 
 
 def _paired(was: Sequence[Step], now: Sequence[Step]) -> tuple[list[tuple[Step, Step]], list[Step], list[Step]]:
-    """Return the steps that are one in both, those gone, and those that are new. Several may have one name, each under
-    a condition of its own: then those that are the same belong together, and of the others those that come first."""
+    """Return pairs of steps that correspond, steps that are gone, and new steps.
+
+    Several steps may have one name under different conditions. Equal ones correspond first, the others in order.
+    """
     pairs, gone, added = [], [], []
     for name in dict.fromkeys(step.name for step in (*was, *now)):
         old, new = ([step for step in each if step.name == name] for each in (was, now))
@@ -335,8 +337,8 @@ def _named(metrics: Sequence[str]) -> str:
 
 
 def _fields(old: Part, new: Part, of: str = "") -> list[tuple[str, str, list[str]]]:
-    """Return the fields of a part that differ, each with how: in words, and in few words, where `of` says whose its
-    texts are."""
+    """Return the changed fields of a part, each with a description and its short form. `of` names the owner of its
+    texts."""
     hidden = _HIDDEN if hasattr(new, "step") else frozenset()
     fields = [field for field in type(new).model_fields if field not in hidden]
     values = [(field, getattr(old, field), getattr(new, field)) for field in fields]
@@ -388,7 +390,7 @@ def _speakers(before: tuple[Speaker, ...], after: tuple[Speaker, ...]) -> list[s
 
 
 def _within(before: Part, after: Part, of: str) -> list[str]:
-    """Return the fields of one part of a step that differ, each with whose it is."""
+    """Return the changed fields of a nested part of a step, each with its owner."""
     found = [each for _, _, brief in _fields(before, after, of) for each in brief]
     return [each if each.endswith(of) else f"{each}{of}" for each in found]
 
@@ -408,14 +410,14 @@ def _settings(before: DeclaredSettings, after: DeclaredSettings) -> str:
 
 
 def _setting_change(before: DeclaredSettings, after: DeclaredSettings, name: str) -> str:
-    """Return how a setting changed: the lines that are gone, and those that came in their place."""
+    """Return how a setting changed: the values that are gone and those that replace them."""
     was, now = _setting_lines(before, name), _setting_lines(after, name)
     gone, came = ([each for each in one if each not in other] for one, other in ((was, now), (now, was)))
     return f"{', '.join(gone) or 'unset'} → {', '.join(came) or 'unset'}" if gone or came else "in another order"
 
 
 def _setting_lines(settings: DeclaredSettings, name: str) -> list[str]:
-    """Return the values of a setting, each with the language and the condition that it has."""
+    """Return the values of a setting, each with its language and condition."""
     told = []
     for each in (each for each in settings.cases if each.name == name):
         words = [f"in {each.language}"] if each.language is not None else []
@@ -443,7 +445,7 @@ def _shown(value: Any) -> str:
 
 
 def _json_value(value: Any) -> Any:
-    """Anything of a plan as JSON values."""
+    """Return a part of a plan as JSON values."""
     match value:
         case BaseModel():
             return value.model_dump(mode="json")
@@ -458,8 +460,11 @@ def _prints(step: Step) -> frozenset[str]:
     return frozenset((step.fingerprint, *([step.judgement] if isinstance(step, Judging) else [])))
 
 
+# Changes of plans
+
+
 def settling_changes(before: Plan, after: Plan) -> Iterator[Change]:
-    """Yield what runs go on for until it is settled, and did not, or the other way round."""
+    """Yield changes of stopping rules."""
     was, now = map(_settling, (before, after))
     for part, name in sorted(was.keys() & now.keys()):
         if was[part, name] != now[part, name]:
@@ -476,7 +481,7 @@ N = TypeVar("N", bound=Named)
 
 
 def find_changes(before: Plan, after: Plan) -> list[Change]:
-    """Return what changed between two plans, the weightiest first; empty where nothing but the version did."""
+    """Return the changes between two plans, the weightiest first; empty if only the version changed."""
     found = _merged(
         [
             *_benchmark(before, after),
@@ -501,7 +506,7 @@ def find_changes(before: Plan, after: Plan) -> list[Change]:
 
 
 def _merged(found: Iterable[Change]) -> list[Change]:
-    """Return changes that several treatments have in common, told once."""
+    """Return changes with those that several treatments have in common reported once."""
     told: dict[tuple[str, str, str, str], Change] = {}
     for each in found:
         key = (each.part, each.kind, each.name, each.what)
@@ -526,7 +531,7 @@ def _benchmark(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _titles(before: Plan, after: Plan) -> Iterator[Change]:
-    """Yield the titles that have other texts, of what is in both."""
+    """Yield changed titles of parts that are in both plans."""
     for (kind, old), new in zip(_titled(before).items(), _titled(after).values(), strict=True):
         for name in sorted(old & new):
             if before.titles.get(kind, {}).get(name) != after.titles.get(kind, {}).get(name):
@@ -535,7 +540,7 @@ def _titles(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _titled(plan: Plan) -> dict[str, set[str]]:
-    """Return the names of what may have a title, by kind."""
+    """Return the names of parts that may have a title, by kind."""
     return {
         "arm": {arm.name for arm in plan.arms},
         "axis": {axis.name for axis in plan.axes},
@@ -547,8 +552,8 @@ def _titled(plan: Plan) -> dict[str, set[str]]:
 
 
 def _headline(old: tuple[str, ...], new: tuple[str, ...]) -> Change:
-    """Return what stands for the benchmark: to say so first takes nothing back, to say otherwise makes it another
-    figure."""
+    """Return the change of the headline measures. Declaring them for the first time invalidates nothing; changing them
+    makes the headline another figure."""
     told = ", ".join(new)
     if not old:
         return Change("minor", "headline", told, "is named first")
@@ -558,8 +563,7 @@ def _headline(old: tuple[str, ...], new: tuple[str, ...]) -> Change:
 
 
 def _extended(before: Plan, after: Plan) -> Iterator[Change]:
-    """Yield the releases that are extended. What follows from another of them is told of its scenarios and their
-    steps."""
+    """Yield changes of the extended releases. Their consequences are reported for the scenarios and steps."""
     for gone in _gone(before.extends, after.extends):
         yield Change("patch", "extends", gone.name, "is no longer extended")
     for new in _new(before.extends, after.extends):
@@ -619,8 +623,7 @@ def _scenario(old: Scenario, new: Scenario, before: Plan, after: Plan) -> Iterat
 
 
 def _other_cells(old: Scenario, before: Plan, after: Plan) -> bool:
-    """Return true if guards that were changed leave other cells, however many they are. They are listed only where they
-    may be others."""
+    """Return true if changed guards allow other cells. Cells are enumerated only if they may differ."""
     was, now = ([axis for axis in plan.axes if axis.name in old.axes] for plan in (before, after))
     if all(_allowed(each) == _allowed(other) for each, other in _both(was, now)):
         return False
@@ -633,8 +636,10 @@ def _allowed(axis: Axis) -> dict[str, Any]:
 
 
 def _counts(change: Change, scenario: Scenario, before: Plan) -> bool:
-    """Return true if a step that is new may count in a figure that there was before. What is asked may; a value that is
-    taken of what is asked does where an earlier measure names it, or the scorer that it comes from."""
+    """Return true if a new step may count in an existing figure.
+
+    An ask may. A value counts if an existing measure names it or the scorer from which it comes.
+    """
     if change.kind not in ("score", "column", "grade", "verdict", "compare"):
         return True
     step = next(each for each in scenario.steps if each.name == change.step)
@@ -701,7 +706,7 @@ def _measures(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _outside(before: Plan, after: Plan) -> Iterator[Change]:
-    """Yield what no score depends on: gates, samples, training data."""
+    """Yield changes on which no score depends: gates, samples, training data."""
     yield from _gone_or_new("subset", before.subsets, after.subsets)
     for old, new in _both(before.subsets, after.subsets):
         if old.model_copy(update={"withheld": new.withheld}) != new:
@@ -745,7 +750,7 @@ def _rest(before: Plan, after: Plan) -> Iterator[Change]:
 
 
 def _declared(before: Plan, after: Plan) -> Iterator[Change]:
-    """Yield what is declared and nothing uses."""
+    """Yield changes of declarations that nothing uses."""
     for noun, field in _DECLARED.items():
         old, new = getattr(before, field), getattr(after, field)
         yield from _gone_or_new(noun, old, new, gone="minor")
@@ -761,12 +766,12 @@ _DECLARED = {
     "data set": "datasets",
     "scorer": "scorers",
 }
-"""By the noun for one, the fields of a plan with what may be declared for others to use."""
+"""Fields of a plan with declarations for use by others, by the noun for one."""
 
 
 def _takes_in(measure: Measure, plan: Plan, scenario: Scenario) -> bool:
-    """Return true if a measure of an earlier plan takes scores of a scenario that is new: it names no scenario, and a
-    score, scorer or column that the scenario has."""
+    """Return true if an existing measure includes scores of a new scenario: it names no scenario, but a score, scorer
+    or column that the new scenario has."""
     if measure.scenario is not None:
         return False
     names = {name for step in scenario.steps for name in (step.name, getattr(step, "scorer", None))}
@@ -774,7 +779,7 @@ def _takes_in(measure: Measure, plan: Plan, scenario: Scenario) -> bool:
 
 
 def _aggregates(figure: Figure, plan: Plan, seen: tuple[str, ...]) -> Iterator[Aggregate]:
-    """Yield the aggregates that a figure is made of, those of other measures that it uses among them."""
+    """Yield the aggregates in a figure, including those of measures that it uses."""
     match figure:
         case Aggregate():
             yield figure
@@ -791,15 +796,15 @@ def _aggregates(figure: Figure, plan: Plan, seen: tuple[str, ...]) -> Iterator[A
 
 
 def renamed_from(scenario: Scenario, before: Plan, after: Plan) -> str | None:
-    """Return the scenario of an earlier plan that this one, which that plan has not, is by its steps; `None` where
-    there is none, or more than one."""
+    """Return the scenario of an earlier plan that has the same steps as a new one; `None` if there is none or more than
+    one."""
     shape = _shape(scenario, after)
     same = [each for each in _gone(before.scenarios, after.scenarios) if _shape(each, before) == shape]
     return same[0].name if len(same) == 1 else None
 
 
 def _shape(scenario: Scenario, plan: Plan) -> Any:
-    """Return what a scenario does, whatever its name."""
+    """Return the content of a scenario without its name."""
 
     def written(step: Step) -> Any:
         return step.model_dump(mode="json", exclude={"fingerprint", "judgement"})
@@ -837,7 +842,7 @@ def _both(before: Iterable[N], after: Iterable[N]) -> list[tuple[N, N]]:
 
 
 def _without_version(plan: Plan) -> Any:
-    """Return a plan without its version, and without the order in which its parts are declared."""
+    """Return a plan without its version and without the order of its declarations."""
     benchmark: Part = plan.benchmark.model_copy(update={"version": ""})
     return _unordered(plan.model_copy(update={"benchmark": benchmark}).model_dump(mode="json"))
 
@@ -850,6 +855,8 @@ def _unordered(value: Any) -> Any:
             return sorted(map(_unordered, value), key=canonical)
     return value
 
+
+# Version numbers
 
 _PIECE = re.compile(r"(\D*)(\d*)")
 
@@ -875,7 +882,7 @@ def version_numbers(version: str) -> tuple[int, int, int]:
 
 
 def version_order(version: str) -> tuple[tuple[int, int, int], bool, list[tuple[str, int]]]:
-    """Versions in order: `2.0.0-rc9` comes before `2.0.0-rc10`, and both before `2.0.0`.
+    """Return a sort key for versions: `2.0.0-rc9` comes before `2.0.0-rc10`, and both before `2.0.0`.
 
     >>> version_order("2.0.0-rc9") < version_order("2.0.0-rc10") < version_order("2.0.0") < version_order("2.0.1-rc1")
     True
@@ -885,7 +892,7 @@ def version_order(version: str) -> tuple[tuple[int, int, int], bool, list[tuple[
 
 
 def check_version(before: Plan, after: Plan, span: Span, diagnostics: Diagnostics) -> None:
-    """Report, at the place of the version, one that understates what changed since `before`, or is below it."""
+    """Report a version number that understates the changes since `before` or is lower, at the span of the version."""
     found = find_changes(before, after)
     if before.benchmark.name != after.benchmark.name:
         return
@@ -906,7 +913,7 @@ def check_version(before: Plan, after: Plan, span: Span, diagnostics: Diagnostic
 
 
 def least_version(version: str, part: Weight) -> str:
-    """Return the least version that follows `version` honestly after a change of that part.
+    """Return the least valid version after `version` for a change of that part.
 
     >>> least_version("1.2.3", "minor"), least_version("0.2.3", "major")
     ('1.3.0', '0.3.0')

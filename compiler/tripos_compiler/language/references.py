@@ -1,9 +1,8 @@
-"""References of expressions and steps: names, data sets, trees, functions of the user's and printed labels.
+"""Inputs of expressions and steps: names, data sets, trees, user functions, printed labels, and the roles that a step
+calls.
 
-`examples_for(q.points, example)` looks into those rows of a made data set that are at the points of the row `q`. Where
-nothing else takes the data set, no others need to be written.
-
-The inputs of a step of a plan, and which roles it asks.
+`examples_for(q.points, example)` reads only those rows of a generated data set that match the points of the row `q`. If
+nothing else uses the data set, its other rows need not be generated.
 """
 
 from __future__ import annotations
@@ -47,15 +46,18 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.source.data_classes import dataclass
 
+# External inputs of steps
+
 
 def outside_changes(before: Step, after: Step, old: Plan, new: Plan) -> list[str]:
-    """Return the inputs from outside that both steps take and that differ between their plans, in words."""
+    """Return descriptions of the external inputs that two versions of a step share and that differ between their
+    plans."""
     was, now = _inputs(before, old), _inputs(after, new)
     return [name for name, content in now.items() if name in was and was[name] != content]
 
 
 def _inputs(step: Step, plan: Plan) -> dict[str, object]:
-    """Return what a step takes from outside, by name in words, each with what determines it."""
+    """Return the external inputs of a step by description, each with the value that determines it."""
     parts: list[Part] = [step]
     if isinstance(step, Judging):
         parts += [scorer for scorer in plan.scorers if scorer.name == step.scorer]
@@ -84,14 +86,14 @@ def _inputs(step: Step, plan: Plan) -> dict[str, object]:
 
 
 def row_identity(dataset: Dataset) -> object:
-    """Return what determines the rows of a data set that is read, as JSON values."""
+    """Return what determines the rows of a data set read from files, as JSON values."""
     joins = [[join.column, join.other, join.columns, [file.sha256 for file in join.files]] for join in dataset.joins]
     files = [file.sha256 for file in dataset.files]
     return [files, [field.model_dump(mode="json") for field in dataset.fields], *([joins] if joins else [])]
 
 
 def printed_axes(part: object) -> set[str]:
-    """Return the axes whose labels a part of a plan prints, or offers as a choice."""
+    """Return the axes whose labels a part of a plan prints or offers as choices."""
     found = {name for hole in _holes(part) for name in axes_in(hole.type)}
     return found | axes_in(part.returns) if isinstance(part, Ask) and part.returns is not None else found
 
@@ -123,12 +125,15 @@ def _holes(part: object) -> Iterator[Hole]:
                 yield from _holes(value)
 
 
+# Lookups by points of a row
+
 BY_POINTS = "examples_for"
 
 
 @dataclass(frozen=True)
 class Look:
-    """A look into a data set: for the `points` of a row that is known as `alias`, at the field `at` of its rows."""
+    """Lookup in a data set by `examples_for`: rows whose field `at` matches the `points` of the row known as
+    `alias`."""
 
     alias: str
     points: Expr
@@ -136,7 +141,7 @@ class Look:
 
 
 def find_looks(scenario: Scenario, dataset: str) -> tuple[Look, ...] | None:
-    """Return the looks of a scenario into a data set; None where it takes the data set in another way too."""
+    """Return the lookups of a scenario in a data set, or None if it also uses the data set in another way."""
     if scenario.rows is None:
         return None
     if _shows(scenario, dataset):
@@ -170,8 +175,7 @@ def _look(part: Expr, dataset: str, alias: str) -> Look | None:
 
 
 def is_only_looked_at(name: str, scenarios: Sequence[Scenario], made: Sequence[Made]) -> bool:
-    """Return true if a made data set is taken for points of rows and in no other way, so that not all of it need be
-    made."""
+    """Return true if a generated data set is used only by lookups, so that not all of its rows need be generated."""
     if any(scenario.rows is not None and scenario.rows.dataset == name for scenario in scenarios):
         return False
     if any(_takes(each, name) for each in made if each.name != name):
@@ -181,7 +185,7 @@ def is_only_looked_at(name: str, scenarios: Sequence[Scenario], made: Sequence[M
 
 
 def _shows(scenario: Scenario, dataset: str) -> bool:
-    """Return true if worked examples are drawn from the data set, which may be any of its rows."""
+    """Return true if worked examples are drawn from the data set; they may be any of its rows."""
     return any(shots.dataset == dataset for step in scenario.steps if isinstance(step, Ask) for shots in step.shots)
 
 
@@ -193,8 +197,11 @@ def _takes(part: Scenario | Made, dataset: str) -> bool:
     )
 
 
+# Names in expressions
+
+
 def subexpressions(expr: Expr) -> Iterator[Expr]:
-    """Yield an expression and all that it is made of; what it has several times, as the value of a `let`, once.
+    """Yield an expression and all its subexpressions; a shared one is yielded once.
 
     >>> from tripos_compiler.plan import Ref, Unary
     >>> [part.op for part in subexpressions(Unary(operator="not", value=Ref(path=("a",))))]
@@ -210,14 +217,14 @@ def subexpressions(expr: Expr) -> Iterator[Expr]:
 
 
 def looped(loops: Sequence[Loop], value: Expr) -> Expr:
-    """Return an expression for each element of nested lists, the first the outermost."""
+    """Return an expression nested in loops, the first the outermost."""
     for loop in reversed(loops):
         value = Each(loop=loop, value=value)
     return value
 
 
 def expressions_of(part: object) -> Iterator[Expr]:
-    """Yield every expression of a part of a plan, wherever in it; not those that stand in another."""
+    """Yield the outermost expressions in a part of a plan, at any depth."""
     if isinstance(part, EXPRESSIONS):
         yield part
         return
@@ -236,7 +243,7 @@ def expressions_of(part: object) -> Iterator[Expr]:
 
 
 def paths_in(expr: Expr | Let) -> set[tuple[str, ...]]:
-    """Return the names, with the fields below them, that an expression looks up; not those of its own loops.
+    """Return the free names of an expression with the fields below them.
 
     >>> loop = Loop(alias="c", of=Ref(path=("item", "facts")))
     >>> paths_in(Each(loop=loop, value=Ref(path=("c", "text"))))
@@ -261,12 +268,12 @@ def _paths(expr: Expr | Let, done: dict[int, frozenset[tuple[str, ...]]]) -> fro
 
 
 def names_in(expr: Expr | Let) -> set[str]:
-    """Return the first names of every reference in an expression."""
+    """Return the free names of an expression."""
     return {path[0] for path in paths_in(expr)}
 
 
 def without_reveal(expr: Expr) -> Expr:
-    """Return an expression without the `reveal` that it stands in, which is the same value.
+    """Return an expression without enclosing `reveal` calls, which do not change its value.
 
     >>> without_reveal(Call(function="reveal", args=(Data(dataset="raw", field="stem"),))).dataset
     'raw'
@@ -276,12 +283,16 @@ def without_reveal(expr: Expr) -> Expr:
     return expr
 
 
+# Dependencies of steps
+
 CALLING = (Ask, Converse, Retrieve, SampleList, Verdict)
 
 
 def with_dependencies(steps: Sequence[Step], names: Collection[str], whole: bool = True) -> set[str]:
-    """Return the steps of those names, and those that they build on; without those of lists of samples, which are the
-    same for every sample, where not the `whole` is wanted."""
+    """Return the given steps and all steps on which they depend.
+
+    Without `whole`, the dependencies of lists of samples are omitted: they are the same for every sample.
+    """
     uses = {
         step.name: names_used(step) if whole or not isinstance(step, SampleList) else set()
         for step in steps
@@ -298,7 +309,7 @@ def with_dependencies(steps: Sequence[Step], names: Collection[str], whole: bool
 
 
 def names_used(step: Step) -> set[str]:
-    """Return the names that a step looks up, directly; of a conversation that it continues too."""
+    """Return the names that a step uses directly, including a conversation that it continues."""
     found = {name for expr in step_expressions(step) for name in names_in(expr)}
     if isinstance(step, Compare):
         found |= {name for expr in step_expressions(step) for name in _below_sides(expr)}
@@ -310,8 +321,8 @@ def names_used(step: Step) -> set[str]:
 
 
 def judged_names(step: Judging) -> set[str]:
-    """Return the names that the arguments of a judge look up. Conditions on when it is asked, and on which elements,
-    are no part of the question."""
+    """Return the names used by the arguments of a judge. Conditions on the call and on its elements are not part of the
+    request."""
     loops = tuple(loop.model_copy(update={"where": None}) for loop in step.loops) if isinstance(step, Verdict) else ()
     asked = Items(values=tuple(step.args.values()))
     exprs = [looped(loops, asked)] if loops else [*step.args.values()]
@@ -324,7 +335,7 @@ def _below_sides(expr: Expr) -> set[str]:
 
 
 def step_expressions(step: Step) -> Iterator[Expr]:
-    """Yield every expression of a step, those of its texts included."""
+    """Yield every expression of a step, including those of its texts."""
     if step.when is not None:
         yield step.when
     if isinstance(step, Score | Verdict | Grade | Compare):
@@ -364,7 +375,7 @@ def _texts(texts: Texts | None) -> Iterator[Expr]:
 
 
 def template_expressions(template: Template) -> Iterator[Expr]:
-    """Yield every expression of a template, the conditions of its passages included."""
+    """Yield every expression of a template, including the conditions of its passages."""
     for part in template.parts:
         if isinstance(part, Passage):
             if part.when is not None:
@@ -375,7 +386,7 @@ def template_expressions(template: Template) -> Iterator[Expr]:
 
 
 def taken(step: Step) -> Iterator[Expr]:
-    """Yield all that a step takes but its condition."""
+    """Yield the expressions that a step requires, without its condition."""
     match step:
         case Ask():
             yield from _in_texts((step.system, step.prompt))
@@ -402,7 +413,8 @@ def taken(step: Step) -> Iterator[Expr]:
 
 
 def asked_for(step: Retrieve) -> Iterator[Expr]:
-    """Yield what of the row at hand elements are compared with. An element without a value is left out, and no more."""
+    """Yield the expressions on the current row with which elements are compared. An element without a value is only
+    left out."""
     for expr in (step.by, *([step.where] if step.where is not None else [])):
         yield from (part for part in subexpressions(expr) if step.alias not in names_in(part))
 
@@ -414,7 +426,7 @@ def _in_texts(every: Iterable[Texts | None]) -> Iterator[Expr]:
 
 
 def roles_called(step: Step) -> tuple[str, ...]:
-    """Return the roles whose models a step calls, those of scorers not included."""
+    """Return the roles whose models a step calls, without those of scorers."""
     if isinstance(step, Ask):
         return (step.role,)
     if step.step == "converse":

@@ -1,7 +1,7 @@
-"""Templates and conversations to text. What fills a hole is printed once; it is never read as a template again.
+"""Rendering of templates and conversations to text. The value of a hole is printed once and never read as a template.
 
-A template can be rendered while some of its values are pending: the text then has a `PLACEHOLDER` for each part that is
-yet to come. Known text and pending parts so come from one renderer.
+A template can be rendered while some values are pending: the text then has a `PLACEHOLDER` for each pending part. So
+known and pending texts come from one renderer.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from tripos_compiler.plan import Axis, Expr, Hole, Metric, Passage, Template, Ty
 from tripos_compiler.replies.text import nfkc
 
 PLACEHOLDER = "\ufffc"
-"""Stands in a text for a part that is pending."""
+"""Stands for a pending part of a text."""
 LEVEL_WORDS = {"zh": ("分", "：")}
 
 
 class Placeholders(Protocol):
-    """Fills in for values that are pending. Each method raises `reason` where the value will never be there."""
+    """Handler of pending values. Each method raises `reason` if the value will never exist."""
 
     def hole(self, hole: Hole, reason: Unavailable) -> str:
-        """Return the text that stands for the value of a hole: one `PLACEHOLDER`."""
+        """Return the text for a pending hole: one `PLACEHOLDER`."""
         ...
 
     def condition(self, when: Expr, reason: Unavailable) -> None:
-        """Note the condition of a passage."""
+        """Record the pending condition of a passage."""
         ...
 
     def passage(self, render: Callable[[], str]) -> str | None:
-        """Return a passage whose condition is pending, which `render` makes; `None` where it is left out."""
+        """Return the text of a passage with a pending condition, obtained by `render`; `None` omits it."""
         ...
 
 
@@ -47,9 +47,12 @@ def render(
     metrics: Sequence[Metric] = (),
     placeholders: Placeholders | None = None,
 ) -> str:
-    """Return the text of a template: values of an axis by their label in `language`, `{{ metrics }}` as a rubric. Of
-    passages those are printed whose condition holds, with an empty line between them. Raises `Unavailable` where a
-    value is not there and nothing stands for it."""
+    """Return the text of a template.
+
+    Values of an axis are printed by their label in `language`, and `{{ metrics }}` as a rubric. Passages whose
+    condition holds are separated by an empty line. Raises `Unavailable` if a value is missing and there are no
+    `placeholders` for it.
+    """
     passages = [part for part in template.parts if isinstance(part, Passage)]
     if passages:
         held = [(part, holds) for part in passages if (holds := _holds(part.when, names, placeholders)) is not False]
@@ -66,7 +69,7 @@ def render(
 
 
 def media_printed(template: Template) -> set[MediumKind]:
-    """Return the kinds of images and files that the holes of a template print."""
+    """Return the kinds of media that the holes of a template print."""
     parts = [part for each in template.parts for part in (each.parts if isinstance(each, Passage) else (each,))]
     types = [without_optional(part.type) for part in parts if isinstance(part, Hole)]
     shown = [each.of if each.kind == "list" else each for each in types]
@@ -74,7 +77,7 @@ def media_printed(template: Template) -> set[MediumKind]:
 
 
 def _holds(when: Expr | None, names: Mapping[str, Any], placeholders: Placeholders | None) -> bool | None:
-    """Return true if a passage is printed; `None` where its condition is pending."""
+    """Return true if a passage is printed, or `None` if its condition is pending."""
     if when is None:
         return True
     try:
@@ -127,7 +130,7 @@ def _printed(
 
 
 def _show(type_: Type, value: Any, language: str, axes: Mapping[str, Axis]) -> str:
-    """Return what is printed of a value; a mark of an image or a file only where the type says that it is one."""
+    """Return the printed form of a value. The mark of an image or file is printed only if the type is a medium."""
     bare = without_optional(type_)
     if value is not None and bare.kind in MEDIA:
         return str(value)
@@ -157,7 +160,7 @@ def _shown(type_: Type, value: Any, language: str, axes: Mapping[str, Axis]) -> 
 
 
 def label(axis: Axis, value: str, language: str) -> str:
-    """Return the label of an axis's value in a language."""
+    """Return the label of an axis value in a language."""
     for candidate in axis.values:
         if candidate.name == value:
             return candidate.labels[language]
@@ -165,7 +168,7 @@ def label(axis: Axis, value: str, language: str) -> str:
 
 
 def print_rubric(metrics: Sequence[Metric], language: str) -> str:
-    """Return the metrics spelt out for a grader: code, name, question, scale and levels, in `language`."""
+    """Return the metrics as a rubric for a grader: code, name, question, scale and levels, in `language`."""
     unit, colon = LEVEL_WORDS.get(language, ("", ": "))
     lines: list[str] = []
     for metric in metrics:
@@ -176,16 +179,16 @@ def print_rubric(metrics: Sequence[Metric], language: str) -> str:
 
 
 OPENINGS = {"en": "Please begin.", "zh": "请开始。"}
-"""What the side that opens is told first: many models take no dialogue that begins with their own turn."""
+"""First user message to the side that opens: many models reject a dialogue that begins with their own turn."""
 SILENT = "…"
-"""Stands for a turn without a word: many models take no empty message."""
+"""Stands for an empty turn: many models reject an empty message."""
 FIRST = 2
-"""So many turns at the beginning, the first of either side, are never left out."""
+"""Number of turns at the beginning, one of each side, that are never omitted."""
 EMPHASIS = re.compile(r"[*_~`\u200b-\u200d\ufeff]")
 
 
 def opening_text(language: str) -> str:
-    """Return what the side that opens is told first, in a language.
+    """Return the first user message to the side that opens, in a language.
 
     >>> opening_text("zh"), opening_text("fi")
     ('请开始。', 'Please begin.')
@@ -194,9 +197,10 @@ def opening_text(language: str) -> str:
 
 
 def seen_by(role: str, turns: Sequence[Turn], begun: str | None, left_out: int = 0) -> list[tuple[str, str]]:
-    """Return the dialogue as one of its two sides sees it, as pairs of role and text: its own turns are the
-    assistant's, the other's the user's. `begun` is what the side that opens is told first. Of `turns`, `left_out` are
-    not shown: those that follow the first exchange.
+    """Return a dialogue from one side, as pairs of role and text: its own turns are the assistant's, the other's the
+    user's.
+
+    `begun` is the first user message to the side that opens. `left_out` turns after the first exchange are omitted.
 
     >>> talk = [{"speaker": "teacher", "text": "Why?"}, {"speaker": "pupil", "text": ""}]
     >>> seen_by("teacher", talk, "Please begin.")
@@ -212,8 +216,8 @@ def seen_by(role: str, turns: Sequence[Turn], begun: str | None, left_out: int =
 
 
 def count_left_out(count: int, left_out: int) -> int | None:
-    """Return how many turns are left out of a dialogue of `count` where leaving out `left_out` was not enough: half of
-    those between the first exchange and the last turn, whole exchanges; None where nothing is left to leave out.
+    """Return how many turns to omit from a dialogue of `count` turns if omitting `left_out` was not enough: half of
+    those between the first exchange and the last turn, in whole exchanges. None if nothing is left to omit.
 
     >>> [count_left_out(21, left_out) for left_out in (0, 10, 14, 18)], count_left_out(2, 0)
     ([10, 14, 16, None], None)
@@ -224,8 +228,7 @@ def count_left_out(count: int, left_out: int) -> int | None:
 
 
 def ends_conversation(text: str, wanted: str) -> bool:
-    """Return true if a turn says what ends a conversation: in capitals or not, inside emphasis, in full-width letters,
-    on a line of its own or not.
+    """Return true if a turn contains the ending phrase, regardless of case, emphasis, full-width letters and position.
 
     >>> ends_conversation("Well done. **Teach\\u3000DONE**!", "teach done")
     True

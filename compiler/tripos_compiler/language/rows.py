@@ -1,4 +1,4 @@
-"""Rows of data files: raw records to typed rows and turns of dialogues, and the errors of rows that do not fit."""
+"""Reading of rows: raw records to typed rows and turns of dialogues, and errors of values that do not fit."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ from tripos_compiler.source.data_classes import dataclass
 SPEAKERS = ("speaker", "role", "from", "user", "name")
 SAID = ("text", "content", "value", "utterance", "message")
 END = "|EOM|"
-"""What MathDial and its kin write between the turns of a transcript; otherwise a turn begins with its line."""
+"""Separator between the turns of a transcript in MathDial and similar data sets; in other transcripts a turn begins on
+its own line."""
 SPOKEN = re.compile(r"\s*([^\W\d_][\w'’.-]{0,29}(?: [\w'’.-]{1,20})?) ?[:：](?!//)\s*(.*)", re.DOTALL)
-"""A speaker of one or two words, and what is said."""
+"""Speaker of one or two words, and the text of the turn."""
 
 
 def read_turns(value: Any) -> list[dict[str, str]] | None:
-    """The turns, each with a `speaker` and a `text`; None where it is no dialogue.
+    """Return the turns of a dialogue, each with a `speaker` and a `text`, or None if the value is not a dialogue.
 
-    A dialogue is a list of turns, or JSON text of one, or a transcript with a speaker before every turn. A turn names
-    its speaker as one of `SPEAKERS` and its text as one of `SAID`, or is `{"Teacher": "Why?"}`, or a line of a
+    A dialogue is a list of turns, JSON text of such a list, or a transcript with a speaker before every turn. A turn
+    names its speaker by one of `SPEAKERS` and its text by one of `SAID`, or is `{"Teacher": "Why?"}`, or a line of a
     transcript.
 
     >>> read_turns([{"user": "Teacher", "text": "Why?", "time": "06:36"}])
@@ -95,18 +96,18 @@ ABSENT = object()
 
 @dataclass(frozen=True)
 class Misfit:
-    """A value that does not fit. `column` is the column it came from, or None where no column was there."""
+    """Value that does not fit its field. `column` is the column that it came from, or None if there was no column."""
 
     field: str
     column: str | None
     value: Any
     expected: str
     reason: UnfitMedium | InexactJson | None = None
-    """Why a cell is no image, recording or file, or JSON text that cannot be read without loss."""
+    """Why a cell is not an image, recording or file, or why JSON text cannot be read without loss."""
 
 
 class DateCell(str):
-    """A date in a cell of a spreadsheet, as its text in ISO 8601. Somebody may have typed `3/4` there."""
+    """Date in a cell of a spreadsheet, as ISO 8601 text. The user may have typed `3/4`."""
 
     __slots__ = ()
 
@@ -134,7 +135,7 @@ def read_row(
 
 
 def find_value(field: DataField, raw: Mapping[str, Any]) -> tuple[str | None, Any]:
-    """Return the first of a field's columns that the record has, and its value; `ABSENT` where it has none of them."""
+    """Return the first of a field's columns that the record has, and its value; `ABSENT` if it has none."""
     for column in field.columns:
         if column in raw:
             return column, raw[column]
@@ -142,13 +143,13 @@ def find_value(field: DataField, raw: Mapping[str, Any]) -> tuple[str | None, An
 
 
 def read_value(type_: Type, value: Any, axes: Mapping[str, Axis], medium: FindMedium | None = None) -> Any:
-    """Return a raw value as a type. Raises `DoesNotFit`, `InexactJson`, and what `medium` does, which finds images and
-    other files.
+    """Return a raw value as a value of a type. `medium` finds images and other files. Raises `DoesNotFit`,
+    `InexactJson`, and the errors of `medium`.
 
-    Numbers are also read from text, as CSV has them, values of an axis also by label, lists, sets and records also from
-    JSON text, a path also from the list of its names, a list of records also from an object of objects, whose names are
-    read as the field `name`. A text in several parts, a list or record of texts, is read as its lines: some data sets
-    have a few such rows. An empty text is missing where no text is meant.
+    Some types accept further forms: numbers as text, as in CSV; values of an axis by label; lists, sets and records as
+    JSON text; a path as the list of its names; a list of records as an object of objects, whose keys become the field
+    `name`. For the type text, a list or record of texts is read as its lines, since some data sets have a few such
+    rows. An empty text counts as missing for any type other than text.
 
     >>> from tripos_compiler.plan import IntegerType, ListType, TextType
     >>> read_value(IntegerType(low=1, high=5), "4", {})
@@ -199,18 +200,18 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis], medium: FindMe
 
 
 def is_structured(type_: Type, value: Any) -> bool:
-    """Return true if a value is a list or record where a text is asked for."""
+    """Return true if a value is a list or record although the type is text."""
     of = type_.of if type_.kind == "optional" else type_
     return of.kind == "text" and isinstance(value, list | Mapping)
 
 
 def item_id(row: Mapping[str, Any]) -> str:
-    """Return the name of a row's content: equal rows have equal names, wherever they are stored."""
+    """Return the content address of a row: equal rows have equal ids, wherever they are stored."""
     return digest(row)
 
 
 def _lines(value: Any) -> str:
-    """Return a text in several parts: the texts of a list, and of a record with their names, a line each."""
+    """Return a list or record of texts as one text, one line each, with the names of a record."""
     match value:
         case str():
             return value
@@ -222,7 +223,7 @@ def _lines(value: Any) -> str:
 
 
 def _entries(value: Mapping[str, Any]) -> list[Any]:
-    """Return the objects of an object, each with its own name as `name` unless it has one."""
+    """Return the values of an object of objects, each with its key as `name` unless it has one."""
     if not all(isinstance(each, Mapping) for each in value.values()):
         raise DoesNotFit
     return [{"name": name, **each} for name, each in value.items()]
@@ -236,7 +237,7 @@ def _path(value: Any) -> str:
 
 
 def _parsed(value: Any, opening: str | tuple[str, ...]) -> Any:
-    """Return what JSON text says; any other value as it is. Raises `InexactJson`."""
+    """Return the value of JSON text; any other value unchanged. Raises `InexactJson`."""
     if not isinstance(value, str) or not value.lstrip().startswith(opening):
         return value
     try:
@@ -248,7 +249,7 @@ def _parsed(value: Any, opening: str | tuple[str, ...]) -> Any:
 
 
 def _json(form: str, value: Any) -> Any:
-    """Return a value of JSON, a list or record also from JSON text; tools, and calls that are right, in their form."""
+    """Return a JSON value, with lists and records also read from JSON text; tools and expected calls are normalized."""
     told = _parsed(value, ("[", "{"))
     if told is None or _holds_no_json(told):
         raise DoesNotFit
@@ -261,7 +262,7 @@ def _json(form: str, value: Any) -> Any:
 
 
 def _holds_no_json(value: Any) -> bool:
-    """Return true if a value of a table is none of JSON, or a number that can only be kept as a decimal."""
+    """Return true if a value of a table is not JSON, or is a number that needs a decimal."""
     if isinstance(value, list | dict):
         return any(map(_holds_no_json, value if isinstance(value, list) else value.values()))
     return isinstance(value, bytes | Decimal)
@@ -280,7 +281,7 @@ def _number(type_: Any, value: Any) -> int | float:
 
 
 def _exact(value: Any) -> int | float | Decimal:
-    """Return a number, or what a text says. Raises `ValueError` and `TypeError` if a value is neither."""
+    """Return a number or the number in a text. Raises `ValueError` or `TypeError` if a value is neither."""
     match value:
         case bool():
             raise TypeError
@@ -311,7 +312,7 @@ def _bool(value: Any) -> bool:
 
 
 def _choice(values: tuple[str, ...], axis: Axis | None, value: Any) -> str:
-    """Return the value's own name in the type, so that a million rows hold each of them once."""
+    """Return the name object of the type for a value, so that a million rows share it."""
     if isinstance(value, str):
         if value in values:
             return values[values.index(value)]

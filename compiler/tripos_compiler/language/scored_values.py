@@ -1,7 +1,8 @@
-"""Scored steps: the values that an aggregate takes, how often they are tried, and what a headline may be.
+"""Scored steps: the values of an aggregate, the number of tries for an item, and requirements for headline measures.
 
-What is asked after `repeat 3` is asked after three different conversations. A reply after one of them is no try at what
-is asked after another, so a chance of `k` tries is worked out for each conversation, and an item's own is their mean.
+An ask after `repeat 3` follows three different conversations. A reply after one of them is not another try at the
+request after another. So a probability for `k` tries is computed for each conversation, and the value of the item is
+the mean.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ from tripos_compiler.source.data_classes import dataclass
 
 
 def why_no_headline(measure: Measure, measures: Mapping[str, Measure]) -> str | None:
-    """Return why a measure does not come to one value for each model, in words that follow its name; None where it
-    does. `measures` are those of its benchmark, by name.
+    """Return why a measure has no single value for each model, in words that continue its name; None if it has one.
+    `measures` are those of its benchmark, by name.
 
     >>> figure = Aggregate(function="mean", values=("right",))
     >>> right = Measure(name="right", by=("level",), low=0, high=1, figure=figure)
@@ -56,8 +57,8 @@ def why_no_headline(measure: Measure, measures: Mapping[str, Measure]) -> str | 
 
 
 def aggregates_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[Aggregate]:
-    """Yield the aggregates that a figure is made of, also of the measures that it names, and those whose cells they are
-    taken over."""
+    """Yield the aggregates in a figure, including those of measures that it names and those over whose cells they are
+    taken."""
     match figure:
         case Aggregate():
             yield figure
@@ -75,14 +76,16 @@ def aggregates_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[A
 NUMBER = NumberType()
 Kind = Literal["score", "scorer", "metric", "compare", "column"]
 Giving = Score | Grade | Compare | Column
-"""A step that gives values."""
+"""Step that yields values."""
 
 
 @dataclass(frozen=True)
 class ScoredStep:
-    """Values that an aggregate is taken of. `within` is the scenario that they are taken from, where they are taken
-    from one only; `scenarios` are all that have them, and `steps` what gives them there. `type` is that of a value, and
-    `judges` are the roles that give them."""
+    """Values that an aggregate takes.
+
+    `within` is the only scenario if there is a restriction; `scenarios` are all scenarios that have the values, and
+    `steps` the steps that yield them. `type` is the type of a value, and `judges` are the roles that judge.
+    """
 
     name: str
     kind: Kind
@@ -99,7 +102,7 @@ class ScoredStep:
 
     @property
     def elements(self) -> tuple[str, Type] | None:
-        """The name and the type of the elements of a list that are scored, each on its own; None where replies are."""
+        """Name and type of the list elements that are scored separately; None if replies are scored."""
         named = {element_name(step) for step in self.steps}
         given = [step for step in self.steps if isinstance(step, Score | Column)]
         types = [step.element for step in given if step.element is not None]
@@ -113,20 +116,20 @@ class ScoredStep:
 
     @property
     def of(self) -> frozenset[str]:
-        """The steps whose replies they are about."""
+        """Steps whose replies are scored."""
         return frozenset(step.of for step in self.steps)
 
 
 def element_name(step: Giving) -> str | None:
-    """Return what a spec calls the elements that a step scores, each on its own; None where it scores a reply. In a
-    plan its name may end in primes, which tell it from others."""
+    """Return the name in the spec of the elements that a step scores separately; None if it scores a reply. Primes that
+    make the name unique in a plan are removed."""
     if not isinstance(step, Score | Column) or step.element is None or not isinstance(step.value, Each):
         return None
     return step.value.loop.alias.rstrip("'")
 
 
 def lists_of(scored: ScoredStep) -> list[Expr]:
-    """Return the lists whose elements are scored, each once."""
+    """Return the distinct lists whose elements are scored."""
     lists: list[Expr] = []
     for step in scored.steps:
         value = step.value if isinstance(step, Score | Column) and step.element is not None else None
@@ -136,21 +139,21 @@ def lists_of(scored: ScoredStep) -> list[Expr]:
 
 
 def element_scores(plan: Plan) -> list[str]:
-    """Return the names of the scores and columns that have a row for each element of a list."""
+    """Return the names of the scores and columns with a row for each element of a list."""
     every = (step for scenario in plan.scenarios for step in scenario.steps)
     return sorted({step.name for step in every if isinstance(step, Score | Column) and step.element is not None})
 
 
 @dataclass(frozen=True)
 class ScoredValues:
-    """Looks up what names mean, among `scenarios` and the `scorers` of their judges."""
+    """Resolver of names in figures, for `scenarios` and the `scorers` of their judges."""
 
     scenarios: tuple[Scenario, ...]
     scorers: Mapping[str, Scorer]
 
     def named(self, name: str, within: str | None) -> ScoredStep:
-        """Return what a name in the figure of a plan means. A judge's name means all that it gave, and no score of its
-        own."""
+        """Return the values for a name in a figure of a plan. The name of a judge stands for all scores that it
+        gave."""
         if name in self.scorers:
             found = self.scorer(name, within)
         else:
@@ -158,7 +161,7 @@ class ScoredValues:
         return found or self.column(name, within)
 
     def score(self, name: str, within: str | None) -> ScoredStep | None:
-        """Return the scores or comparisons of that name; None where no scenario has them."""
+        """Return the scores or comparisons with a name, or None if no scenario has them."""
         found = [(scenario, step) for scenario, step in self._giving(within) if step.name == name]
         found = [(scenario, step) for scenario, step in found if not isinstance(step, Column) and not _is_rubric(step)]
         compares = [(scenario, step) for scenario, step in found if isinstance(step, Compare)]
@@ -166,7 +169,7 @@ class ScoredValues:
         return self._scored(name, kind, within, compares or found) if found else None
 
     def scorer(self, name: str, within: str | None) -> ScoredStep | None:
-        """Return all scores that a judge gave; None where no scenario is scored by it."""
+        """Return all scores of a judge, or None if no scenario uses it."""
         found = [
             (scenario, step)
             for scenario, step in self._giving(within)
@@ -175,7 +178,7 @@ class ScoredValues:
         return self._scored(name, "scorer", within, found) if found else None
 
     def metric(self, name: str, within: str | None) -> ScoredStep | None:
-        """Return all scores on a metric, whoever gave them; None where no scenario is given it."""
+        """Return all scores on a metric by any judge, or None if no scenario has it."""
         found = [
             (scenario, step)
             for scenario, step in self._giving(within)
@@ -184,7 +187,7 @@ class ScoredValues:
         return self._scored(name, "metric", within, found) if found else None
 
     def column(self, name: str, within: str | None) -> ScoredStep:
-        """Return a value that a measure of a scenario looks at."""
+        """Return the values of a column of a scenario."""
         found = [
             (scenario, step)
             for scenario, step in self._giving(within)
@@ -193,7 +196,7 @@ class ScoredValues:
         return self._scored(name, "column", within, found)
 
     def type_of(self, step: Giving) -> Type:
-        """Return the type of the values that a step gives."""
+        """Return the type of the values that a step yields."""
         match step:
             case Column():
                 return step.type
@@ -231,12 +234,12 @@ class ScoredValues:
 
 
 def scored_values_of(plan: Plan) -> ScoredValues:
-    """Return what looks up the names in the figures of a plan."""
+    """Return the resolver of names in the figures of a plan."""
     return ScoredValues(plan.scenarios, {scorer.name: scorer for scorer in plan.scorers})
 
 
 def mean_in(figure: Aggregate) -> Aggregate | None:
-    """Return the mean of scores that an aggregate is, or that it is the mean of the cells of; None of any other.
+    """Return the mean of scores that an aggregate is, or whose cell means it averages; None for any other aggregate.
 
     >>> mean = Aggregate(function="mean", values=("right",), by=("level",))
     >>> mean_in(Aggregate(function="mean", values=(), of=mean)) == mean_in(mean) == mean
@@ -249,8 +252,11 @@ def mean_in(figure: Aggregate) -> Aggregate | None:
 
 
 def scored_by(values: ScoredValues, figure: Aggregate) -> tuple[ScoredStep, ...]:
-    """Return what an aggregate of a plan is taken of; where it is taken of cells, what these are taken of, and nothing
-    where they are those of a formula, whose aggregates have their own."""
+    """Return the values that an aggregate takes.
+
+    For an aggregate over cells these are the values of the inner aggregate; for one over the cells of a formula there
+    are none, because the aggregates of the formula have their own.
+    """
     inner = figure
     while isinstance(inner.of, Aggregate):
         inner = inner.of
@@ -258,13 +264,13 @@ def scored_by(values: ScoredValues, figure: Aggregate) -> tuple[ScoredStep, ...]
 
 
 def judged_steps(scored: ScoredStep) -> list[Grade]:
-    """Return the steps of judges that give something scored."""
+    """Return the grades among the steps of scored values."""
     return [step for step in scored.steps if isinstance(step, Grade)]
 
 
 def conversations_before(scored: ScoredStep) -> dict[str, int]:
-    """Return how many conversations share out the replies of every step that is scored, by its fingerprint; only of
-    those that follow several."""
+    """Return the number of conversations among which the replies of a scored step are divided, by fingerprint; only for
+    steps that follow several conversations."""
     found: dict[str, int] = {}
     for scenario in scored.scenarios:
         for treatment in scenario.treatments:
@@ -275,7 +281,7 @@ def conversations_before(scored: ScoredStep) -> dict[str, int]:
 
 
 def most_tries(scored: ScoredStep) -> int:
-    """Return how many replies to one and the same question an item has at most."""
+    """Return the largest number of replies of an item to the same request."""
     most = [1]
     # A score over the list of all samples is one for a row.
     of = frozenset(step.of for step in scored.steps if step.of in step.needs or f"{step.of}.samples" not in step.needs)
@@ -287,7 +293,7 @@ def most_tries(scored: ScoredStep) -> int:
 
 
 def _followed(treatment: Treatment, names: frozenset[str]) -> Iterator[tuple[Ask, int]]:
-    """Every ask of these names, and how many conversations its replies are shared out among."""
+    """Yield every ask with one of these names, and the number of conversations among which its replies are divided."""
     steps = {step.name: step for step in treatment.steps}
     for name in names:
         ask = steps.get(name)

@@ -1,7 +1,7 @@
-"""Figures that settle: those that confidence sequences follow while a run takes one item after another.
+"""Figures that confidence sequences can follow while a run adds one item after another.
 
-Such a figure is a sum of means, each times a number: a mean of scores, a mean of the means of cells, a slice, and what
-is added, subtracted, or multiplied with or divided by numbers. It is then a mean over items of what each adds to it.
+Such a figure is a weighted sum of means: a mean of scores, a mean of cell means, a slice, and sums, differences, and
+products or quotients with constants of these. It is then a mean over items of each item's contribution.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tripos_compiler.plan import Aggregate, Constant, Expectation, Figure, Formu
 from tripos_compiler.source.data_classes import dataclass
 
 DECIDED = {"<": -1, "<=": -1, ">": 1, ">=": 1}
-"""The operators of expectations that a sequence can decide, and the side on which they hold."""
+"""Operators of expectations that a sequence can decide, with the side on which they hold."""
 
 
 @dataclass(frozen=True)
 class SettlingMean:
-    """A mean of scores between two `ends`, `factor` times. Dimensions in `fixed` have one value. With `over`, the mean
-    is of the means of the cells of these."""
+    """Mean of scores in the range `ends`, multiplied by `factor`. Dimensions in `fixed` have one value. With `over`, it
+    is the mean of the cell means over these dimensions."""
 
     scored: ScoredStep
     ends: tuple[float, float]
@@ -33,7 +33,7 @@ class SettlingMean:
 
 @dataclass(frozen=True)
 class SettlingFigure:
-    """A sum of means and a constant, in each cell of `by`, that a sequence can follow."""
+    """Sum of means and a constant, in each cell of `by`, that a sequence can follow."""
 
     means: tuple[SettlingMean, ...]
     constant: float
@@ -42,14 +42,14 @@ class SettlingFigure:
 
     @property
     def is_mean(self) -> bool:
-        """True if it is one mean of scores, and nothing is made of it."""
+        """True if it is a single mean of scores, without arithmetic."""
         first = self.means[0]
         return len(self.means) == 1 and first.factor == 1 and self.constant == 0 and not (first.fixed or first.over)
 
 
 def settling_figure(plan: Plan, of: Measure | Expectation) -> SettlingFigure | str:
-    """Return the figure of a measure or an expectation as sequences follow it, or why none can, in words that follow
-    its name."""
+    """Return the figure of a measure or an expectation as a sum of means, or the reason why no sequence can follow it,
+    in words that continue its name."""
     if isinstance(of, Expectation) and of.operator not in DECIDED:
         return f"compares with `{of.operator}`, which no interval decides"
     if of.random:
@@ -76,11 +76,11 @@ def settling_figure(plan: Plan, of: Measure | Expectation) -> SettlingFigure | s
 
 
 class _Unfollowed(Exception):
-    """No sequence follows a figure; the text says why."""
+    """No sequence can follow a figure; the text is the reason."""
 
 
 def _sum_of(plan: Plan, figure: Figure, fixed: Mapping[str, str]) -> tuple[tuple[SettlingMean, ...], float]:
-    """Return a figure as a sum of means and a constant. Raises `_Unfollowed` where it is none."""
+    """Return a figure as a sum of means and a constant. Raises `_Unfollowed` if it is not one."""
     match figure:
         case Constant(value=value):
             return (), value
@@ -140,7 +140,7 @@ def _mean_of(plan: Plan, figure: Aggregate, fixed: Mapping[str, str]) -> Settlin
 
 
 def _check_dimensions(plan: Plan, names: list[str], means: tuple[SettlingMean, ...]) -> None:
-    """Raise `_Unfollowed` for a dimension that a score of an item does not show."""
+    """Raise `_Unfollowed` for a dimension that the score of an item does not have."""
     known = {*(axis.name for axis in plan.axes), *(arm.name for arm in plan.arms)}
     known |= {"language", "scenario", "metric", "dimension"}
     aliases = [
@@ -155,7 +155,7 @@ def _check_dimensions(plan: Plan, names: list[str], means: tuple[SettlingMean, .
 
 
 def says_until(plan: Plan) -> bool:
-    """Return true if a benchmark says that its runs go on until something is settled."""
+    """Return true if a benchmark has a stopping rule."""
     stated = [plan.benchmark.until, *(each.until for each in plan.measures)]
     stated += [each.until for each in plan.expectations]
     return any(until is not None for until in stated)

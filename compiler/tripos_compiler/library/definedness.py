@@ -1,8 +1,8 @@
-"""Which expressions may have no value, what they need for one, and which conditions see to that.
+"""Definedness analysis: which expressions can be undefined, when they are defined, and which guards ensure it.
 
-An operator or function of ours is partial where the library says so (`library/partiality.py`). What is written out is
-looked at here: an item of what `split` gives is there, a number above 0 may be divided by. What is left is a need, a
-condition that has to hold; the condition of a `when`, of a `choose`, or before an `and` or `or` may see to it.
+An operator or function is partial if the library says so (`library/signature.py`). Literals are decided here: `split`
+has at least one item, and a number above 0 is a valid divisor. Otherwise a condition for definedness remains (`needs`).
+The condition of a `when` or `choose`, or the left side of `and` or `or`, may imply it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from tripos_compiler.plan import (
 from tripos_compiler.source.data_classes import dataclass
 
 COUNTS: Final = ("length", "words", "turns", "depth")
-"""Functions that count, and so give no number below 0."""
+"""Functions that count, so that their value is at least 0."""
 KEEPS: Final = ("sorted", "sorted_by", "shuffled", "letters_for", "readable", "reveal")
-"""Functions that give as many items as their first argument has."""
+"""Functions whose result has as many items as their first argument."""
 
 Comparison = Literal["==", "!=", "<", "<=", ">", ">="]
 NEGATED: Final[Mapping[str, Comparison]] = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
@@ -47,8 +47,8 @@ HOLDS: Final[Mapping[str, Callable[[float, float], bool]]] = {
 
 @dataclass(frozen=True)
 class Lack:
-    """A part of an expression that may have no value: `why`, and the parts of it that are the reason (`of`). There is
-    one where all of `needs` hold; `guard` says what else to write."""
+    """Subexpression that can be undefined: `why`, and the parts of it that cause this (`of`). It is defined if all of
+    `needs` hold; `guard` is the fix to suggest."""
 
     why: str
     guard: str
@@ -57,8 +57,8 @@ class Lack:
 
 
 def lack_of(expr: Expr, types: Mapping[str, Type] | None = None) -> Lack | None:
-    """Return what may be lacking for an operator or a call to have a value, its own arguments given; None where nothing
-    is. `types` are those of a call's arguments, by parameter, as far as they are known; of `/` that of `right`."""
+    """Return how an operator or a call can be undefined although its arguments are defined, or None. `types` are the
+    known types of a call's arguments, by parameter; for `/` the type of `right`."""
     match expr:
         case Binary(operator="/", right=right):
             known = known_of(right, (types or {}).get("right"))
@@ -78,21 +78,19 @@ def lack_of(expr: Expr, types: Mapping[str, Type] | None = None) -> Lack | None:
 
 
 def arguments_of(call: Call) -> dict[str, Expr]:
-    """Return the arguments of a call of the library, by parameter."""
+    """Return the arguments of a library call, by parameter."""
     names = (each.name for each in FUNCTIONS[call.function].parameters)
     return dict(zip(names, call.args, strict=False)) | dict(call.named)
 
 
 def find_lacks(expr: Expr) -> Iterator[Lack]:
-    """Yield everything that may be lacking for an expression of a plan to have a value, those parts left out that a
-    condition in it sees to. Types are not known of a plan's expressions, so there may be fewer lacks than it says,
-    never more."""
+    """Yield how an expression of a plan can be undefined, without the cases that its own conditions exclude. Types are
+    unknown here, so the result over-approximates."""
     return iter(_lacks(expr, {}))
 
 
 def _lacks(expr: Expr, done: dict[int, tuple[Lack, ...]]) -> tuple[Lack, ...]:
-    """Return the lacks of an expression, each once; those that are `done` by identity, since a `let` may stand in
-    several places."""
+    """Return the distinct lacks of an expression. `done` caches results by identity, since a `let` is shared."""
     if id(expr) not in done:
         done[id(expr)] = tuple({id(each): each for each in _each_lack(expr, partial(_lacks, done=done))}.values())
     return done[id(expr)]
@@ -135,7 +133,8 @@ def _each_lack(expr: Expr, lacks: Callable[[Expr], tuple[Lack, ...]]) -> Iterato
 
 
 def unguarded_lacks(found: Iterable[Lack], condition: Expr, held: bool) -> Iterator[Lack]:
-    """Yield the lacks that are left where a condition holds, or does not. What is looked at depends on it."""
+    """Yield the lacks that a condition, true or false according to `held`, does not exclude. Their definedness depends
+    on the condition."""
     facts = tuple(facts_of(condition, held))
     for lack in found:
         if not lack.needs or not all(implied(need, facts) for need in lack.needs):
@@ -143,8 +142,7 @@ def unguarded_lacks(found: Iterable[Lack], condition: Expr, held: bool) -> Itera
 
 
 def known_of(expr: Expr, type_: Type | None = None, done: dict[int, Known] | None = None) -> Known:
-    """Return what can be told of a value without knowing any name in it; of parts that are `done`, by identity, what
-    was told of them."""
+    """Return the static knowledge about a value without the values of names. `done` caches results by identity."""
     done = {} if done is None else done
     if id(expr) not in done:
         done[id(expr)] = _known(expr, type_, partial(known_of, done=done))
@@ -219,8 +217,8 @@ def _known_call(name: str, given: Mapping[str, Expr], type_: Type | None, known_
 
 
 def _items_of(name: str, given: Mapping[str, Expr]) -> int:
-    """Return how many items the list that a call gives has at least. Of a `choose` nothing is known: the replies to a
-    list of prompts are one, in which the first reply to no prompt stands for none."""
+    """Return a lower bound of the number of items in the list that a call returns. It is 0 for `choose`: replies to a
+    list of prompts are compiled to one, in which the first reply stands for a missing one."""
     first = next(iter(given.values()), None)
     if name in KEEPS and first is not None:
         return known_of(first).items
@@ -244,7 +242,7 @@ def _items_of(name: str, given: Mapping[str, Expr]) -> int:
 
 
 def _items_inside(lists: Expr) -> int:
-    """Return how many items the lists in a list have together, at least."""
+    """Return a lower bound of the total number of items of the lists in a list."""
     match lists:
         case Items(values=values):
             return sum(known_of(value).items for value in values)
@@ -254,7 +252,7 @@ def _items_inside(lists: Expr) -> int:
 
 
 def _items_left(given: Mapping[str, Expr]) -> int:
-    """Return how many items a slice of a list has at least."""
+    """Return a lower bound of the number of items in a slice."""
     items, start = known_of(given["value"]).items, known_of(given["start"]).written
     if not isinstance(start, int):
         return 0
@@ -265,7 +263,7 @@ def _items_left(given: Mapping[str, Expr]) -> int:
     return min(left, max(count, 0)) if isinstance(count, int) else 0
 
 
-# --- needs and facts ---
+# Conditions and facts
 
 
 def _compared(sign: Comparison, left: Expr, right: Expr | float) -> Binary:
@@ -280,7 +278,7 @@ def _length(of: Expr) -> Call:
 
 
 def _needs(name: str, given: Mapping[str, Expr]) -> tuple[Expr, ...]:
-    """Return the conditions under which a call has a value; none where there is no condition to write."""
+    """Return the conditions under which a call is defined; empty if they cannot be written as an expression."""
     match name:
         case "nth":
             index = given["index"]
@@ -313,7 +311,7 @@ def _needs(name: str, given: Mapping[str, Expr]) -> tuple[Expr, ...]:
 
 
 def facts_of(condition: Expr, held: bool) -> Iterator[Expr]:
-    """Yield what is true where a condition holds, or does not, part by part.
+    """Yield the facts that follow from a condition that is true, or false if not `held`.
 
     >>> from tripos_compiler.plan import Ref
     >>> a, b = Ref(path=("a",)), Ref(path=("b",))
@@ -324,7 +322,7 @@ def facts_of(condition: Expr, held: bool) -> Iterator[Expr]:
 
 
 def _facts(condition: Expr, held: bool, done: dict[tuple[int, bool], tuple[Expr, ...]]) -> tuple[Expr, ...]:
-    """Return the facts, each once; those that are `done` by identity."""
+    """Return the distinct facts; `done` caches results by identity."""
     key = id(condition), held
     if key not in done:
         found = _each_fact(condition, held, partial(_facts, done=done))
@@ -352,7 +350,7 @@ def _each_fact(condition: Expr, held: bool, facts: Callable[[Expr, bool], tuple[
 
 
 def implied(need: Expr, facts: Sequence[Expr]) -> bool:
-    """Return true if one of the facts is enough for a need.
+    """Return true if one of the facts implies a condition.
 
     >>> from tripos_compiler.plan import Ref
     >>> n = Ref(path=("n",))
@@ -374,7 +372,7 @@ def implied(need: Expr, facts: Sequence[Expr]) -> bool:
 
 
 def _implies(sign: str, bound: object, wanted: str, least: object, of: Expr) -> bool:
-    """Return true if a number that compares so with `bound` compares so with `least`."""
+    """Return true if a comparison with `bound` implies the comparison `wanted` with `least`."""
     if not isinstance(bound, int | float) or not isinstance(least, int | float):
         return False
     if sign == "==":

@@ -1,8 +1,8 @@
-"""Images, recordings and files as values: a mark that names one by its content, and the marks in a text.
+"""Images, recordings and files as values: content-addressed marks in texts.
 
-A row holds the mark and not the content. A prompt prints it where the image is to stand, so what is kept of a request
-is text, and a request with another image has another digest. What else is printed cannot pass for a mark: `unmarked`
-takes the bracket from it.
+A row contains the mark instead of the content. A prompt prints it at the position of the image, so a stored request is
+text, and a request with another image has another digest. Other printed text cannot contain a valid mark: `unmarked`
+replaces its bracket.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ MARK = re.compile(
     r" (?P<size>\d+) bytes sha256:(?P<sha256>[0-9a-f]{64})" + CLOSE
 )
 FindMedium = Callable[[MediumKind, Any], str]
-"""Gives the mark of what a cell of a data file names or holds. Raises `UnfitMedium`."""
+"""Returns the mark of the medium that a cell of a data file names or contains. Raises `UnfitMedium`."""
 
 
 class UnfitMedium(Exception):
-    """A cell is no image, recording or file that can be shown. `help` says how to mend it."""
+    """A cell is not a supported image, recording or file. `help` says how to mend it."""
 
     def __init__(self, message: str, help: str) -> None:
         super().__init__(message)
@@ -34,8 +34,8 @@ class UnfitMedium(Exception):
 
 @dataclass(frozen=True)
 class Medium:
-    """An image, a recording or a file: its type, the SHA-256 of its content and its size; of an image its width and
-    height in pixels, of a recording its length in seconds.
+    """Image, recording or file: its MIME type, the SHA-256 of its content and its size in bytes; width and height in
+    pixels of an image, length in seconds of a recording.
 
     >>> picture = Medium("image/png", "ab" * 32, 68, width=1, height=2)
     >>> str(picture)[:39], picture.kind, Medium.read(str(picture)) == picture
@@ -56,12 +56,12 @@ class Medium:
 
     @property
     def kind(self) -> MediumKind:
-        """Return which type of a spec it has."""
+        """Return its type in a spec."""
         return "image" if self.mime.startswith("image/") else "audio" if self.mime.startswith("audio/") else "file"
 
     @classmethod
     def read(cls, mark: str) -> Medium | None:
-        """Return what a mark names; None where a text is no mark."""
+        """Return the medium of a mark, or None if a text is not a mark."""
         found = MARK.fullmatch(mark)
         return None if found is None else cls._of(found)
 
@@ -79,7 +79,7 @@ class Medium:
 
 
 def media_in(text: str) -> Iterator[Medium]:
-    """Yield what the marks in a text name, in order.
+    """Yield the media of the marks in a text, in order.
 
     >>> mark = str(Medium("image/png", "ab" * 32, 68, width=1, height=2))
     >>> [each.size for each in media_in(f"Look: {mark} and {mark}")], list(media_in("⟦x⟧"))
@@ -91,7 +91,7 @@ def media_in(text: str) -> Iterator[Medium]:
 
 
 def split_media(text: str) -> list[str | Medium]:
-    """Return the parts of a text: what stands between marks, where anything does, and what the marks name.
+    """Return the parts of a text: the non-empty texts between marks, and the media of the marks.
 
     >>> mark = str(Medium("image/png", "ab" * 32, 68, width=1, height=2))
     >>> [each if isinstance(each, str) else each.mime for each in split_media(f"Which?{mark}A or B?")]
@@ -117,7 +117,7 @@ def without_media(text: str) -> str:
 
 
 def unmarked(text: str) -> str:
-    """Return a text in which nothing is a mark: a reply or a cell that has the letters of one shows no image.
+    """Return a text without valid marks, so that a reply or a cell that imitates one shows no image.
 
     >>> unmarked(str(Medium("image/png", "ab" * 32, 68)))[:24], unmarked("⟦x⟧")
     ('[image/png 68 bytes sha2', '⟦x⟧')
@@ -126,8 +126,8 @@ def unmarked(text: str) -> str:
 
 
 def joined_media(pieces: Sequence[str]) -> str:
-    """Return pieces one after another, in which only what is a mark in a piece is one: two cells that have a half of a
-    mark each show no image.
+    """Return the concatenation of pieces in which only marks within one piece are valid, so that two halves of a mark
+    do not form one.
 
     >>> mark = str(Medium("image/png", "ab" * 32, 68))
     >>> joined_media(["a", mark]) == "a" + mark, joined_media([mark[:20], mark[20:]])[:12]

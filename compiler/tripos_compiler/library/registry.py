@@ -1,11 +1,9 @@
-"""The library: every function by the name that a spec uses, in groups, and the version of what it gives.
+"""Registry of the library's functions in groups, their versions, and functions added for a run.
 
-A result that was kept stands as long as the versions are what they were. A change of what a function gives for the same
-arguments, or of what a step that retrieves finds, raises its number here, and every result that builds on it is asked
-for or scored anew. A number of 1 is in no fingerprint, so results from before there was a number stand.
-`tests/compiler/test_library_versions.py` and `tests/runtime/test_ranking.py` hold the results to the numbers.
-
-The additions of a run to expressions: functions of the user's, and what stands in the place of a `reveal`.
+A stored result is valid as long as the versions are unchanged. Raise the number of a function here if its result for
+the same arguments changes, and `RETRIEVING` if the result of a retrieval changes; all dependent results are then
+requested or scored again. Version 1 is not part of a fingerprint, so results from before versions existed stay valid.
+`tests/compiler/test_library_versions.py` and `tests/runtime/test_ranking.py` compare the results with the versions.
 """
 
 from __future__ import annotations
@@ -33,6 +31,8 @@ from tripos_compiler.library.signature import Function, define
 from tripos_compiler.plan import Call
 from tripos_compiler.replies import number_tokens, places, text
 
+# Versions
+
 VERSIONS: Mapping[str, int] = {
     "bleu": 2,
     "bm25": 2,
@@ -59,20 +59,20 @@ VERSIONS: Mapping[str, int] = {
     "starts_with": 2,
     "words": 2,
 }
-"""Of the functions of the library, by name; one that is not here is at 1. Those that rank, `bm25` and `similarity`,
-stand for their indexes too."""
+"""Versions of library functions by name; the default is 1. The versions of the ranking functions `bm25` and
+`similarity` also cover their indexes."""
 
 RETRIEVING = 2
-"""Of a step that retrieves, whatever it ranks by: what it leaves out, what comes first of two alike, where what is
-included is put."""
+"""Version of retrieval steps with any ranking: which elements are omitted, how ties are broken, and where included
+elements are placed."""
 
 READER = 2
-"""Of the reading of replies: of scores that a reply, or what a judge says, is read for. Not of what is asked, so that
-nothing is asked again if replies are read otherwise."""
+"""Version of reading replies. It is part of scores that are read from a reply or a judge's reply, but not of requests,
+so that a change does not repeat requests."""
 
 
 def version_of(function: str, versions: Mapping[str, int] = VERSIONS) -> int:
-    """Return the version of a function of the library.
+    """Return the version of a library function.
 
     >>> version_of("bleu", {}), version_of("bleu", {"bleu": 2})
     (1, 2)
@@ -81,13 +81,15 @@ def version_of(function: str, versions: Mapping[str, int] = VERSIONS) -> int:
 
 
 def raised_version(name: str, version: int) -> list[object]:
-    """Return what a fingerprint has of a version: nothing of the first.
+    """Return the contribution of a version to a fingerprint: nothing for version 1.
 
     >>> raised_version("bleu", 1), raised_version("bleu", 2)
     ([], [['bleu', 2]])
     """
     return [] if version == 1 else [[name, version]]
 
+
+# Functions
 
 GROUPS: dict[str, tuple[Function, ...]] = {
     "Reading answers": (
@@ -217,11 +219,13 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(trees.siblings, rule=trees.siblings_type, partial=signature.NO_PLACE),
     ),
 }
-"""The functions in groups."""
+"""Functions in groups."""
 
 FUNCTIONS: dict[str, Function] = {function.name: function for group in GROUPS.values() for function in group}
-"""The library, by the name that a spec uses."""
+"""Library functions by the name that a spec uses."""
 
+
+# Functions and reveals of a run
 
 Functions = Mapping[str, Callable[..., Any]]
 _functions: ContextVar[Functions] = ContextVar("functions", default=MappingProxyType({}))
@@ -229,8 +233,8 @@ _functions: ContextVar[Functions] = ContextVar("functions", default=MappingProxy
 
 @contextmanager
 def with_functions(functions: Functions) -> Iterator[None]:
-    """Let expressions call these functions, by name, beside those of the library. It holds for what runs inside, tasks
-    that are started there included, and for nothing else in the process.
+    """Context in which expressions can call these functions by name, in addition to the library. It applies to code and
+    tasks started inside, and to nothing else in the process.
 
     >>> with with_functions({"twice": lambda value: 2 * value}):
     ...     added_functions()["twice"](4)
@@ -244,18 +248,18 @@ def with_functions(functions: Functions) -> Iterator[None]:
 
 
 def added_functions() -> Functions:
-    """Return the functions that expressions may call beside those of the library."""
+    """Return the additional functions that expressions can call."""
     return _functions.get()
 
 
 Shown = Callable[[Call, Callable[[], Any]], Any]
-"""What a `reveal` comes to: given the call, and what evaluates it."""
+"""Handler of `reveal`: maps the call and a function that evaluates it to the value to use."""
 _shown: ContextVar[Shown | None] = ContextVar("shown", default=None)
 
 
 @contextmanager
 def with_revealed(shown: Shown) -> Iterator[None]:
-    """Let `shown` say what every `reveal` comes to, inside."""
+    """Context in which `shown` determines the value of every `reveal`."""
     token = _shown.set(shown)
     try:
         yield
@@ -264,5 +268,5 @@ def with_revealed(shown: Shown) -> Iterator[None]:
 
 
 def shown_instead() -> Shown | None:
-    """Return what says what a `reveal` comes to; None where it comes to its value."""
+    """Return the active handler of `reveal`, or None if a `reveal` has its own value."""
     return _shown.get()

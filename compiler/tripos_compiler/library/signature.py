@@ -1,11 +1,9 @@
-"""Functions as the language sees them, read from Python signatures.
+"""Functions as the language sees them: type patterns read from Python annotations, signatures, and partiality.
 
-The types of parameters as patterns that types of arguments are matched against.
+An annotation is read into a pattern once. Matching binds the pattern's variables to the narrowest types that fit all
+arguments, so that `last(items: Sequence[T]) -> T` of a `list<text>` yields a `text`.
 
-A Python annotation is read into a pattern once; matching binds its variables to the narrowest types that all the
-arguments fit, so that `last(items: Sequence[T]) -> T` of a `list<text>` gives a `text`.
-
-Partial functions: which have no value for some of their arguments, when that is, and what guards them.
+A partial function is undefined for some arguments; `Partial` says when, and which guard prevents it.
 """
 
 from __future__ import annotations
@@ -54,29 +52,31 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.source.data_classes import dataclass
 
+# Type patterns
+
 
 @dataclass(frozen=True)
 class Exactly:
-    """A type without variables."""
+    """Type without variables."""
 
     type: Type
 
 
 @dataclass(frozen=True)
 class Whatever:
-    """A value of any type, also one that may be missing."""
+    """Value of any type, also one that may be missing."""
 
 
 @dataclass(frozen=True)
 class PatternKind:
-    """Any `tree`, any `record`."""
+    """Any type of one kind, such as any `tree` or any `record`."""
 
     kind: str
 
 
 @dataclass(frozen=True)
 class Variable:
-    """One type, the same wherever the name stands. `plain` takes only what can be told apart and put in order."""
+    """Type variable: the same type wherever the name occurs. `plain` restricts it to types with equality and order."""
 
     name: str
     limit: typing.Literal["none", "number", "plain"] = "none"
@@ -94,21 +94,21 @@ class SetOf:
 
 @dataclass(frozen=True)
 class OptionalPattern:
-    """May be missing."""
+    """Value that may be missing."""
 
     of: Pattern
 
 
 @dataclass(frozen=True)
 class TypeItself:
-    """A type, and no value of it."""
+    """Type as an argument, not a value of it."""
 
     of: Variable
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """The first of these that fits."""
+    """First of several patterns that fits."""
 
     patterns: tuple[Pattern, ...]
 
@@ -131,7 +131,7 @@ _SIMPLE: dict[Any, Type] = {
 
 
 def read_pattern(annotation: Any) -> Pattern:
-    """Return the pattern of an annotation. Raises `TypeError` where it has no counterpart in the language.
+    """Return the pattern of an annotation. Raises `TypeError` if the language has no corresponding type.
 
     >>> written(read_pattern(list[str] | None))
     'list<text>?'
@@ -169,7 +169,7 @@ def _maybe(pattern: Pattern) -> Pattern:
 
 
 def match_type(pattern: Pattern, given: Type, bound: Bindings) -> bool:
-    """Return true if a type fits a pattern; if so, binds the pattern's variables in `bound`.
+    """Return true if a type fits a pattern, and bind the pattern's variables in `bound`.
 
     >>> from tripos_compiler.plan import ListType
     >>> bound: Bindings = {}
@@ -220,8 +220,7 @@ def _bind(variable: Variable, given: Type, bound: Bindings) -> bool:
 
 
 def fill(pattern: Pattern, bound: Bindings) -> Type | None:
-    """Return the type that a pattern stands for, given what its variables are bound to; None where that is not
-    known."""
+    """Return the type of a pattern with its variables replaced by their bindings; None if a binding is missing."""
     match pattern:
         case Exactly(type=type_):
             return type_
@@ -242,7 +241,7 @@ def fill(pattern: Pattern, bound: Bindings) -> Type | None:
 
 
 def written(pattern: Pattern, *, variables: bool = True) -> str:
-    """Return a pattern as it is written in a signature; without `variables` as it is written in a message.
+    """Return the notation of a pattern in a signature; without `variables` its notation in a message.
 
     >>> written(ListOf(Variable("T"))), written(ListOf(Variable("T")), variables=False)
     ('list<T>', 'list<any>')
@@ -270,15 +269,17 @@ def written(pattern: Pattern, *, variables: bool = True) -> str:
     assert_never(pattern)
 
 
+# Partiality
+
 LARGEST = 1e70
-"""No number of a spec, a score or a figure is further from 0: what is, has no value. Sums of fourth powers of as many
-such numbers as a run has are numbers of double precision, so every error and every test can be worked out from them."""
+"""Largest absolute value of a number in a spec, a score or a figure; larger numbers are undefined. Sums of fourth
+powers of such numbers over a whole run are still double-precision numbers, so every error and test can be computed."""
 PAST = "it is past all bounds, which are ±1e70"
-"""Why a number past `LARGEST` has no value."""
+"""Reason for a number above `LARGEST`."""
 
 
 def in_bounds(number: float | Decimal) -> bool:
-    """Return true if a number is one that a score or a figure may be: none that is infinite, NaN or past `LARGEST`.
+    """Return true if a number may be a score or a figure: finite, not NaN, and at most `LARGEST` in absolute value.
 
     >>> in_bounds(1e70), in_bounds(-1.1e70), in_bounds(float("nan")), in_bounds(10**400)
     (True, False, False, False)
@@ -287,12 +288,12 @@ def in_bounds(number: float | Decimal) -> bool:
 
 
 class Undefined(Exception):
-    """A function has no value for these arguments. The message says why, without the texts of replies and items."""
+    """A function is undefined for these arguments. The message is the reason, without texts of replies and items."""
 
 
 @dataclass(frozen=True)
 class Wrong:
-    """An error of literal arguments that has a code of its own."""
+    """Error of literal arguments with its own code."""
 
     code: str
     message: str
@@ -300,27 +301,31 @@ class Wrong:
 
 
 class Unread(Exception):
-    """A function that reads a text finds there what it cannot read one way only. The message says what."""
+    """A reading function finds an ambiguous text. The message says what is ambiguous."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """The compiler's knowledge of the value of an argument: the value itself where it is `written` out, the `least`
-    number that it can be, the least number of items in it, and the `names` of the data set that it is a column of."""
+    """Static knowledge about the value of an argument.
+
+    `written` is its literal value, `least` a lower bound, `items` a lower bound of its number of items, and `dataset`
+    the data set of which it is a column.
+    """
 
     written: object = None
     least: float | None = None
     above: bool = False
-    """Whether it is more than `least`."""
+    """Whether it is strictly greater than `least`."""
     nonzero: bool = False
     items: int = 0
     text: bool = False
     order: tuple[str, ...] | None = None
-    """Where it is a choice, or a list of texts that are written out: its values."""
+    """Values of a choice or of a literal list of texts."""
     dataset: str | None = None
     texts: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
-    """Where it is rows: the names of their fields that are texts, and of those that are or hold paths."""
+    """For rows: the names of their fields that are texts (`texts`), and of those that are or contain paths
+    (`places`)."""
 
     @property
     def positive(self) -> bool:
@@ -329,13 +334,16 @@ class Known:
 
 
 Arguments = Mapping[str, Known]
-"""What is known of the arguments, by the name of their parameter."""
+"""Static knowledge about the arguments, by parameter."""
 
 
 @dataclass(frozen=True)
 class Partial:
-    """When a function has no value: `why`, after "where", because of the parameters `of`; `guard` is what to write, and
-    `total` whether that cannot be with arguments of which so much is known."""
+    """Condition under which a function is undefined.
+
+    `why` completes "has no value where …"; `of` are the parameters that cause it; `guard` is the fix to suggest;
+    `total` returns true if the known facts about the arguments rule it out.
+    """
 
     of: tuple[str, ...]
     why: str
@@ -361,7 +369,7 @@ def _has_reference(name: str) -> Callable[[Arguments], bool]:
 
 
 def _is_written(name: str) -> Callable[[Arguments], bool]:
-    """Of what is written out, the compiler has seen whether there is a value; of what is left out there is."""
+    """Return a test that an argument is literal or omitted: the compiler has already checked a literal."""
     return lambda given: name not in given or given[name].written is not None
 
 
@@ -470,23 +478,25 @@ NO_PLACE = Partial(("at",), "the rows have no such field", "write the field out"
 NO_FIELD = Partial(("at", "fields"), "the rows have no such field", "write the field out", _has_fields)
 
 
+# Signatures and functions
+
 Types = Mapping[str, Type | Sequence[Type]]
-"""The types of the arguments that are given, by the name of their parameter; of one that takes many, all of them."""
+"""Types of the given arguments by parameter; for a variadic parameter the types of all of them."""
 
 Rule = Callable[[Types], Type | str]
-"""The type of a result where a signature cannot say it, or a message that says what is wrong with the arguments."""
+"""Computes the result type if a signature cannot express it, or returns the error of the arguments."""
 
 Check = Callable[[Mapping[str, object]], str | Wrong | None]
-"""What is wrong with arguments that are written out, by the name of their parameter; None where nothing is."""
+"""Returns the error of literal arguments by parameter, or None."""
 
 ANYTHING = Whatever()
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """`type` None: several types are taken, and `Function.result` says which.
+    """Parameter of a function. `type` is None if several types are accepted; `Function.result` decides.
 
-    `many`: any number of arguments, none included. `implied`: the compiler fills it in where it is not given.
+    `many`: any number of arguments, including none. `implied`: the compiler fills it in if it is not given.
     """
 
     name: str
@@ -499,17 +509,17 @@ class Parameter:
 
     @property
     def is_like_others(self) -> bool:
-        """Return true if it takes any one type, which arguments before it may have."""
+        """Return true if it accepts any single type, which earlier arguments may determine."""
         return isinstance(self.pattern, Variable)
 
     @property
     def is_type(self) -> bool:
-        """Return true if it is a type, and not a value of one."""
+        """Return true if it takes a type instead of a value."""
         return isinstance(self.pattern, TypeItself)
 
     @property
     def shown(self) -> str:
-        """Return how it stands in a signature.
+        """Return its notation in a signature.
 
         >>> Parameter("items", None, True, many=True).shown
         'items…: any'
@@ -527,7 +537,7 @@ def _nothing_wrong(_: Mapping[str, object]) -> str | Wrong | None:
 
 @dataclass(frozen=True)
 class FunctionSignature:
-    """The types of a function. `returns` None: it depends on the arguments."""
+    """Types of a function. `returns` is None if the type depends on the arguments."""
 
     parameters: tuple[Parameter, ...]
     returns: Type | None
@@ -537,16 +547,16 @@ class FunctionSignature:
 
 @dataclass(frozen=True)
 class Function:
-    """A function as the language sees it. Its signature is read when somebody first asks for it: a spec uses few."""
+    """Function of the language. Its signature is read at first use, because a spec uses few functions."""
 
     name: str
     python: Callable[..., Any]
     annotated: Callable[..., Any]
-    """The Python function whose signature it has."""
+    """Python function with its signature."""
     rule: Rule | None = None
     check: Check = _nothing_wrong
     partial: Partial | None = None
-    """When it has no value; None where it always has one."""
+    """Condition under which it is undefined; None if it is total."""
 
     @cached_property
     def _signature(self) -> FunctionSignature:
@@ -554,22 +564,22 @@ class Function:
 
     @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
-        """Return its parameters. Raises `TypeError` for an annotation that the language has no type for."""
+        """Return its parameters. Raises `TypeError` for an annotation without a corresponding type."""
         return self._signature.parameters
 
     @cached_property
     def returns(self) -> Type | None:
-        """Return its type; None where it depends on the arguments, and `result` says it."""
+        """Return its result type; None if it depends on the arguments, see `result`."""
         return self._signature.returns
 
     @cached_property
     def pattern(self) -> Pattern:
-        """Return what its type is like."""
+        """Return the pattern of its result type."""
         return self._signature.pattern
 
     @cached_property
     def sequences(self) -> frozenset[str]:
-        """Return the parameters that are lists, also where a set is given: then its items in order."""
+        """Return the parameters that are lists. A set given for one becomes the list of its items in order."""
         return self._signature.sequences
 
     @cached_property
@@ -578,7 +588,7 @@ class Function:
         return tuple(each.name for each in self.parameters)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
-        """Its value. Raises `Undefined` where it has none and says so, `OverflowError` where a number has no bounds."""
+        """Return its value. Raises `Undefined` if it is undefined, and `OverflowError` if a number is out of bounds."""
         if self.sequences:
             args = tuple(self._listed(name, value) for name, value in zip(self.names, args, strict=False))
             named = {name: self._listed(name, value) for name, value in named.items()}
@@ -589,18 +599,18 @@ class Function:
 
     @property
     def shown(self) -> str:
-        """The signature as people read it, for example `same_number(a: number?, b: number?) -> bool`."""
+        """Signature for people, for example `same_number(a: number?, b: number?) -> bool`."""
         return f"{self.name}({', '.join(p.shown for p in self.parameters)}) -> {written(self.pattern)}"
 
     @property
     def summary(self) -> str:
-        """Return what it gives, in a line: the first sentence of its docstring."""
+        """Return a one-line description: the first sentence of its docstring."""
         return (inspect.getdoc(self.python) or "").split("\n\n")[0].replace("\n", " ")
 
     def result(self, types: Types) -> Type | str:
-        """Return the type of its result for arguments of these types, or what is wrong with them.
+        """Return the result type for arguments of these types, or the error.
 
-        >>> from tripos_compiler.library import FUNCTIONS
+        >>> from tripos_compiler.library.registry import FUNCTIONS
         >>> from tripos_compiler.plan import IntegerType, ListType, TextType
         >>> FUNCTIONS["last"].result({"items": ListType(of=TextType())})
         TextType(kind='text')
@@ -621,10 +631,10 @@ class Function:
         return result
 
     def implied(self, types: Types) -> dict[str, str | tuple[str, ...]]:
-        """Return what the compiler passes for the parameters that are not given, by name, but for the locale; `types`
-        are those of the given ones, for which `result` found a type.
+        """Return the arguments that the compiler fills in, by name, except the locale. `types` are those of the given
+        arguments, for which `result` returned a type.
 
-        >>> from tripos_compiler.library import FUNCTIONS
+        >>> from tripos_compiler.library.registry import FUNCTIONS
         >>> from tripos_compiler.plan import ChoiceType
         >>> FUNCTIONS["rank"].implied({"value": ChoiceType(values=("low", "high"))})
         {'order': ('low', 'high')}
@@ -656,7 +666,7 @@ def _implied(mark: Implied, of: Type) -> str | tuple[str, ...] | None:
 
 
 def _misfit(parameter: Parameter, given: Type, bound: Bindings) -> str:
-    """Return what is wrong with an argument that does not fit beside those before it."""
+    """Return the error of an argument whose type does not fit, given the bindings of earlier arguments."""
     if match_type(parameter.pattern, given, {}):
         before = next(iter(bound.values()), None)
         return (
@@ -676,7 +686,7 @@ def define(
     check: Check = _nothing_wrong,
     partial: Partial | None = None,
 ) -> Function:
-    """Return the function of the language that a Python function is.
+    """Return the language function for a Python function.
 
     >>> def half(value: float) -> float:
     ...     return value / 2
@@ -711,6 +721,6 @@ def _parameter(parameter: inspect.Parameter, annotation: Any) -> Parameter:
 
 
 def _settled(pattern: Pattern) -> Type | None:
-    """Return the type that a pattern stands for by itself; of a number that stays whole, any number."""
+    """Return the type of a pattern without bindings; for the number variable, any number."""
     settled = isinstance(pattern, Exactly) or (isinstance(pattern, Variable) and pattern.limit == "number")
     return fill(pattern, {}) if settled else None

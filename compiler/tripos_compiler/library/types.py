@@ -1,4 +1,4 @@
-"""Types of the library: kinds that Python has no word for, which type fits where, notation, and printed order."""
+"""Types of the library: types without a Python counterpart, assignability, notation, and printing order."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tripos_compiler.plan import (
 from tripos_compiler.source.data_classes import dataclass
 
 Path = NewType("Path", str)
-"""A way through a tree: the names from its root to a node, joined by ` / `."""
+"""Path in a tree: the names from its root to a node, joined by ` / `."""
 
 Tree = NewType("Tree", Mapping[str, Any])
-"""The branches of a tree by name, each with its own branches below it; what has none is a leaf."""
+"""Branches of a tree by name, each with its own branches; a node without branches is a leaf."""
 
 
 class Turn(TypedDict):
-    """A turn of one speaker."""
+    """Turn of one speaker."""
 
     speaker: str
     text: str
@@ -37,17 +37,17 @@ class Turn(TypedDict):
 Dialogue = list[Turn]
 
 Json = NewType("Json", object)
-"""Any value of JSON."""
+"""JSON value."""
 
 Tools = NewType("Tools", object)
-"""The functions that a model may call, as `read_tools` gives them."""
+"""Functions that a model may call, as returned by `read_tools`."""
 
 Calls = NewType("Calls", object)
-"""Calls with the values that each argument may have, as `read_allowed_calls` gives them."""
+"""Calls with the accepted values of each argument, as returned by `read_allowed_calls`."""
 
 
 class ReadCall(TypedDict):
-    """A call of a tool, as a reply has it."""
+    """Tool call in a reply."""
 
     name: str
     arguments: Json
@@ -58,17 +58,20 @@ T = TypeVar("T")
 """Any one type."""
 
 N = TypeVar("N", int, float)
-"""A number; whole numbers stay whole."""
+"""Number; whole numbers stay whole."""
 
 K = TypeVar("K", bound=Hashable)
-"""What can be told apart and put in order: texts, numbers, true and false, choices and paths."""
+"""Types with equality and order: texts, numbers, bools, choices and paths."""
 
 
 @dataclass(frozen=True)
 class Implied:
-    """Marks a parameter that the compiler fills in where it is not given: with the values of the choice that `of` is,
-    the name of the field of `of` that is a path, or that is one or holds some, or the names of those that are texts; or
-    with the locale of the language at hand."""
+    """Marks a parameter that the compiler fills in if it is not given.
+
+    `values`: the values of the choice `of`. `path`: the name of the first field of `of` that is a path. `paths`: the
+    first that is a path or contains paths. `texts`: the names of all text fields. `locale`: the locale of the current
+    language.
+    """
 
     by: Literal["values", "path", "paths", "texts", "locale"]
     of: str = ""
@@ -76,25 +79,25 @@ class Implied:
 
 @dataclass(frozen=True)
 class WrittenType:
-    """Marks a parameter that is a type, written as that of a field is. `of` names it in the rest of the signature, and
-    the function is given its notation."""
+    """Marks a parameter that is a type, written like the type of a field. `of` is its variable in the rest of the
+    signature. The function receives the notation."""
 
     of: str
 
 
 @dataclass(frozen=True)
 class WrittenOut:
-    """Marks a parameter of which a text has to be written out; `instead` says what to write of one that cannot be."""
+    """Marks a parameter whose text must be a literal; `instead` is the alternative to suggest."""
 
     instead: str
 
 
 MOST_VALUES = 6
-"""A choice of more values than these is shown by its first ones."""
+"""Largest number of values of a choice that are printed; of a longer choice only the first ones are."""
 
 
 def type_notation(type_: Type | None) -> str:
-    """Return a type as it is written in a spec; of a long choice its first values. None is any type.
+    """Return the notation of a type in a spec; a long choice is shortened. None is any type.
 
     >>> from tripos_compiler.plan import ListType, OptionalType, TextType
     >>> type_notation(ListType(of=OptionalType(of=TextType())))
@@ -125,12 +128,11 @@ PLAIN_JSON: Mapping[str, Type] = {
     "bool": BoolType(),
     "json": JsonType(),
 }
-"""The types that a part of JSON is read as, beside ranges of whole numbers, lists and records of them, by their
-notation."""
+"""Scalar types of parts of JSON by notation, besides ranges of whole numbers, lists and records."""
 
 
 def notated_type(notation: str) -> Type | None:
-    """Return the type of JSON that a notation stands for; None where it is that of another type.
+    """Return the JSON type for a notation; None for any other notation.
 
     >>> notated_type("list<1..5>") == ListType(of=IntegerType(low=1, high=5)), notated_type("dialogue")
     (True, None)
@@ -170,7 +172,7 @@ Item = TypeVar("Item")
 
 
 def ordered(items: Iterable[Item]) -> list[Item]:
-    """Return the items as a list; those of a set sorted, texts by code point.
+    """Return the items as a list; those of a set are sorted, texts by code point.
 
     >>> ordered({"b", "a"}), ordered(("b", "a"))
     (['a', 'b'], ['b', 'a'])
@@ -179,8 +181,8 @@ def ordered(items: Iterable[Item]) -> list[Item]:
 
 
 def sorted_items(items: Iterable[Item]) -> list[Item]:
-    """Return the items from the least to the greatest, the same in whatever order they are given: of equal numbers
-    whole ones are first. Raises `TypeError` where they have no order.
+    """Return the items in ascending order, independent of their given order: 1 comes before 1.0. Raises `TypeError` if
+    they have no order.
 
     >>> sorted_items([2, 1, 2]), sorted_items([1.0, 1]), sorted_items([1, 1.0])
     ([1, 2, 2], [1, 1.0], [1, 1.0])
@@ -192,18 +194,18 @@ def sorted_items(items: Iterable[Item]) -> list[Item]:
 
 
 TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
-"""What a dialogue is a list of."""
+"""Element type of a dialogue."""
 
 PLAIN = ("text", "integer", "number", "bool", "choice", "path")
-"""The kinds of values that can be told apart and put in order, and so be in a set."""
+"""Kinds of types with equality and order, whose values can be in a set."""
 
 
 MEDIA = ("image", "audio", "file")
-"""The kinds of values that a model sees or hears."""
+"""Kinds of types whose values a model sees or hears."""
 
 
 def holds_media(type_: Type) -> bool:
-    """Return true if a value is an image, a recording or a file, or has one in it.
+    """Return true if a type is an image, a recording or a file, or contains one.
 
     >>> from tripos_compiler.plan import ImageType
     >>> holds_media(ListType(of=ImageType())), holds_media(TextType())
@@ -213,7 +215,7 @@ def holds_media(type_: Type) -> bool:
 
 
 def holds_json(type_: Type) -> bool:
-    """Return true if a value is JSON of any form, or has some in it.
+    """Return true if a type is JSON of any form or contains it.
 
     >>> holds_json(ListType(of=JsonType())), holds_json(TextType())
     (True, False)
@@ -231,10 +233,10 @@ def _holds(type_: Type, kinds: Collection[str]) -> bool:
 
 
 def fits(given: Type, wanted: Type) -> bool:
-    """Return true if a value of type `given` may stand where `wanted` is asked for.
+    """Return true if a value of type `given` is accepted where `wanted` is required.
 
-    A choice and a path are texts, an integer is a number, a set is a list of what it holds in order, a dialogue a list
-    of its turns, and a record may have more fields than are asked for. Bounds of integers do not matter.
+    A choice and a path are texts, an integer is a number, a set is a list of its items in order, a dialogue is a list
+    of its turns, and a record may have additional fields. Bounds of integers are ignored.
 
     >>> from tripos_compiler.plan import NumberType
     >>> fits(IntegerType(low=1, high=5), NumberType()), fits(OptionalType(of=TextType()), TextType())
@@ -268,7 +270,7 @@ def fits(given: Type, wanted: Type) -> bool:
 
 
 def without_optional(type_: Type) -> Type:
-    """Return the type of a value that is there.
+    """Return the type without its optional marker.
 
     >>> without_optional(OptionalType(of=TextType())).kind
     'text'
@@ -277,7 +279,7 @@ def without_optional(type_: Type) -> Type:
 
 
 def element_type(type_: Type) -> Type | None:
-    """Return the type of what a list, set or dialogue holds; None where it holds nothing.
+    """Return the element type of a list, set or dialogue; None for any other type.
 
     >>> element_type(DialogueType()) == TURN, element_type(TextType())
     (True, None)
@@ -299,7 +301,7 @@ def is_of_paths(type_: Type) -> bool:
 
 
 def join(a: Type, b: Type) -> Type | None:
-    """Return the narrowest type that both fit, or None where there is none.
+    """Return the narrowest type that both fit, or None.
 
     >>> from tripos_compiler.plan import NumberType
     >>> join(IntegerType(low=1, high=5), OptionalType(of=NumberType())) == OptionalType(of=NumberType())
@@ -328,7 +330,7 @@ def join(a: Type, b: Type) -> Type | None:
 
 
 def list_of(of: Type) -> Type:
-    """Return the type of a list; of turns it is a dialogue.
+    """Return the type of a list of elements; a list of turns is a dialogue.
 
     >>> list_of(TURN).kind
     'dialogue'
@@ -337,14 +339,14 @@ def list_of(of: Type) -> Type:
 
 
 def are_equal(left: Any, right: Any) -> bool:
-    """Equality; of a set and a list, that of what they hold. In JSON true is no 1."""
+    """Return true if two values are equal. A set equals a list with the same items, and in JSON true is not 1."""
     if isinstance(left, AbstractSet) != isinstance(right, AbstractSet):
         return left is not None and right is not None and set(left) == set(right)
     return bool(left == right) and (not isinstance(left, Mapping | list) or _are_of_one_kind(left, right))
 
 
 def _are_of_one_kind(left: Any, right: Any) -> bool:
-    """Return true if equal values have truth values in the same places."""
+    """Return true if equal values have bools in the same places."""
     match left:
         case Mapping():
             return all(_are_of_one_kind(value, right[key]) for key, value in left.items())

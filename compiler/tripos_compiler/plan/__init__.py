@@ -1,8 +1,8 @@
-"""The plan: what the compiler makes and all that the runtime and the warehouse read.
+"""The plan: the output of the compiler and the only input from the spec for runtime and warehouse.
 
-A plan holds everything needed to run a benchmark and nothing about who runs it: no model ids, keys,
-endpoints or absolute paths. It is frozen, versioned and content-addressed: `Plan.digest` is the
-BLAKE2b-256 of its canonical JSON, so equal plans have equal digests on every machine.
+A plan holds everything needed to run a benchmark and nothing about who runs it: no model ids, keys, endpoints or
+absolute paths. It is frozen, versioned and content-addressed: `Plan.digest` is the BLAKE2b-256 of its canonical JSON,
+so equal plans have equal digests on every machine.
 """
 
 from tripos_compiler.plan.base import Canonical, Named, Part, canonical, digest, named

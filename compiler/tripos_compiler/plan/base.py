@@ -1,4 +1,4 @@
-"""The base of every part of a plan, its canonical JSON, and mappings whose order means something."""
+"""Base class of the parts of a plan, canonical JSON and digests, and mappings whose order is significant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model
 
 
 def canonical(value: Any) -> bytes:
-    """Return the one byte form of a JSON value: sorted keys, no spaces, UTF-8; sets are sorted lists.
+    """Return the canonical bytes of a JSON value: sorted keys, no spaces, UTF-8; sets become sorted lists.
 
     >>> canonical({"b": 1, "a": "é"}).decode()
     '{"a":"é","b":1}'
@@ -32,7 +32,7 @@ def _json_default(value: Any) -> Any:
 
 
 def digest(value: Any, *, size: int = 16) -> str:
-    """Return a hexadecimal name for a JSON value: BLAKE2b of its canonical form, `size` bytes long.
+    """Return the hexadecimal BLAKE2b digest, of `size` bytes, of the canonical form of a JSON value.
 
     >>> digest({"a": 1}) == digest({"a": 1}), len(digest(None))
     (True, 32)
@@ -41,9 +41,11 @@ def digest(value: Any, *, size: int = 16) -> str:
 
 
 class Canonical(BaseModel):
-    """Frozen data whose JSON has one form. A field that has its default is left out, so that a field that is added
-    later changes no digest of what does not use it; an unknown field is an error. A field of a single literal, which
-    says what the data is, always stays.
+    """Frozen data with one canonical JSON form.
+
+    A field equal to its default is omitted, so a field that is added later does not change the digest of data that does
+    not use it. An unknown field is an error. A field of a single literal type, which identifies the kind of data, is
+    never omitted.
 
     >>> class Dot(Canonical):
     ...     kind: Literal["dot"] = "dot"
@@ -61,7 +63,7 @@ class Canonical(BaseModel):
 
 
 def leave_out(part: Canonical, written: dict[str, Any]) -> dict[str, Any]:
-    """Return what is written of a part, without the fields that have their default."""
+    """Remove the fields that have their default from a serialized part, and return it."""
     for name, default in _optional(type(part)):
         if name in written and getattr(part, name) == default:
             del written[name]
@@ -70,7 +72,7 @@ def leave_out(part: Canonical, written: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _optional(of: type[Canonical]) -> tuple[tuple[str, Any], ...]:
-    """Return the fields that are left out where they have their default, each with that."""
+    """Return the name and default of each field that may be omitted."""
     optional = {name: field for name, field in of.model_fields.items() if not field.is_required()}
     return tuple(
         (name, field.get_default(call_default_factory=True))
@@ -80,7 +82,7 @@ def _optional(of: type[Canonical]) -> tuple[tuple[str, Any], ...]:
 
 
 class Part(Canonical):
-    """Base of every piece of a plan."""
+    """Base class of all parts of a plan."""
 
 
 class Named(Protocol):
@@ -92,7 +94,7 @@ N = TypeVar("N", bound=Named)
 
 
 def named(parts: tuple[N, ...], name: str) -> N:
-    """Return the part of that name. Raises `KeyError` where there is none."""
+    """Return the part with a name. Raises `KeyError` if there is none."""
     for part in parts:
         if part.name == name:
             return part
@@ -100,9 +102,11 @@ def named(parts: tuple[N, ...], name: str) -> N:
 
 
 class Ordered(Part):
-    """A part with a mapping `_mapping` whose order counts. JSON with sorted keys would lose it, and with it what a
-    model is shown; so in JSON `order` has the names as they come, where that is not the order of their letters. Read
-    again, the mapping is in that order, and `order` is empty."""
+    """Part with a mapping, named by `_mapping`, whose order is significant, such as the fields that a model is shown.
+
+    JSON with sorted keys would lose the order. So the JSON has the names in `order` unless they are in alphabetical
+    order. After reading, the mapping is in that order and `order` is empty.
+    """
 
     _mapping: ClassVar[str]
     order: tuple[str, ...] = ()

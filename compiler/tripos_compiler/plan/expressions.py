@@ -1,11 +1,9 @@
-"""Types, expressions and templates of a plan.
+"""Types, expressions and templates of a plan, and common-subexpression elimination for expressions.
 
-The parts that an expression has several times, each named once.
-
-In memory an expression shares what a `let` or an argument of a formula stands for, and is a graph. As a tree it doubles
-with each `let` that names another twice. `share` names these parts: then what is written of it, and what it takes to
-evaluate it, grow with the number of parts alone. It looks at what parts say and not at where they stand in memory, so
-that an expression that is written out by hand is shared as one with `let`s.
+In memory an expression shares the values of a `let` and of a formula's arguments, so it is a graph. Written out as a
+tree it doubles with each `let` that uses another twice. `share` names the repeated parts: the size of the serialized
+form and the cost of evaluation then grow only with the number of distinct parts. Parts are compared by content, not by
+identity, so an expression that is written out by hand is shared like one with `let`s.
 """
 
 from __future__ import annotations
@@ -21,13 +19,15 @@ from pydantic import AfterValidator, Field, SerializationInfo, SerializerFunctio
 
 from tripos_compiler.plan.base import Ordered, Part
 
+# Types
+
 
 class TextType(Part):
     kind: Literal["text"] = "text"
 
 
 class IntegerType(Part):
-    """A whole number; `low` and `high` are inclusive bounds, absent where there is none."""
+    """Whole number; `low` and `high` are inclusive bounds, None if there is no bound."""
 
     kind: Literal["integer"] = "integer"
     low: int | None = None
@@ -43,8 +43,8 @@ class BoolType(Part):
 
 
 class ChoiceType(Part):
-    """One of some names. `axis` names the axis whose values these are, where there is one; `worth` is the number that
-    each of the names stands for, where they stand for numbers."""
+    """One of several names. `axis` is the axis whose values these are, if any; `worth` has the number of each name if
+    the names stand for numbers."""
 
     kind: Literal["choice"] = "choice"
     values: tuple[str, ...]
@@ -77,19 +77,19 @@ class DialogueType(Part):
 
 
 class ImageType(Part):
-    """An image, which a value names by its content: `language.Medium`."""
+    """Image; a value names it by its content (`library.media.Medium`)."""
 
     kind: Literal["image"] = "image"
 
 
 class AudioType(Part):
-    """A recording, named as an image is."""
+    """Recording, named by its content like an image."""
 
     kind: Literal["audio"] = "audio"
 
 
 class FileType(Part):
-    """A file, such as a PDF, named as an image is."""
+    """File such as a PDF, named by its content like an image."""
 
     kind: Literal["file"] = "file"
 
@@ -100,28 +100,28 @@ class OptionalType(Part):
 
 
 class PathType(Part):
-    """A way through a tree: the names from its root to a node, joined by ` / `."""
+    """Path in a tree: the names from its root to a node, joined by ` / `."""
 
     kind: Literal["path"] = "path"
 
 
 class TreeType(Part):
-    """A whole tree, which only functions such as `leaves` take."""
+    """Whole tree, an argument of functions such as `leaves`."""
 
     kind: Literal["tree"] = "tree"
     tree: str
 
 
 class JsonType(Part):
-    """Any value of JSON. `form` says which: `tools` are functions that a model may call, each with the JSON Schema of
-    its parameters, and `calls` are calls of them, each with the values that every argument may have."""
+    """JSON value. The `form` `tools` is a list of functions that a model may call, each with the JSON Schema of its
+    parameters; `calls` is a list of calls of them, each with the accepted values of every argument."""
 
     kind: Literal["json"] = "json"
     form: Literal["json", "tools", "calls"] = "json"
 
 
 class MetricsType(Part):
-    """The metrics allocated to the scenario at hand, printable as a rubric."""
+    """Metrics allocated to the current scenario, printable as a rubric."""
 
     kind: Literal["metrics"] = "metrics"
 
@@ -148,13 +148,16 @@ Type = Annotated[
 ]
 
 
+# Expressions
+
+
 class Literal_(Part):  # noqa: N801 - `Literal` is taken by typing
     op: Literal["literal"] = "literal"
     value: str | int | float | bool | None
 
 
 class Ref(Part):
-    """A name and the fields below it: `("item", "question")`, `("answer", "text")`, `("stage",)`."""
+    """Name and the fields below it: `("item", "question")`, `("answer", "text")`, `("stage",)`."""
 
     op: Literal["ref"] = "ref"
     path: tuple[str, ...]
@@ -181,14 +184,15 @@ class Binary(Part):
 
 
 class Items(Part):
-    """A list written out: `("a", "b")`."""
+    """List literal: `("a", "b")`."""
 
     op: Literal["items"] = "items"
     values: tuple[Inner, ...]
 
 
 class RecordValue(Ordered):
-    """A record written out. A field that has no value is missing alone, and the record has none only as a whole."""
+    """Record literal. A field without a value is missing on its own; only the use of the whole record is then
+    undefined."""
 
     _mapping = "fields"
     op: Literal["record"] = "record"
@@ -196,7 +200,8 @@ class RecordValue(Ordered):
 
 
 class Get(Part):
-    """A field of a record that an expression yields, `last(history).text`; of a list of records, that of each."""
+    """Field of a record-valued expression, such as `last(history).text`; for a list of records, the list of the field's
+    values."""
 
     op: Literal["get"] = "get"
     of: Inner
@@ -212,15 +217,15 @@ class Data(Part):
 
 
 class Branches(Part):
-    """A tree as a value."""
+    """Tree as a value."""
 
     op: Literal["tree"] = "tree"
     tree: str
 
 
 class Loop(Part):
-    """The elements of a list, each known as `alias`; those for which `where` holds. A list of more than `most` has no
-    value."""
+    """Elements of a list, each known as `alias`, for which `where` holds. A list with more than `most` elements is
+    undefined."""
 
     alias: str
     of: Expr
@@ -229,7 +234,7 @@ class Loop(Part):
 
 
 class Each(Part):
-    """The value of an expression for each element of a list, a list too."""
+    """List of the values of an expression for each element of a list."""
 
     op: Literal["each"] = "each"
     loop: Loop
@@ -237,7 +242,7 @@ class Each(Part):
 
 
 class AtElement(Part):
-    """The value that a judge gave for the elements at hand of the loops that it stands in; `of` names its verdicts."""
+    """A judge's value for the current elements of the enclosing loops; `of` names its verdicts."""
 
     op: Literal["at"] = "at"
     of: Ref
@@ -245,8 +250,8 @@ class AtElement(Part):
 
 
 class Let(Part):
-    """An expression whose parts that stand in several places have a name, `$1` and so on. `of`, and each of `values`,
-    refer to them. A long expression is written so; in a plan that is read, the parts stand where their names are."""
+    """Expression with named shared parts, `$1` and so on; `of` and each of `values` refer to them. Long expressions are
+    serialized in this form; when a plan is read, the names are replaced by their parts."""
 
     op: Literal["let"] = "let"
     values: dict[str, Inner]
@@ -255,21 +260,20 @@ class Let(Part):
 
 AnyExpr = Literal_ | Ref | Call | Unary | Binary | Items | RecordValue | Get | Data | Branches | Each | AtElement
 EXPRESSIONS: Final = get_args(AnyExpr)
-"""The classes of expressions."""
+"""Classes of expressions."""
 Inner = Annotated[AnyExpr, Field(discriminator="op")]
-"""An expression as a part of another."""
+"""Expression as a part of another one."""
 
 
 class LongForm(NamedTuple):
-    """The form of a long expression: how it is written, with a name for each part that it has several times, and read
-    again."""
+    """Conversion of a long expression to its serialized form with named shared parts, and back."""
 
     written: Callable[[Expr | Let], Expr | Let]
     read: Callable[[Let], Expr]
 
 
 long_forms: list[LongForm] = []
-"""The form, which `sharing` knows."""
+"""The conversion, registered at the end of this module."""
 
 
 def _write(expr: Expr | Let, write: SerializerFunctionWrapHandler, info: SerializationInfo) -> Any:
@@ -291,49 +295,54 @@ else:
     ]
 
 
+# Templates
+
+
 class Hole(Part):
-    """A placeholder of a template. What fills it is printed once and never read as a template again."""
+    """Placeholder of a template. Its value is printed once and never read as a template again."""
 
     expr: Expr
     type: Type
 
 
 class Passage(Part):
-    """A part of a template that is printed where `when` holds, and always where there is none."""
+    """Part of a template that is printed if `when` holds or is None."""
 
     when: Expr | None = None
     parts: tuple[str | Hole, ...]
 
 
 class Template(Part):
-    """Text and holes in the order in which they are printed; or passages, between which an empty line is printed."""
+    """Text and holes in printing order, or passages separated by an empty line."""
 
     parts: tuple[str | Hole | Passage, ...]
 
 
 Texts = dict[str, Template]
-"""A template for each language of the benchmark; text that was written once stands under every language."""
+"""Template for each language of the benchmark; a text that was written once is repeated under every language."""
 
 Labels = dict[str, str]
 """Plain text for each language of the benchmark."""
 
 
+# Common-subexpression elimination
+
 MARK = "$"
-"""What begins the name of a part; no name of a spec does."""
+"""Prefix of the names of shared parts; names in a spec cannot begin with it."""
 LEAVES = (Literal_, Ref, Data, Branches)
-"""What is not named: a name for it would say no less."""
+"""Classes of expressions that are never named, because a name would not be shorter."""
 
 
 LONG = 200
-"""An expression with more parts than this is written with each of them once."""
+"""Number of parts above which an expression is serialized with shared parts."""
 
 
 class LetRef(Ref):
-    """A reference to a part that a `Let` names."""
+    """Reference to a part named by a `Let`."""
 
 
 def parts_of(expr: Expr | Let) -> tuple[Expr, ...]:
-    """Return what an expression is made of, directly."""
+    """Return the direct subexpressions of an expression."""
     match expr:
         case Unary(value=value):
             return (value,)
@@ -357,7 +366,7 @@ def parts_of(expr: Expr | Let) -> tuple[Expr, ...]:
 
 
 def map_parts(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """Return an expression with what it is made of, directly, changed; the same one where nothing is."""
+    """Return an expression with its direct subexpressions replaced by `change`; the same object if none changes."""
     made = [change(part) for part in parts_of(expr)]
     if all(one is other for one, other in zip(made, parts_of(expr), strict=True)):
         return expr
@@ -381,10 +390,9 @@ def map_parts(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 
 
 def share(expr: Expr, opaque: str | None = None, invariant: bool = False) -> Expr | Let:
-    """Return an expression with a name for each part that it has several times; itself where it has none.
+    """Return an expression with a name for each repeated part, or the expression itself if no part is repeated.
 
-    The calls of a function `opaque` keep what they are given as it is. With `invariant`, what is the same for each
-    element of a list has a name too.
+    Arguments of the function `opaque` are left unchanged. With `invariant`, loop-invariant parts are named too.
 
     >>> twice = Call(function="lower", args=(Ref(path=("a",)),))
     >>> shared = share(Binary(operator="+", left=twice, right=twice))
@@ -395,12 +403,12 @@ def share(expr: Expr, opaque: str | None = None, invariant: bool = False) -> Exp
 
 
 def written(expr: Expr | Let) -> Expr | Let:
-    """Return an expression as a plan has it: a long one with a name for each part that it has several times."""
+    """Return the serialized form of an expression: a long one has its repeated parts named."""
     return expr if isinstance(expr, Let) or not _is_long(expr) else share(expr)
 
 
 def written_parts(expr: Expr) -> Iterator[Expr]:
-    """Yield an expression and all that it is made of, as often as a plan says it.
+    """Yield an expression and all its subexpressions, repeated as often as the serialized form repeats them.
 
     >>> [part.op for part in written_parts(Unary(operator="not", value=Ref(path=("a",))))]
     ['unary', 'ref']
@@ -424,8 +432,8 @@ def _is_long(expr: Expr) -> bool:
 
 
 def unshared(let: Let) -> Expr:
-    """Return the expression, which has each part that is named as the same object wherever it stands. Raises
-    `ValueError` where a part is made of itself."""
+    """Return the expression of a `Let` with names replaced by their parts; each part is one object wherever it is used.
+    Raises `ValueError` if a part refers to itself."""
     found: dict[str, Expr | None] = {}
     done: dict[int, Expr] = {}
 
@@ -483,22 +491,22 @@ def _shared(expr: Expr, opaque: str | None, invariant: bool, numbers: Iterator[i
 
 @dataclass
 class ExpressionGraph:
-    """The parts of expressions that differ, each after those that it is made of."""
+    """Distinct subexpressions of expressions, each after the parts that it consists of."""
 
     opaque: str | None = None
-    """A function whose calls keep what they are given as it is."""
+    """Function whose arguments are left unchanged."""
     nodes: list[Expr] = field(default_factory=list)
     parts: list[tuple[int, ...]] = field(default_factory=list)
     names: list[frozenset[str]] = field(default_factory=list)
-    """What each part looks up from outside itself."""
+    """Free names of each node."""
     places: dict[int, int] = field(default_factory=dict)
-    """By identity of an expression."""
+    """Index of the node by `id` of an expression."""
     held: list[Expr] = field(default_factory=list)
-    """What an identity stands for, as long as it lives."""
+    """Expressions whose `id` is in use; this keeps them alive."""
     _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
 
     def add(self, expr: Expr) -> int:
-        """Return the place of an expression, all parts of which are added; that of an equal one where it is known."""
+        """Add an expression and all its parts, and return its index; equal expressions have the same index."""
         if id(expr) in self.places:
             return self.places[id(expr)]
         self.held.append(expr)
@@ -524,7 +532,7 @@ class ExpressionGraph:
         return frozenset[str]().union(*(self.names[part] for part in parts))
 
     def named(self, invariant: bool) -> list[int]:
-        """Return the parts to name: those that stand in several places, and look up no element of a list in it."""
+        """Return the indexes of the parts to name: those that are used repeatedly and refer to no loop variable."""
         aliases = {node.loop.alias for node in self.nodes if isinstance(node, Each)}
         uses, inside = [0] * len(self.nodes), [False] * len(self.nodes)
         found: list[int] = []
@@ -544,7 +552,7 @@ class ExpressionGraph:
 
 
 def _own(expr: Expr) -> tuple[Any, ...]:
-    """Return what an expression says beside what it is made of."""
+    """Return the content of an expression apart from its subexpressions."""
     match expr:
         case Literal_(value=value):
             return (type(value), value)
@@ -573,12 +581,12 @@ long_forms.append(LongForm(written, unshared))
 
 
 _named: dict[int, tuple[ref[Expr], Expr | Let | None]] = {}
-"""By the identity of an expression: the expression, and itself with its parts named, if it has any."""
+"""Cache of `linear`: by `id`, a weak reference to the expression and its form with named parts, or None."""
 
 
 def linear(expr: Expr) -> Expr | Let:
-    """Return an expression with its parts named, which is found once. What a `reveal` is given stays as it is: it tells
-    one `reveal` from another."""
+    """Return an expression with its repeated and loop-invariant parts named; the result is cached. Arguments of
+    `reveal` are left unchanged because they distinguish one `reveal` from another."""
     known = _named.get(id(expr))
     if known is None or known[0]() is not expr:
         if type(expr) in LEAVES:

@@ -1,19 +1,19 @@
-"""Statuses of replies and of scores, the words by which providers say how a reply ended, and the one decision.
+"""Statuses of replies and scores, finish reasons of providers, and the decision from one to the other.
 
 | status | of | means |
 | --- | --- | --- |
 | `ok` | replies | answered, and read if something was to be read |
 | `scored` | scores | there is a value |
-| `parse_failure` | both | answered, but with no answer, or with none that could be read, also when asked once more |
-| `truncated` | both | the reply was cut off at its most tokens; a text that was cut is still scored |
+| `parse_failure` | both | answered, but with no answer, or with none that could be read, also after one more request |
+| `truncated` | both | the reply was cut off at its token limit; a text that was cut is still scored |
 | `refused` | both | the model or its provider would not answer, or its provider withheld the answer |
-| `provider_error` | both | no answer came, or a broken one; the next run asks again |
+| `provider_error` | both | no answer or a broken one; the next run asks again |
 | `function_error` | scores | a Python function failed; the next run calls it again |
-| `undefined` | both | an expression has no value because of a reply; of a call, it was not made for that reason |
-| `not_applicable` | both | a condition ruled it out, or an expression has no value because of what the item lacks |
+| `undefined` | both | an expression has no value because of a reply; a call was not made for that reason |
+| `not_applicable` | both | excluded by a condition, or an expression has no value because the item lacks one |
 
-An `undefined` score is one that failed: it is counted like one that could not be read. One that is `not_applicable` is
-no score of the item at all.
+An `undefined` score is a failed score: it is counted like one that could not be read. A `not_applicable` score is not a
+score of the item.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ FUNCTION_ERROR: Final = "function_error"
 UNDEFINED: Final = "undefined"
 NOT_APPLICABLE: Final = "not_applicable"
 PENDING: Final = "pending"
-"""Stands in place of the status of a reply while there is no reply; no result has it."""
+"""Placeholder for a status before there is a reply; no result has it."""
 
 RETRIED_NEXT_RUN: Final = (PROVIDER_ERROR, FUNCTION_ERROR)
-"""The statuses that the next run tries again, and no other: an answer that is bad stays the answer."""
+"""Statuses that the next run tries again. A bad answer is final."""
 NOT_ASKED: Final = frozenset({UNDEFINED, NOT_APPLICABLE})
-"""The statuses of calls that were not made, since what they were to ask has no value."""
+"""Statuses of calls that were not made because their request has no value."""
 
 
 class Ending(StrEnum):
@@ -52,9 +52,9 @@ class Ending(StrEnum):
 
 
 REFUSAL: Final = "refusal"
-"""The word for a reply that the provider sends in a field for refusals, and Claude's own."""
+"""Finish reason for a reply in the provider's field for refusals, and Claude's own word."""
 BROKEN: Final = "error"
-"""The word for a reply with an error of its own."""
+"""Finish reason for a reply that contains an error."""
 
 WORDS: Final[Mapping[Ending, tuple[str, ...]]] = {
     Ending.STOP: ("stop", "end_turn", "stop_sequence", "COMPLETE", "eos", "eos_token", "endoftext"),
@@ -75,13 +75,13 @@ WORDS: Final[Mapping[Ending, tuple[str, ...]]] = {
     ),
     Ending.UNKNOWN: ("unknown", "FINISH_REASON_UNSPECIFIED"),
 }
-"""The words of providers. Case does not matter. Any other word is `UNKNOWN`, and so is none; those that are listed so
-tell nothing."""
+"""Finish reasons of providers, compared without regard to case. An unlisted or missing word is `UNKNOWN`; the listed
+words of `UNKNOWN` carry no information."""
 _ENDINGS: Final = {word.casefold(): ending for ending, words in WORDS.items() for word in words}
 
 
 def ending_of(word: str | None) -> Ending:
-    """Return how a reply ended, by the provider's word for it.
+    """Return how a reply ended, from the provider's finish reason.
 
     >>> [str(ending_of(word)) for word in ("MAX_TOKENS", "refusal", "abort", "done", None)]
     ['length', 'content_filter', 'error', 'unknown', 'unknown']
@@ -90,24 +90,24 @@ def ending_of(word: str | None) -> Ending:
 
 
 def words_of(*endings: Ending) -> tuple[str, ...]:
-    """Return the words of endings in small letters, such as for a condition of SQL on `lower(finish_reason)`."""
+    """Return the finish reasons of endings in lower case, for example for a SQL condition on `lower(finish_reason)`."""
     return tuple(word for word, ending in _ENDINGS.items() if ending in endings)
 
 
 Form = Literal["text", "turn", "typed", "tools", "number"]
-"""What a reply is to be: a text; a turn of a conversation; a value, also of a judge; a text or calls of tools; or a
-number, such as a reward or likelihoods."""
+"""Expected form of a reply: a text; a turn of a conversation; a typed value, also from a judge; a text or tool calls;
+or a number, such as a reward or likelihoods."""
 Content = Literal["answer", "calls", "thinking", "empty"]
-"""What a reply has: an answer; calls of tools; nothing but thinking; or nothing."""
+"""Content of a reply: an answer; tool calls; only thinking; or nothing."""
 Reading = Literal["read", "refusal", "unread"]
-"""What the reader of a value made of a reply: the value; words that refuse an answer; or nothing."""
+"""Result of reading a value from a reply: the value; a refusal in words; or nothing."""
 READINGS: Final[Mapping[str, Reading]] = {OK: "read", REFUSED: "refusal", PARSE_FAILURE: "unread"}
-"""The readings by the status that a reader gives."""
+"""Reading by the status that a reader returns."""
 
 
 class Outcome(NamedTuple):
-    """The outcome of a reply: its status; whether its text, and the value in it, may be scored; and why it is not as it
-    should be, of what the reader does not say itself."""
+    """Outcome of a reply: its status; whether its text and value may be scored; and the reason for a failure, if the
+    reader does not give one."""
 
     status: str
     scored: bool
@@ -115,7 +115,8 @@ class Outcome(NamedTuple):
 
 
 def reply_status(ending: Ending, content: Content, form: Form, reading: Reading) -> Outcome:
-    """Decide the status of a reply: the only place that does. `reading` counts for a value and a number alone.
+    """Return the outcome of a reply. This is the only place that decides it. `reading` matters only for the forms
+    `typed` and `number`.
 
     >>> reply_status(Ending.LENGTH, "answer", "text", "read").status
     'truncated'
@@ -139,7 +140,7 @@ def reply_status(ending: Ending, content: Content, form: Form, reading: Reading)
 
 
 class OutcomeRow(NamedTuple):
-    """A row of the table of endings: a form and what comes in it, and the outcome for each ending."""
+    """Row of the table of outcomes: a form, a content and a reading, with the outcome for each ending."""
 
     form: Form
     content: Content
@@ -148,7 +149,7 @@ class OutcomeRow(NamedTuple):
 
 
 def outcome_table() -> Iterator[OutcomeRow]:
-    """Yield every row of the table of endings: each form with what may come in it."""
+    """Yield every row of the table of outcomes: each form with each content that it may have."""
     for form in get_args(Form):
         contents: tuple[Content, ...] = ("answer", "thinking", "empty")
         if form == "tools":

@@ -1,13 +1,4 @@
-"""The plan as a whole.
-
-Declarations of a benchmark: roles, axes, arms, trees, metrics, plug-ins.
-
-Data sets: read from files, or made.
-
-Measures, expectations, subsets and exports of a plan, and pairs of texts out of data sets.
-
-Scenarios, their treatments, and the scorers that they use.
-"""
+"""Parts of a plan: declarations, data sets, scenarios, scorers, measures, exports, and the plan itself."""
 
 from __future__ import annotations
 
@@ -22,10 +13,15 @@ from tripos_compiler.plan.base import Ordered, Part, digest, named
 from tripos_compiler.plan.expressions import Expr, Labels, NumberType, Template, Texts, Type
 from tripos_compiler.plan.steps import Ask, Converse, DeclaredSettings, Judging, Step
 
+# Declarations
+
 
 class Settling(Part):
-    """Says that a run goes on until something is settled: a measure once every two models are told apart in it, or once
-    it is known to `within` on either side; an expectation once it is decided; a benchmark once its headlines are."""
+    """Stopping rule of a run that continues until a figure is settled.
+
+    A measure is settled once every two models differ in it, or once its interval extends at most `within` to either
+    side. An expectation is settled once it is decided, and a benchmark once its headline measures are.
+    """
 
     within: float | None = None
 
@@ -38,13 +34,13 @@ class Benchmark(Part):
     cites: tuple[str, ...] = ()
     languages: tuple[str, ...]
     headline: tuple[str, ...] = ()
-    """The measures that stand for it, the first first; none where it does not say."""
+    """Measures that stand for the benchmark, the most important first; empty if it names none."""
     until: Settling | None = None
 
 
 class Extended(Part):
-    """A release of another benchmark, of which this one has parts: the SHA-256 of its manifest, and the scenarios and
-    the data sets that models write that come from it."""
+    """Release of another benchmark that this one extends: the SHA-256 of its manifest, and the scenarios and generated
+    data sets that come from it."""
 
     name: str
     version: str
@@ -54,9 +50,11 @@ class Extended(Part):
 
 
 class Role(Part):
-    """Someone who produces text. Several models may fill a `compared` or a `panel` role, one any other. A role that is
-    given no model takes those of its `default`, another role, where it has one. Grades by people are shown apart from
-    those of the models in a role, unless it is one `with_people`."""
+    """Producer of text. Several models may fill a `compared` or a `panel` role, one model any other role.
+
+    A role without a model takes the models of its `default`, another role, if it has one. Grades by people are reported
+    separately from those of the models in a role unless the role is declared `with_people`.
+    """
 
     name: str
     kind: Literal["single", "compared", "panel"]
@@ -65,7 +63,8 @@ class Role(Part):
 
 
 class AxisValue(Part):
-    """`group` is the first tier of a two-tier axis; `guard` says in which cells the value is allowed."""
+    """Value of an axis. `group` is the first tier of a two-tier axis; `guard` is the condition on the cells in which
+    the value is allowed."""
 
     name: str
     labels: Labels
@@ -84,15 +83,15 @@ class ArmValue(Part):
 
 
 class Arm(Part):
-    """An experimental condition: the same item under different treatment."""
+    """Experimental condition: the same item under different treatments."""
 
     name: str
     values: tuple[ArmValue, ...]
 
 
 class TreeFile(Part):
-    """One file of a tree: path below the data folder and SHA-256. A `draft` was written by a model and is not approved,
-    or was changed since; `approved_by` is the person who approved the file as it is."""
+    """File of a tree: path below the data folder and SHA-256. A `draft` was written by a model and is not approved, or
+    has changed since approval. `approved_by` is the person who approved the file in its present form."""
 
     path: str
     sha256: str
@@ -101,9 +100,11 @@ class TreeFile(Part):
 
 
 class Tree(Part):
-    """A hierarchy read from one file, or from several that each have some of the branches at the top: how many leaves
-    and inner nodes it has, and how many levels below its root. `path` is the first file, `sha256` that of its content;
-    of several, a hash of theirs."""
+    """Hierarchy read from one file, or from several files that each hold some of the top branches.
+
+    `leaves` and `inner` count its nodes, and `depth` the levels below the root. `path` is the first file and `sha256`
+    the digest of its content; for several files it is a digest of theirs.
+    """
 
     name: str
     source: str
@@ -116,13 +117,15 @@ class Tree(Part):
 
 
 class Plugin(Ordered):
-    """A function of the user's, called `name` in the spec: `function` in the Python file `path`, as seen from the
-    folder of the spec's main file, or the entry point `function` of an installed package, without a path.
+    """Python function of the user, called `name` in the spec.
+
+    It is `function` in the Python file `path`, relative to the folder of the spec's main file, or the entry point
+    `function` of an installed package if `path` is None.
 
     `version` is the SHA-256 of the file's text, or the package and its version: a changed function is another function.
-    Of a file that imports others beside it, it stands for all of them, and `modules` has the SHA-256 of each.
-    Of a release that is extended, `release` is its name and version, and `path` is as seen from its folder.
-    `parameters` are in the order in which values are handed to them.
+    For a file that imports sibling files it is a digest of all of them, and `modules` has the SHA-256 of each. For a
+    function of an extended release, `release` is its name and version, and `path` is relative to its folder.
+    `parameters` are in call order.
     """
 
     _mapping = "parameters"
@@ -132,34 +135,37 @@ class Plugin(Ordered):
     version: str
     parameters: dict[str, Type]
     optional: tuple[str, ...] = ()
-    """The parameters that may be left out."""
+    """Parameters that may be omitted."""
     returns: Type
     release: str | None = None
     aggregate: bool = False
-    """Whether measures take it of all values, and nothing in a scenario calls it."""
+    """Whether measures apply it to all values; such a function is not called in a scenario."""
     external: Literal["file", "shipped", "service", "tool"] | None = None
-    """Of a scorer that is a program: it is the Python file `path`, it comes with Tripos, or it is a service at an
-    address that whoever runs it names. `function` is the name that the program is told then, and `version` of a
-    program without a file its name and version. A `tool` is a function that a model calls: it takes a state before
-    its parameters, changes it, and gives a result."""
+    """Kind of a scorer that is a program: the Python file `path`, a program shipped with Tripos, or a service whose
+    address the user of the benchmark configures. Then `function` is the name passed to the program, and `version` the
+    name and version of a program without a file.
+
+    A `tool` is a function that a model calls. It takes a state before its parameters, changes it, and returns a result.
+    """
     purity: Literal["proved", "declared"] | None = None
-    """Why its value depends on its arguments alone: its source proves it, or else its author says so; None where
-    neither does."""
+    """Why its value depends on its arguments alone: its source proves it, or its author declares it. None if neither
+    holds."""
     modules: dict[str, str] = {}
 
     @property
     def files(self) -> dict[str, str]:
-        """Its Python files, with the SHA-256 of the text of each."""
+        """Its Python files with the SHA-256 of the text of each."""
         return self.modules or ({} if self.path is None else {self.path: self.version})
 
     @property
     def pure(self) -> bool:
-        """True if its value depends on its arguments alone, and so tells of no secret that they do not tell of."""
+        """True if its value depends on its arguments alone, so that it discloses only secrets that its arguments
+        disclose."""
         return self.purity is not None
 
 
 class Level(Part):
-    """The meaning of a score from `low` to `high` (both inclusive) means."""
+    """Meaning of a score from `low` to `high`, both inclusive."""
 
     low: int
     high: int
@@ -170,8 +176,8 @@ Outside = Literal["refuse", "keep", "clip"]
 
 
 class Metric(Part):
-    """A criterion of a rubric. `outside` says what becomes of a score that does not lie from `low` to `high`: it is
-    refused, kept as it is, or taken as the nearer end."""
+    """Criterion of a rubric. `outside` determines the treatment of a score that is not between `low` and `high`:
+    `refuse` it, `keep` it, or `clip` it to the nearer end."""
 
     name: str
     title: Labels
@@ -184,7 +190,7 @@ class Metric(Part):
 
     @property
     def ends(self) -> tuple[int, int] | None:
-        """Between which ends its scores lie; None where some may lie outside of the scale.
+        """Range of its scores, or None if scores outside of the scale are kept.
 
         >>> Metric(name="A", title={}, dimension="d", low=1, high=10, asks={}, levels=()).ends
         (1, 10)
@@ -192,7 +198,7 @@ class Metric(Part):
         return None if self.outside == "keep" else (self.low, self.high)
 
     def placed(self, value: float) -> float | None:
-        """Return what a score counts as; None where it is refused.
+        """Return the value that counts for a score, or None if the score is refused.
 
         >>> metric = Metric(name="A", title={}, dimension="d", low=1, high=10, outside="clip", asks={}, levels=())
         >>> metric.placed(0), metric.model_copy(update={"outside": "refuse"}).placed(0)
@@ -203,8 +209,11 @@ class Metric(Part):
         return float(min(max(value, self.low), self.high)) if self.outside == "clip" else None
 
 
+# Data sets
+
+
 class DataField(Part):
-    """A column of a data set. `columns` are tried in order; the first that a row has is read."""
+    """Field of a data set. `columns` are tried in order; the first that a row has is read."""
 
     name: str
     type: Type
@@ -213,22 +222,23 @@ class DataField(Part):
 
 
 class DataFile(Part):
-    """One file of a data set: path below the data folder, SHA-256, rows, and what its name says (`{language}`)."""
+    """File of a data set: path below the data folder, SHA-256, number of rows, and the values from its name
+    (`{language}`)."""
 
     path: str
     sha256: str
     rows: int
     captures: dict[str, str] = {}
     repeats: tuple[int, ...] = ()
-    """The numbers, from 1, of rows that say what an earlier row of the data set says; they are not run."""
+    """Numbers, from 1, of rows that repeat an earlier row of the data set; they are not run."""
     media: str | None = None
-    """The digest of the images and other files that its rows name or hold, in order, repeated rows left out; None of a
-    file without any."""
+    """Digest of the images and other files of its rows, in order, without repeated rows; None for a file without
+    any."""
 
 
 class Join(Part):
-    """Files that add `columns` to the rows of a data set: of every row, those of their one row in which `other` is what
-    `column` is in it. What the names of both files say of the same thing is the same."""
+    """Files that add `columns` to the rows of a data set. A row is joined to the one row whose `other` equals its
+    `column`. Values in the names of both files, such as the language, must agree."""
 
     source: str
     column: str
@@ -238,7 +248,7 @@ class Join(Part):
 
 
 class Dataset(Part):
-    """Typed rows that are read from files. Rows of which `key` is equal belong together."""
+    """Typed rows read from files. Rows with an equal `key` belong together."""
 
     name: str
     source: str
@@ -249,16 +259,17 @@ class Dataset(Part):
 
     @property
     def every_file(self) -> tuple[DataFile, ...]:
-        """The files of its rows, and those that are joined to them."""
+        """Its own files and the files that are joined to them."""
         return (*self.files, *(file for join in self.joins for file in join.files))
 
 
 class Walk(Part):
-    """Descends a tree level by level: `ask` is put at every node that is reached and chooses among its branches, known
-    as `branches`; every path from the root to a leaf that was chosen throughout is kept, under the name of the walk.
+    """Descent of a tree, level by level, that yields paths.
 
-    With `below` it begins at the node of that path and not at the root. `starts` are the paths that values of a choice
-    stand for."""
+    `ask` chooses among the branches, known as `branches`, of every node that is reached. Every path from the root to a
+    leaf that was chosen at each level is kept in the field with the name of the walk. With `below` the descent begins
+    at the node of that path instead of the root. `starts` maps values of a choice to paths.
+    """
 
     step: Literal["walk"] = "walk"
     tree: str
@@ -268,12 +279,12 @@ class Walk(Part):
 
     @property
     def name(self) -> str:
-        """The field that holds the paths."""
+        """Field that holds the paths."""
         return self.ask.name
 
 
 class Verify(Part):
-    """A row is kept only where `require` holds of what `ask` returns."""
+    """Verification step: a row is kept only if `require` holds for the value that `ask` returns."""
 
     step: Literal["verify"] = "verify"
     ask: Ask
@@ -281,7 +292,7 @@ class Verify(Part):
 
 
 class Derived(Part):
-    """A field computed from the row."""
+    """Field computed from the row."""
 
     step: Literal["derived"] = "derived"
     name: str
@@ -289,8 +300,8 @@ class Derived(Part):
 
 
 class Distinct(Part):
-    """A row is refused where the text `value` is nearly one of `others`: their overlap (`near_duplicates.overlap`) is
-    `above` or more, from 0 to 1."""
+    """Uniqueness condition: a row is refused if the text `value` is nearly equal to one of `others`, that is, if their
+    overlap (`near_duplicates.jaccard_overlap`) is at least `above`, from 0 to 1."""
 
     value: Expr
     others: Expr
@@ -298,12 +309,12 @@ class Distinct(Part):
 
 
 class Made(Part):
-    """A data set that is made, by a role or row by row from another data set or the leaves of a tree.
+    """Generated data set: rows written by a role, or derived row by row from another data set or from the leaves of a
+    tree.
 
-    For every row of `source` (known as `alias`, those for which `where` holds; without a source, once), in every cell
-    of `axes`, `count` rows are made by `steps` in order, each given up after `retries` further attempts where it cannot
-    be read, breaks a `require`, repeats another row's `unique` value, is not `distinct` from what it must be, or is not
-    verified.
+    For every row of `source` (known as `alias`, restricted by `where`; once without a source), in every cell of `axes`,
+    `count` rows are generated by `steps` in order. A row is given up after `retries` further attempts if it cannot be
+    read, violates a `require`, repeats another row's `unique` value, is not `distinct`, or fails verification.
     """
 
     name: str
@@ -321,25 +332,26 @@ class Made(Part):
     distinct: tuple[Distinct, ...] = ()
     key: Expr | None = None
     rows: int
-    """How many rows it has at most."""
+    """Largest number of rows that it can have."""
     fingerprint: str
 
     @property
     def asks(self) -> tuple[Ask, ...]:
-        """The questions that are put to make a row."""
+        """Requests that generate a row."""
         steps = [step for step in self.steps if not isinstance(step, Derived)]
         return tuple(step if isinstance(step, Ask) else step.ask for step in steps)
 
     @property
     def fingerprints(self) -> set[str]:
-        """Its fingerprint, and those of what is asked."""
+        """Its fingerprint and those of its requests."""
         return {self.fingerprint, *(ask.fingerprint for ask in self.asks)}
 
 
 class PairedReply(Part):
-    """A text of a row, or one for every element of the list `each`, known as `alias`, for which `when` holds. `worth`
-    says how good it is, as a number or as a list of criteria of which the number of those that are met counts, and `by`
-    who wrote it."""
+    """Text of a row, or one text for every element of the list `each`, known as `alias`, for which `when` holds.
+
+    `worth` is its quality: a number, or a list of criteria of which the number that are met counts. `by` is its author.
+    """
 
     text: Expr
     each: Expr | None = None
@@ -350,8 +362,8 @@ class PairedReply(Part):
 
 
 class AskedAs(Part):
-    """The request of a scenario's step, under these arms, about the row known as `about`, in the place of a row of the
-    scenario's own."""
+    """Request of a scenario's step under the given arms, with the row known as `about` in place of a row of the
+    scenario."""
 
     scenario: str
     step: str
@@ -360,7 +372,7 @@ class AskedAs(Part):
 
 
 class Partner(Part):
-    """Another row of a data set, known as `alias`: one of those for which `where` holds, drawn by the row at hand."""
+    """Another row of a data set, known as `alias`: one that satisfies `where`, drawn with the current row as seed."""
 
     dataset: str
     alias: str
@@ -368,10 +380,13 @@ class Partner(Part):
 
 
 class Pairing(Part):
-    """Training data out: of every two replies of a row, known as `alias`, of which one is worth more by more than
-    `margin`, or as much where that is above 0, the better and the worse. Rows that share a value of `groups` belong
-    together. Of the kind `examples` every reply to a row's prompt is one, and nothing is compared; the prompt may be
-    what a scenario `asks`, and a row that finds none `beside` it gives no example."""
+    """Export of training data from the replies of a row, known as `alias`.
+
+    `paired`: for every two replies of which one is worth more than the other by more than `margin` (by at least
+    `margin` if that is above 0), the better and the worse reply. `examples`: every reply to a row's prompt, without
+    comparison. The prompt may be the request of a scenario (`asks`). A row without a partner `beside` it gives no
+    example. Rows that share a value of `groups` belong together.
+    """
 
     name: str
     kind: Literal["paired", "examples"] = "paired"
@@ -385,22 +400,24 @@ class Pairing(Part):
     beside: Partner | None = None
     replies: tuple[PairedReply, ...]
     holds_out: tuple[str, ...] = ()
-    """The data sets whose texts are kept out: a row that has one of them, nearly word for word, is left out."""
+    """Data sets whose texts are held out: a row that contains one of them, nearly word for word, is omitted."""
     use: Literal["training", "test"] | None = None
-    """What a training does with the pairs where nothing else is said: it learns all that are for training, or where
-    none is, all that are not for a test."""
+    """Default use of the pairs in a training. It learns from all exports for training, or if there are none, from all
+    that are not for testing."""
 
+
+# Measures, expectations, subsets and exports
 
 Missing = Literal["skip", "zero", "fail", "paired"]
-"""What an aggregate does where a score is missing."""
+"""Treatment of missing scores by an aggregate."""
 FIXED = ("scenario", "metric", "dimension", "evaluator", "pair")
-"""What a figure can go by beside axes, arms and fields of rows."""
+"""Dimensions of figures in addition to axes, arms and fields of rows."""
 
 
 class Aggregate(Part):
-    """A figure over scores or columns: `function` of `values`, in each cell of `by`.
+    """Figure over scores or columns: `function` of `values`, in each cell of `by`.
 
-    A value is a name of a score, a scorer or a column, and `scenario` the one that it is taken from, where it is one.
+    A value is the name of a score, a scorer or a column. `scenario` restricts it to one scenario.
     """
 
     op: Literal["aggregate"] = "aggregate"
@@ -411,18 +428,18 @@ class Aggregate(Part):
     across: str | None = None
     by: tuple[str, ...] = ()
     of: Annotated[Aggregate | Measured | Formula, Field(discriminator="op")] | None = None
-    """Where it is a figure over cells of another one, that one, `by` what makes the cells; `values` is empty then."""
+    """Inner figure of an aggregate over cells; `by` then has the dimensions of the cells, and `values` is empty."""
     true_of: tuple[str, ...] = ()
-    """Of choices that judges give: those that count as true, and all others as false. Empty where a value counts as
-    it is."""
+    """For choices by judges: the choices that count as true; all others count as false. Empty if values count
+    unchanged."""
     among: tuple[str, ...] = ()
-    """Of such choices those that count at all; empty where all do."""
+    """For such choices: those that count at all; empty if all do."""
     elements: bool = False
-    """Whether its values are scores of the elements of lists, of which a reply has several."""
+    """Whether its values are scores of the elements of lists, several for each reply."""
 
     @property
     def of_condition(self) -> bool:
-        """True if it is taken of a condition on choices, or of some choices only, and not of values as they are.
+        """True if it is over a condition on choices, or over some of the choices, instead of unchanged values.
 
         >>> Aggregate(function="share", values=("verdict",), true_of=("CORRECT",)).of_condition
         True
@@ -431,7 +448,7 @@ class Aggregate(Part):
 
     @property
     def of_all_models(self) -> bool:
-        """True if it is one figure of all compared models, taken over their replies together, and not one of each.
+        """True if it is one figure over the replies of all compared models together instead of one for each model.
 
         >>> Aggregate(function="kendall_w", values=("rubric",), named={"models": "together"}).of_all_models
         True
@@ -442,8 +459,8 @@ class Aggregate(Part):
 
 
 class Measured(Part):
-    """Another measure; `slice` fixes arms or dimensions: `accuracy[teaching: none]`. It goes `by` something where an
-    aggregate is taken of its cells."""
+    """Value of another measure. `slice` fixes arms or dimensions, as in `accuracy[teaching: none]`. `by` is set if an
+    aggregate is over its cells."""
 
     op: Literal["measure"] = "measure"
     measure: str
@@ -452,8 +469,8 @@ class Measured(Part):
 
 
 class Formula(Part):
-    """Arithmetic over measures. `overall` takes its one value over all of the dimensions `over`: it is the same in each
-    of their cells. It goes `by` something where an aggregate is taken of its cells."""
+    """Arithmetic over measures. `overall` takes one value over all of the dimensions `over`, the same in each of their
+    cells. `by` is set if an aggregate is over its cells."""
 
     op: Literal["formula"] = "formula"
     operator: Literal[
@@ -474,9 +491,12 @@ Figure = Annotated[Aggregate | Measured | Formula | Constant, Field(discriminato
 
 
 class Measure(Part):
-    """A figure of each compared model, in each cell of `by`. `low` and `high` bound the value where its scale is known.
-    `lower_is_better` is said of errors and the like, or follows from what the measure is made of, and so does
-    `higher_is_better`. A measure with neither is better when higher if it is a headline; of any other nobody knows."""
+    """Figure of each compared model, in each cell of `by`.
+
+    `low` and `high` bound the value if its scale is known. `lower_is_better` and `higher_is_better` are declared or
+    follow from the parts of the measure. If neither is set, higher is better for a headline measure, and the direction
+    of any other measure is unknown.
+    """
 
     name: str
     scenario: str | None = None
@@ -487,36 +507,37 @@ class Measure(Part):
     lower_is_better: bool = False
     higher_is_better: bool = False
     corrected: bool = False
-    """Whether the figure is that of people, as a judge's grades of everything and people's of a sample show it."""
+    """Whether the figure estimates the grades of people, from a judge's grades of everything and people's grades of a
+    sample."""
     random: tuple[str, ...] = ()
-    """The facets that are random as items are: roles whose judges, and arms whose values, are a sample of many like
-    them, so that the interval speaks of all of these."""
+    """Random facets besides the items: roles whose judges, and arms whose values, are a sample of many. The interval
+    generalizes over all of these."""
     until: Settling | None = None
     figure: Figure
 
     @property
     def directed(self) -> bool:
-        """True if it is said, or follows, whether a lower or a higher value is the better one."""
+        """True if the better direction is declared or follows."""
         return self.lower_is_better or self.higher_is_better
 
 
 LEAST_COVERAGE = 0.9
-"""The share of the scores of a figure that must have a value, so that an expectation can hold which names no other."""
+"""Default for the least share of scores with a value that an expectation requires."""
 
 
 IntervalEnd = Literal["lower", "upper"]
-"""The ends of the 95 % interval of a figure."""
+"""Ends of the 95 % interval of a figure."""
 
 
 class Expectation(Part):
-    """A gate: the figure of every compared model must stand so to `value`, in every cell of `by`. `low` and `high`
-    are as in a `Measure`."""
+    """Gate: the figure of every compared model must satisfy `operator` with `value`, in every cell of `by`. `low` and
+    `high` are those of a `Measure`."""
 
     figure: Figure
     end: IntervalEnd | None = None
-    """The end of the figure's interval that is compared, in the place of the figure itself."""
+    """End of the figure's interval that is compared instead of the figure."""
     difference: str | None = None
-    """Of two figures that the spec compares: their difference in words, which is the figure."""
+    """For an expectation that compares two figures: their difference in words; `figure` is that difference."""
     operator: Literal["<", "<=", ">", ">=", "==", "!="]
     value: float
     shown: str
@@ -524,23 +545,25 @@ class Expectation(Part):
     low: float | None = None
     high: float | None = None
     corrected: bool = False
-    """As in a `Measure`, of which it is one."""
+    """See `Measure.corrected`."""
     random: tuple[str, ...] = ()
-    """As in a `Measure`, of which it is one."""
+    """See `Measure.random`."""
     coverage: float | None = None
-    """The least share of its scores that must have a value, if the spec gives one."""
+    """Least share of its scores that must have a value, if the spec gives one."""
     until: Settling | None = None
 
     @property
     def least_coverage(self) -> float:
-        """The least share of its scores that must have a value."""
+        """Least share of its scores that must have a value."""
         return LEAST_COVERAGE if self.coverage is None else self.coverage
 
 
 class Subset(Part):
-    """A stratified sample: `take` items for every combination of `per`, spread evenly over `spread`. The text of items
-    that are `withheld` is kept out of public releases. One that comes from a release is drawn from its `scenarios`, as
-    it was there; any other from all."""
+    """Stratified sample: `take` items for every combination of `per`, spread evenly over `spread`.
+
+    The text of `withheld` items is kept out of public releases. A subset of an extended release is drawn from its
+    `scenarios`, as it was there; any other subset is drawn from all scenarios.
+    """
 
     name: str
     take: int
@@ -552,9 +575,12 @@ class Subset(Part):
 
 
 class Export(Part):
-    """Training data out: the replies to `rows` of the model that is best by `measure` in each cell of `per`, or pairs
-    of a better and a worse reply, which differ by `margin` at least. The items of the subsets `holds_out` are left out;
-    of all subsets where there are none. With `every` reply, those of a model that is best in any cell are all taken."""
+    """Export of training data: the replies to `rows` of the model that is best by `measure` in each cell of `per`, or
+    pairs of a better and a worse reply that differ by at least `margin`.
+
+    Items of the subsets in `holds_out` are omitted; those of all subsets if it is empty. With `every`, all replies of a
+    model that is best in any cell are exported.
+    """
 
     name: str
     kind: Literal["best", "pairs"]
@@ -569,8 +595,11 @@ class Export(Part):
     holds_out: tuple[str, ...] = ()
 
 
+# Scenarios and scorers
+
+
 class Rows(Part):
-    """The rows that a scenario runs over: those of a data set that satisfy `where`, each known as `alias`."""
+    """Rows of a scenario: those of a data set that satisfy `where`, each known as `alias`."""
 
     dataset: str
     alias: str
@@ -578,22 +607,23 @@ class Rows(Part):
 
 
 class Treatment(Part):
-    """The steps for a row under one combination of a scenario's arms (none where it has no arms).
+    """Steps for a row under one combination of a scenario's arms (`arms` is empty without arms).
 
-    Conditions on arms are gone from the steps: what they rule out is not there. Steps with one fingerprint in several
-    treatments are one: their results are shared.
+    Conditions on arms are resolved: a step that they exclude is not in `steps`. Steps with the same fingerprint in
+    several treatments share their results.
     """
 
     arms: dict[str, str] = {}
     steps: tuple[Step, ...]
 
     def ask(self, name: str) -> Ask:
-        """The ask of that name. Raises `KeyError` where there is none."""
+        """Return the ask with a name. Raises `KeyError` if there is none."""
         return named(tuple(step for step in self.steps if isinstance(step, Ask)), name)
 
 
 class Scenario(Part):
-    """One task. `cells` counts the allowed combinations of `axes`, `row_count` the rows it runs over, at most."""
+    """Task of a benchmark. `cells` counts the allowed combinations of `axes`; `row_count` is the largest number of
+    rows."""
 
     name: str
     title: str
@@ -606,31 +636,32 @@ class Scenario(Part):
 
     @cached_property
     def steps(self) -> tuple[Step, ...]:
-        """The steps of all treatments, those that are shared once."""
+        """Steps of all treatments; shared steps are listed once."""
         found = {(step.name, step.fingerprint): step for treatment in self.treatments for step in treatment.steps}
         return tuple(found.values())
 
     @property
     def talks(self) -> tuple[Converse, ...]:
-        """The conversations of all treatments."""
+        """Conversations of all treatments."""
         return tuple(step for step in self.steps if isinstance(step, Converse))
 
     def ask(self, name: str) -> Ask:
-        """The first ask of that name. Raises `KeyError` where there is none."""
+        """Return the first ask with a name. Raises `KeyError` if there is none."""
         return named(tuple(step for step in self.steps if isinstance(step, Ask)), name)
 
     @property
     def fingerprints(self) -> set[str]:
-        """The fingerprints of all its steps, those of judgements included."""
+        """Fingerprints of all its steps, including those of judgements."""
         own = {step.fingerprint for step in self.steps}
         return own | {step.judgement for step in self.steps if isinstance(step, Judging)}
 
 
 class Scorer(Part):
-    """A judge, a reward model or an embedding model: `role` reads `prompt` and gives `gives`, or a score and a reason
-    per allocated metric.
+    """Judge, reward model or embedding model: `role` reads `prompt` and returns a value of type `gives`, or a score and
+    a reason for each allocated metric.
 
-    Scorers that are expressions or Python functions leave no part: they are calls in the expressions that use them.
+    Scorers that are expressions or Python functions have no part of their own: they are calls in the expressions that
+    use them.
     """
 
     name: str
@@ -639,30 +670,31 @@ class Scorer(Part):
     system: Texts | None = None
     prompt: Texts
     chat: Expr | None = None
-    """Of a reward model: the dialogue that it judges, sent as messages behind the prompt. Who spoke last is judged."""
+    """For a reward model: the dialogue that it judges, sent as messages after the prompt. The last speaker is
+    judged."""
     gives: Type | None
-    """`None`: the metrics that the allocation table gives the scenario."""
+    """`None`: the metrics that the allocation table assigns to the scenario."""
     weighted: bool = False
     """Whether the score is the mean of the scale's values, each weighted with the probability of its token."""
     source: Literal["reply", "reward", "similarity"] = "reply"
-    """Where the value comes from: said in a reply, a reward model's number, or the cosine of an embedding model's
-    vectors of the two texts of the JSON list that `prompt` makes."""
+    """Source of the value: a written reply, a reward model's number, or the cosine similarity of an embedding model's
+    vectors for the two texts of the JSON list in `prompt`."""
     settings: DeclaredSettings = DeclaredSettings()
     samples: int = 1
-    """How many times each judge is asked about the same reply: a score is the mean of what it said, and of a bool or a
-    choice what most of it was."""
+    """Number of requests to each judge for one reply. The score is the mean of its values, or the most frequent one for
+    a bool or a choice."""
     then: str | None = None
-    """The role that is asked where the judges are unsure: where fewer of their verdicts than the share `unsure_below`
-    are the same, or with `top_logprobs` where the verdict has a lower probability. Its verdict is the score then."""
+    """Role that decides if the judges are unsure: the share of equal verdicts is less than `unsure_below`, or with
+    `top_logprobs` the probability of the verdict is. The score is then the verdict of this role."""
     unsure_below: float = 0.0
     blind: bool = False
-    """Whether it is told nothing that depends on which model it judges, but for the reply that it judges."""
+    """Whether its input excludes everything that depends on the judged model, except the reply that it judges."""
     numbers: dict[str, str] = {}
-    """As that of an `Ask`."""
+    """See `Ask.numbers`."""
 
     @property
     def writes(self) -> bool:
-        """Return true if its value is said in a reply that a model writes."""
+        """Return true if its value comes from a reply that a model writes."""
         return self.source == "reply"
 
     @property
@@ -672,35 +704,37 @@ class Scorer(Part):
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The role that judges, and the stronger one of a cascade."""
+        """Role that judges, and the stronger role of a cascade if there is one."""
         return (self.role,) if self.then is None else (self.role, self.then)
 
+
+# The plan
 
 PLAN_FORMAT: Literal["tripos.plan/3"] = "tripos.plan/3"
 
 
 class Reveal(Part):
-    """A use of `reveal`: what secret is shown, where in the spec's own words, and by which step."""
+    """Use of `reveal`: the secret that is shown, in the words of the spec, and the step that shows it."""
 
     scenario: str
     step: str
     text: str
     secret: str
-    """The secrets that go through, with commas between them."""
+    """Secrets that are disclosed, separated by commas."""
 
     @property
     def shown(self) -> str:
-        """Return what is shown, and of which secret it tells, where that is not the same."""
+        """Text of the argument of `reveal`, with the secret it discloses if that has another name."""
         return self.text if self.text == self.secret else f"{self.text}, which tells {self.secret}"
 
 
 class CallCount(Part):
-    """The calls of a step for every combination of models that fill the roles in `times`.
+    """Number of calls of a step for every combination of models that fill the roles in `times`.
 
-    `calls` are made where nothing is tried again and every condition that only a run can decide holds; there are
-    `least` at the least and `most` at the most. `arms` are the treatments that share them. `pairs` is the role of whose
-    models every ordered pair is compared. A reply that cannot be read is asked for once more, which is not counted.
-    Where rows differ in what they may take, `row` is the least and the most for one of them.
+    `calls` assumes no retries and that every condition decided during the run holds; `least` and `most` are bounds.
+    `arms` are the treatments that share the calls. If `pairs` is a role, every ordered pair of its models is compared.
+    The second request after an unreadable reply is not counted. If the bounds differ between rows, `row` has the least
+    and the most calls for one row.
     """
 
     scenario: str
@@ -735,24 +769,24 @@ class Plan(Part):
     exports: tuple[Export | Pairing, ...] = ()
     reveals: tuple[Reveal, ...] = ()
     titles: dict[str, dict[str, Labels]] = {}
-    """What readers see in place of names, by kind and name: a text a language."""
+    """Display titles, by kind and name, in each language."""
     calls: tuple[CallCount, ...]
 
     @property
     def digest(self) -> str:
-        """The plan's name, 64 hexadecimal digits."""
+        """Content address of the plan: 64 hexadecimal digits."""
         return digest(self.model_dump(mode="json"), size=32)
 
     @property
     def fingerprints(self) -> set[str]:
-        """The fingerprints of everything that a run asks and scores: of the steps of all scenarios, and of those that
-        make data sets."""
+        """Fingerprints of all requests and scores of a run: of the steps of all scenarios and of generated data
+        sets."""
         own = {each for scenario in self.scenarios for each in scenario.fingerprints}
         return own.union(*(made.fingerprints for made in self.made))
 
     @property
     def conditional(self) -> bool:
-        """True if some calls are made only where a condition holds."""
+        """True if some calls are made only if a condition holds."""
         steps = (step for scenario in self.scenarios for each in scenario.treatments for step in each.steps)
         return any(getattr(step, "condition", "") for step in steps)
 
@@ -766,27 +800,27 @@ class Plan(Part):
             return json.dumps(content, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
 
     def title_of(self, kind: str, name: str, language: str | None = None) -> str | None:
-        """Return the title of a scenario, dimension, axis, arm or measure, or of the benchmark: in that language, else
-        in one of the benchmark; None where it has no text a language."""
+        """Return the title of a scenario, dimension, axis, arm or measure, or of the benchmark. Falls back from
+        `language` to a language of the benchmark; None if there is no title."""
         texts = self.titles.get(kind, {}).get(name, {})
         return next((texts[each] for each in (language, *self.benchmark.languages) if each in texts), None)
 
     def role(self, name: str) -> Role:
-        """Return the role of that name. Raises `KeyError` where there is none."""
+        """Return the role with a name. Raises `KeyError` if there is none."""
         return named(self.roles, name)
 
     def axis(self, name: str) -> Axis:
-        """Return the axis of that name. Raises `KeyError` where there is none."""
+        """Return the axis with a name. Raises `KeyError` if there is none."""
         return named(self.axes, name)
 
     def metric(self, name: str) -> Metric:
-        """Return the metric of that name. Raises `KeyError` where there is none."""
+        """Return the metric with a name. Raises `KeyError` if there is none."""
         return named(self.metrics, name)
 
     def dataset(self, name: str) -> Dataset:
-        """Return the data set of that name. Raises `KeyError` where there is none."""
+        """Return the data set with a name. Raises `KeyError` if there is none."""
         return named(self.datasets, name)
 
     def scorer(self, name: str) -> Scorer:
-        """Return the scorer of that name. Raises `KeyError` where there is none."""
+        """Return the scorer with a name. Raises `KeyError` if there is none."""
         return named(self.scorers, name)

@@ -1,6 +1,6 @@
-"""The steps of a scenario.
+"""Steps of a scenario, and the settings of their requests.
 
-The settings of a request: one frozen record from the spec to the provider, and the key of all that is kept by it.
+Settings are one frozen record from the spec to the provider, and a key of stored results.
 """
 
 from __future__ import annotations
@@ -25,14 +25,16 @@ from tripos_compiler.plan.expressions import (
 )
 from tripos_compiler.plan.structured_replies import Tool, weighed_fields
 
+# Settings of a request
+
 Detail = Literal["low", "high", "auto"]
 Template = Literal["own"]
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 
 
 class Extra(Part):
-    """A field of the provider's own: a text, a number, a truth value, or a record of such. Kinds stand apart, since
-    `True == 1` in Python and a request that says `true` is not one that says `1`."""
+    """Provider-specific field: a text, a number, a bool, or a record of such fields. Each kind has its own attribute
+    because `True == 1` in Python, but a request with `true` differs from one with `1`."""
 
     name: str
     text: str | None = None
@@ -43,12 +45,12 @@ class Extra(Part):
     @field_validator("number")
     @classmethod
     def _one_form(cls, number: int | float | None) -> int | float | None:
-        """`1.0` is `1`, as it is for `==`: equal settings are one key, and are sent alike."""
+        """Normalize `1.0` to `1`: equal settings must be one key and be sent alike."""
         return int(number) if isinstance(number, float) and number.is_integer() else number
 
     @property
     def value(self) -> Any:
-        """As a JSON value."""
+        """The field as a JSON value."""
         for plain in (self.text, self.number, self.truth):
             if plain is not None:
                 return plain
@@ -56,7 +58,7 @@ class Extra(Part):
 
 
 def as_record(extras: Iterable[Extra]) -> dict[str, Any]:
-    """Return fields of the provider's own as a JSON object.
+    """Return provider-specific fields as a JSON object.
 
     >>> as_record([Extra(name="top_a", number=0.2), Extra(name="kwargs", record=(Extra(name="think", truth=False),))])
     {'top_a': 0.2, 'kwargs': {'think': False}}
@@ -65,8 +67,8 @@ def as_record(extras: Iterable[Extra]) -> dict[str, Any]:
 
 
 class _Fields(Part):
-    """The settings that there are. A field is sent, kept and exported by what stands here: one more is a line here, and
-    one in `constructs/settings.py` for how it is written."""
+    """All settings. Sending, storing and exporting follow from the fields of this class. A new setting is a line here
+    and one in the table of settings of `constructs/table.py`, which defines its notation."""
 
     temperature: float | None = None
     max_tokens: int | None = None
@@ -80,12 +82,12 @@ class _Fields(Part):
     top_logprobs: int | None = None
     image_detail: Detail | None = None
     chat_template: Template | None = None
-    """The text of a plain question stands as a user's message in the template of a chat that the model's file has."""
+    """With `own`, the text of a plain ask is sent as a user message in the chat template of the model's file."""
     provider: tuple[Extra, ...] = ()
 
 
 class Settings(_Fields):
-    """The settings of a request, by OpenAI's names. The model determines those that are not given.
+    """Settings of a request, by OpenAI's names. The model determines those that are not given.
 
     >>> Settings(temperature=0.0).given, Settings() == Settings(stop=())
     ({'temperature': 0.0}, True)
@@ -93,22 +95,21 @@ class Settings(_Fields):
 
     @property
     def given(self) -> dict[str, Any]:
-        """The settings that are given, as JSON values by name; `provider` is a record."""
+        """Given settings as JSON values by name; `provider` is a record."""
         return {name: _json_value(name, value) for name in NAMES if (value := getattr(self, name)) not in (None, ())}
 
     @property
     def drawn(self) -> bool:
-        """True if a reply is drawn at random: unless the temperature is given as 0, one token alone may come, or a seed
-        says which draw it is. A temperature that is left to the model is its own, and seldom 0."""
+        """True if a reply is drawn at random. It is not if the temperature is given as 0, if only one token is
+        possible, or if a seed fixes the draw. An unspecified temperature is the model's default, which is seldom 0."""
         return self.temperature != 0 and self.top_k != 1 and self.seed is None
 
     def without(self, names: Collection[str]) -> Settings:
-        """Return the settings without those of these names."""
+        """Return the settings without those with the given names."""
         return self.model_copy(update={name: Settings.model_fields[name].default for name in names})
 
     def of_sample(self, number: int) -> Settings:
-        """Return the settings that sample `number` of a question is asked with: one seed is one draw, so that each
-        sample has its own.
+        """Return the settings for sample `number` of a request. A seed fixes one draw, so each sample has its own seed.
 
         >>> Settings(seed=7).of_sample(2).seed, Settings().of_sample(2).seed
         (9, None)
@@ -117,11 +118,11 @@ class Settings(_Fields):
 
 
 NAMES = tuple(_Fields.model_fields)
-"""The names of the settings."""
+"""Names of the settings."""
 REPEATED = "stop"
-"""The setting of which all texts count that are given, and of every other the first value."""
+"""Setting whose given texts all apply; of every other setting the first value applies."""
 MOST_STOPS = 6
-"""Conditions of `stop` whose combinations are tried."""
+"""Largest number of conditions on `stop` whose combinations are enumerated."""
 
 
 def _json_value(name: str, value: Any) -> Any:
@@ -129,24 +130,24 @@ def _json_value(name: str, value: Any) -> Any:
 
 
 class SettingCase(Part):
-    """A line of one setting that counts for some requests: in a language, where it has one, and where `when` holds."""
+    """Conditional value of one setting: it applies in one language, if `language` is set, and if `when` holds."""
 
     name: str
-    """The name of the setting, which alone `settings` has."""
+    """Name of the setting, the only one in `settings`."""
     settings: Settings
     language: str | None = None
     when: Expr | None = None
 
     @property
     def value(self) -> Any:
-        """The value of the setting."""
+        """Value of the setting."""
         return getattr(self.settings, self.name)
 
 
 class DeclaredSettings(_Fields):
-    """The settings as a spec gives them: its own fields for every request, unless one of the `cases` counts for it.
+    """Settings as declared in a spec: its own fields apply to every request unless one of the `cases` applies.
 
-    Of the cases of a setting the first one counts that holds; the texts of `stop` are those of all that hold.
+    The first case of a setting that holds applies. For `stop`, the texts of all cases that hold apply.
 
     >>> from tripos_compiler.plan import Literal_
     >>> hot = SettingCase(name="temperature", settings=Settings(temperature=0.7), when=Literal_(value=True))
@@ -159,7 +160,7 @@ class DeclaredSettings(_Fields):
 
     @property
     def otherwise(self) -> Settings:
-        """The settings of a request for which no case counts."""
+        """Settings of a request to which no case applies."""
         return Settings(**{name: getattr(self, name) for name in NAMES})
 
     def of(self, language: str, holds: Callable[[Expr], bool]) -> Settings:
@@ -179,7 +180,7 @@ class DeclaredSettings(_Fields):
         return self.otherwise.model_copy(update=found)
 
     def values(self, name: str) -> tuple[Any, ...]:
-        """Return the values that a setting has in some requests, each once."""
+        """Return the distinct values that a setting may have."""
         cases = [case for case in self.cases if case.name == name]
         if name != REPEATED:
             return tuple(dict.fromkeys((*(case.value for case in cases), getattr(self, name))))
@@ -194,13 +195,14 @@ class DeclaredSettings(_Fields):
 
     @property
     def possible(self) -> Iterator[Settings]:
-        """Yield all settings that a request may have, each once; some that none has, where conditions hang together."""
+        """Yield the distinct settings that a request may have. Some may be impossible because their conditions depend
+        on each other."""
         for values in product(*(self.values(name) for name in self.varied)):
             yield self.otherwise.model_copy(update=dict(zip(self.varied, values, strict=True)))
 
     @property
     def widest(self) -> Settings:
-        """The settings of which a reply is the longest and a request the largest, of all that there may be."""
+        """Settings with the longest possible reply and the largest possible request."""
         longest, details = self.values("max_tokens"), self.values("image_detail")
         detail: Detail | None = next((each for each in _LARGEST_FIRST if each in details), None)
         most = None if None in longest else max(longest)
@@ -208,7 +210,7 @@ class DeclaredSettings(_Fields):
 
     @property
     def drawn(self) -> bool:
-        """True if some reply may be drawn at random, as `Settings.drawn` says."""
+        """True if some reply may be drawn at random; see `Settings.drawn`."""
         warm = any(each != 0 for each in self.values("temperature"))
         return warm and any(each != 1 for each in self.values("top_k")) and None in self.values("seed")
 
@@ -219,8 +221,8 @@ class DeclaredSettings(_Fields):
 
     @property
     def given(self) -> dict[str, Any]:
-        """The settings that are given, as JSON values by name; of one with cases the list of them, in their order, each
-        with its `value` and when it counts."""
+        """Given settings as JSON values by name. A setting with cases is the list of them, in order, each with its
+        `value` and condition."""
         found = self.otherwise.given
         for name in self.varied:
             lines = [_line(each) for each in self.cases if each.name == name]
@@ -229,7 +231,7 @@ class DeclaredSettings(_Fields):
 
     @property
     def varied(self) -> tuple[str, ...]:
-        """The names of the settings that have cases."""
+        """The names of the settings with cases."""
         return tuple(dict.fromkeys(case.name for case in self.cases))
 
     def conditions(self) -> Iterator[Expr]:
@@ -238,7 +240,7 @@ class DeclaredSettings(_Fields):
 
 
 _LARGEST_FIRST: tuple[Detail | None, ...] = ("high", None, "auto", "low")
-"""How closely images are looked at, by the tokens that it takes at the most."""
+"""Values of `image_detail`, by decreasing number of tokens."""
 
 
 def _line(case: SettingCase) -> dict[str, Any]:
@@ -248,8 +250,10 @@ def _line(case: SettingCase) -> dict[str, Any]:
 
 
 LEFT = Settings()
-"""Every setting is left to the model."""
+"""Settings that leave everything to the model."""
 
+
+# Steps
 
 RESERVED = frozenset(
     {
@@ -261,45 +265,46 @@ RESERVED = frozenset(
         *("custom_llm_provider", "drop_params", "additional_drop_params", "allowed_openai_params"),
     }
 )
-"""What a request has besides its settings, or what says where it goes: no field of the provider's own."""
+"""Fields of a request other than its settings, and those that determine its destination; not allowed as
+provider-specific fields."""
 
 
 REPLY_PARTS: Mapping[str, Type] = {"text": TextType(), "thinking": OptionalType(of=TextType()), "raw": TextType()}
-"""The parts of a reply, as expressions see them: the answer, the thinking, and the whole byte for byte. A field of a
-value that is called so comes before them."""
+"""Parts of a reply in expressions: the answer, the thinking, and the complete text byte for byte. A field of a reply
+with one of these names hides the part."""
 
 
 class Shots(Part):
-    """`count` worked examples before a question, drawn from the rows of a data set that satisfy `where`; never the row
-    itself, nor one that shares its key. Each is a user's turn and a reply, with the row known as `alias`."""
+    """Worked examples before a prompt: `count` rows of a data set that satisfy `where`, without the row itself and rows
+    that share its key. Each example is a user turn and a reply, with its row known as `alias`."""
 
     count: int
     dataset: str
     alias: str
     where: Expr | None = None
     drawn: Expr | None = None
-    """The text that draws them at random; the first rows where there is none."""
+    """Text that seeds the random draw; without it the first rows are taken."""
     prompt: Texts
     reply: Texts
 
 
 class Plain(Part):
-    """A question is one text without the roles of a chat, which the model goes on with: `parted` stands between worked
-    examples, `link` before each answer."""
+    """Plain-text request without chat roles, which the model continues: `parted` separates worked examples, and `link`
+    precedes each answer."""
 
     parted: str = "\n\n"
     link: str = " "
 
 
 class Ask(Part):
-    """One call of `role` a row and sample. `returns` makes the reply a record, read into the step's fields.
+    """Call of `role` for each row and sample. `returns` is the record type into which the reply is read.
 
-    What is sent is: the system message; the shots; the turns of `chat`, or of the conversation that `continues` names,
-    seen from the role's side; the prompt. Where `continues` names an ask, what that one sent and its reply come before
-    the prompt. Of a `plain` one it is a text; with `options` the model says how likely each
-    of them is after it, and writes nothing. It may call `tools`, or those that `offered` lists for the row: then
-    `returns` is what `calling_type` says. Where it `acts`, the calls of its reply are made, and what comes of them
-    stands beside the reply; an ask that continues it is sent the results.
+    The request has, in order: the system message; the shots; the turns of `chat`, or of the conversation that
+    `continues` names, from the role's side; the prompt. If `continues` names an ask, its messages and reply precede the
+    prompt. A `plain` request is one text. With `options` the model returns the likelihood of each option and writes
+    nothing. The model may call `tools`, or those in the list `offered` of the row; `returns` is then `calling_type`.
+    With `acts`, the calls in its reply are executed and their results are stored with the reply; an ask that continues
+    it receives the results.
     """
 
     step: Literal["ask"] = "ask"
@@ -315,33 +320,33 @@ class Ask(Part):
     tools: tuple[Tool, ...] = ()
     offered: Expr | None = None
     acts: tuple[Expr, ...] = ()
-    """Of a turn whose calls are made: a call for each tool, of its function with the state before."""
+    """For a turn whose calls are executed: a call of each tool's function with the preceding state."""
     user: str | None = None
-    """Of such a turn the role that answers where nothing is called."""
+    """For such a turn: the role that answers if there is no call."""
     opened: bool = False
-    """Whether its `chat` begins with a turn of its own, before which stands what asks it to begin."""
+    """Whether `chat` begins with a turn of this role, which is then preceded by the request to begin."""
     returns: Type | None = None
     numbers: dict[str, str] = {}
-    """For a language the locale in which numbers are read that a reply writes outside JSON; `en` where none is said."""
+    """Locale, by language, for reading numbers that a reply writes outside JSON; the default is `en`."""
     samples: int = 1
     settings: DeclaredSettings = DeclaredSettings()
     element: int | None = None
-    """Of an ask for each element of a list, the place of the element that it is about, from 0."""
+    """For an ask about each element of a list: the index of its element, from 0."""
     when: Expr | None = None
     needs: tuple[str, ...] = ()
-    """Every earlier step that calls a model and that it builds on, those that these build on included."""
+    """All earlier steps with a model call on which it depends, directly or indirectly."""
     draw: int = 0
-    """Of steps that send the same, where the settings leave the reply to chance: how many of the scenario come before
-    this one. It is in the fingerprint, so that each has a reply of its own."""
+    """Number of earlier steps of the scenario that send the same request, if its settings leave the reply to chance. It
+    is part of the fingerprint, so that each step has its own reply."""
     condition: str = ""
-    """A digest of all that decides whether it is asked: its own condition and those of what it builds on. Empty where
-    it always is."""
+    """Digest of all conditions on this step: its own and those of the steps on which it depends. Empty if it is
+    unconditional."""
     fingerprint: str
 
     @property
     def read_as(self) -> Type | None:
-        """Return the type of what expressions see of a reply: `returns`, and with `top_logprobs` in the settings a
-        record with the probabilities of its tokens too."""
+        """Return the type of a reply in expressions: `returns`, and with `top_logprobs` in the settings a record that
+        adds token probabilities."""
         if self.settings.top_logprobs is None:
             return self.returns
         said = {} if self.returns is None else {"value": self.returns}
@@ -354,25 +359,25 @@ class Ask(Part):
 
     @property
     def script(self) -> str:
-        """Return the name of the ask with several turns that it is one of, or of that for each element of a list;
-        empty where it is none."""
+        """Return the name of the multi-turn ask, or of the ask for each element of a list, to which this one belongs;
+        empty if there is none."""
         return self.name.rpartition("(")[0]
 
     @property
     def before(self) -> str | None:
-        """Return the step that comes before it in its chat; of an ask for each element of a list, the ask for the
-        element before."""
+        """Return the preceding step of its chat. For an ask about each element of a list it is the ask about the
+        preceding element."""
         return f"{self.script}({self.element})" if self.element else self.continues
 
     @property
     def takes_results(self) -> bool:
-        """True if it is sent the results of the calls of the turn before, and nothing has to be said besides."""
+        """True if the request consists of the results of the preceding turn's calls, so that no prompt is required."""
         return bool(self.acts) and bool(self.script) and (self.continues or "").rpartition("(")[0] == self.script
 
 
 def turns_before(ask: Ask, asks: Mapping[str, Ask]) -> tuple[Ask, ...]:
-    """Return the earlier turns of the same ask with several prompts, or for each element of a list, the last one
-    first."""
+    """Return the earlier turns of the same multi-turn ask, or earlier asks about elements of the same list, the last
+    one first."""
     found: list[Ask] = []
     while ask.script and (earlier := asks.get(ask.before or "")) is not None and earlier.script == ask.script:
         found.append(ask := earlier)
@@ -380,7 +385,7 @@ def turns_before(ask: Ask, asks: Mapping[str, Ask]) -> tuple[Ask, ...]:
 
 
 class Speaker(Part):
-    """One side of a conversation."""
+    """Side of a conversation."""
 
     role: str
     system: Texts | None = None
@@ -388,15 +393,15 @@ class Speaker(Part):
 
 
 class Until(Part):
-    """The conversation ends once `role` says `text`, in any case, on its own or inside a turn."""
+    """End condition of a conversation: `role` says `text`, in any case, alone or inside a turn."""
 
     role: str
     text: str
 
 
 class Converse(Part):
-    """Two roles talk in turns, `opens` first, until one says what ends it or `limit` turns were said; `repeat` such
-    conversations are held a row."""
+    """Conversation of two roles in turns, begun by `opens`, until an end condition holds or `limit` turns are reached.
+    Each row has `repeat` such conversations."""
 
     step: Literal["converse"] = "converse"
     name: str
@@ -408,20 +413,20 @@ class Converse(Part):
     when: Expr | None = None
     needs: tuple[str, ...] = ()
     draw: int = 0
-    """As that of an `Ask`."""
+    """See `Ask.draw`."""
     condition: str = ""
-    """As that of an `Ask`."""
+    """See `Ask.condition`."""
     fingerprint: str
 
     @property
     def samples(self) -> int:
-        """Return how many conversations are held a row."""
+        """Return the number of conversations for a row."""
         return self.repeat
 
 
 class Retrieve(Part):
-    """The `top` elements of `source` (each known as `alias`, those for which `where` holds) by the value of `by`;
-    `include` are put among them. `using` is the role that embeds texts where similarity needs one."""
+    """The `top` elements of `source` (each known as `alias`, restricted by `where`) by the value of `by`, together with
+    `include`. `using` is the role whose model embeds texts for a similarity."""
 
     step: Literal["retrieve"] = "retrieve"
     name: str
@@ -438,12 +443,13 @@ class Retrieve(Part):
 
     @property
     def samples(self) -> int:
-        """It is done once a row."""
+        """Return 1: retrieval is done once for a row."""
         return 1
 
 
 class SampleList(Part):
-    """The replies to all samples of an ask as a list: one for a row, whichever sample a step goes on from."""
+    """List of the replies to all samples of an ask: one list for a row, independent of the sample that a step
+    continues."""
 
     step: Literal["samples"] = "samples"
     name: str
@@ -454,76 +460,77 @@ class SampleList(Part):
 
     @property
     def samples(self) -> int:
-        """It is made once a row."""
+        """Return 1: the list is built once for a row."""
         return 1
 
 
 class Verdict(Part):
-    """A scorer's value that an expression uses: a call of the scorer's role, and no score of its own."""
+    """Value of a scorer inside an expression: a call of the scorer's role that is not a score by itself."""
 
     step: Literal["verdict"] = "verdict"
     name: str
     scorer: str
     args: dict[str, Expr]
     loops: tuple[Loop, ...] = ()
-    """The lists whose elements it is asked about, each element on its own; a later one may be of an element."""
+    """Nested lists whose elements are judged separately; a later list may depend on an element of an earlier one."""
     when: Expr | None = None
     earlier: tuple[Expr, ...] | None = None
-    """Where a single score uses it, those of that score."""
+    """See `Score.earlier`; set if a single score uses the verdict."""
     needs: tuple[str, ...] = ()
     inputs: tuple[str, ...] | None = None
-    """As those of a `Grade`."""
+    """See `Grade.inputs`."""
     condition: str = ""
-    """As that of an `Ask`."""
+    """See `Ask.condition`."""
     judgement: str
     fingerprint: str
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """Return the steps that name the judge's reply: those that its arguments build on."""
+        """Return the steps that identify the judge's reply: those on which its arguments depend."""
         return self.needs if self.inputs is None else self.inputs
 
 
 class Score(Part):
-    """A value computed from a response by an expression."""
+    """Value computed from a response by an expression."""
 
     step: Literal["score"] = "score"
     name: str
     value: Expr
     of: str
-    """The step whose reply is scored: the last of the compared role that the score depends on, or else the last."""
+    """Step whose reply is scored: the last step of the compared role on which the score depends, or else the last
+    step."""
     needs: tuple[str, ...]
-    """Every step with a model's call that it depends on, those that these build on included."""
+    """All steps with a model call on which it depends, directly or indirectly."""
     truth: bool
-    """Whether the value is true or false, which counts as 1 or 0."""
+    """Whether the value is a bool, which counts as 1 or 0."""
     gives: ChoiceType | None = None
-    """The names one of which is the value; None where it is a number, or true or false."""
+    """Type of a value that is a choice; None for a number or a bool."""
     judge: str | None = None
-    """The scorer whose choice about an element is the value, where it is nothing else: each of a panel gives its
-    own."""
+    """Scorer whose choice about an element is the value, if the expression is nothing else: each judge of a panel then
+    gives its own score."""
     element: Type | None = None
-    """Where it scores each element of a list on its own, the type of an element; `value` is an `Each` then."""
+    """Element type, if each element of a list is scored separately; `value` is then an `Each`."""
     when: Expr | None = None
     earlier: tuple[Expr, ...] | None = None
-    """Where several scores have its name, the conditions of those before it: it applies where none of these holds, or
-    waits for a reply that is lacking. So one of them speaks for an item."""
+    """Conditions of earlier scores with the same name. This score applies if none of them holds or has a missing reply.
+    So exactly one score of the name applies to an item."""
     fingerprint: str
 
     @property
     def single(self) -> Expr:
-        """Return the expression of one score: of an element, where elements are scored."""
+        """Return the expression of one score, which is that of one element if elements are scored."""
         return _single(self.value, self.element)
 
 
 class Column(Part):
-    """A value that a measure looks at, kept with each response: what was answered, what would be right."""
+    """Value stored with each response for measures, such as the answer or the correct answer."""
 
     step: Literal["column"] = "column"
     name: str
     value: Expr
     type: Type
     element: Type | None = None
-    """As that of a `Score`: `type` is that of the value for one element then."""
+    """See `Score.element`; `type` is then the type of the value for one element."""
     of: str
     needs: tuple[str, ...]
     when: Expr | None = None
@@ -531,7 +538,7 @@ class Column(Part):
 
     @property
     def single(self) -> Expr:
-        """Return the expression of one value: of an element, where it is of elements."""
+        """Return the expression of one value, which is that of one element if there is a value for each element."""
         return _single(self.value, self.element)
 
 
@@ -540,43 +547,46 @@ def _single(value: Expr, element: Type | None) -> Expr:
 
 
 class Grade(Part):
-    """A scorer applied to a response. With `metrics` it yields a score each, otherwise one called `name`."""
+    """Scorer applied to a response. With `metrics` it yields a score for each, otherwise one score called `name`."""
 
     step: Literal["grade"] = "grade"
     name: str
     scorer: str
     args: dict[str, Expr]
     of: str
-    """The step whose reply is graded: the last of the compared role that the grade depends on, or else the last."""
+    """Step whose reply is graded: the last step of the compared role on which the grade depends, or else the last
+    step."""
     needs: tuple[str, ...]
-    """Every step with a model's call that it depends on, those that these build on included."""
+    """All steps with a model call on which it depends, directly or indirectly."""
     metrics: tuple[str, ...] = ()
     weights: tuple[float, ...] = ()
-    """What each metric counts in a mean over metrics; empty where all count alike."""
+    """Weight of each metric in a mean over metrics; empty if all are equal."""
     when: Expr | None = None
     earlier: tuple[Expr, ...] | None = None
-    """As those of a `Score`."""
+    """See `Score.earlier`."""
     inputs: tuple[str, ...] | None = None
-    """The steps of `needs` that the arguments build on, which name the judge's reply: the same call under another
-    condition has the same reply. None if these are all of them."""
+    """Steps of `needs` on which the arguments depend; they identify the judge's reply, so the same call under another
+    condition has the same reply. None if these are all of `needs`."""
     draw: int = 0
-    """Read in plans of earlier versions, in which calls of several scores were draws of their own; now 0."""
+    """Always 0 now; plans of earlier versions have other values."""
     condition: str = ""
-    """As that of an `Ask`."""
+    """See `Ask.condition`."""
     judgement: str
-    """The fingerprint of the judge's reply; `fingerprint` is that of the scores taken from it."""
+    """Fingerprint of the judge's reply; `fingerprint` is that of the scores read from it."""
     fingerprint: str
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """Return the steps that name the judge's reply: those that its arguments build on."""
+        """Return the steps that identify the judge's reply: those on which its arguments depend."""
         return self.needs if self.inputs is None else self.inputs
 
 
 class Compare(Part):
-    """A scorer applied to the replies of two compared models to the same row, in both orders. In `args` the replies
-    are below `first` and `second`. The scorer gives a choice: its first value says that the first is better, its
-    second that the second is, a third that neither is."""
+    """Scorer applied to the replies of two compared models to the same row, in both orders.
+
+    In `args` the replies are below `first` and `second`. The scorer returns a choice: its first value means that the
+    first reply is better, its second value that the second is, a third value that neither is.
+    """
 
     step: Literal["compare"] = "compare"
     name: str
@@ -586,24 +596,24 @@ class Compare(Part):
     needs: tuple[str, ...]
     when: Expr | None = None
     earlier: tuple[Expr, ...] | None = None
-    """As those of a `Score`."""
+    """See `Score.earlier`."""
     inputs: tuple[str, ...] | None = None
-    """As those of a `Grade`."""
+    """See `Grade.inputs`."""
     draw: int = 0
-    """As that of a `Grade`."""
+    """See `Grade.draw`."""
     condition: str = ""
-    """As that of an `Ask`."""
+    """See `Ask.condition`."""
     judgement: str
     fingerprint: str
 
     @property
     def judged(self) -> tuple[str, ...]:
-        """Return the steps that name the judge's reply: those that its arguments build on."""
+        """Return the steps that identify the judge's reply: those on which its arguments depend."""
         return self.needs if self.inputs is None else self.inputs
 
 
 Judging = Grade | Verdict | Compare
-"""A step that a scorer's role is called for."""
+"""Step that calls a scorer's role."""
 
 Step = Annotated[
     Ask | Converse | Retrieve | SampleList | Verdict | Score | Column | Grade | Compare,

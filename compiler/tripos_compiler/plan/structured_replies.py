@@ -1,13 +1,11 @@
-"""The likelihood of options, and the probabilities of a reply's tokens: how they are said, and what expressions see.
+"""Replies that are JSON of our own: likelihoods of options, token probabilities, and tool calls.
 
-The reply to a step with `likelihood of` is JSON: for each option its text, the natural logarithm of its probability
-after the prompt, the number of its tokens, and whether it is what the model would write at temperature 0.
+A reply to a step with `likelihood of` has for each option its text, the natural logarithm of its probability after the
+prompt, its number of tokens, and whether it is the greedy continuation (temperature 0).
 
-Tools that a model may call: their parameters, how a reply says its calls, and the values that expressions see.
-
-The reply to a step with `tools` is JSON: its text, and its calls in their order, each with the name of a tool and its
-arguments. Arguments that are no JSON object stand there as the text that the model wrote. A reply that is no such JSON
-is a text without calls.
+A reply to a step with `tools` has its text and its calls in order, each with the name of a tool and its arguments.
+Arguments that are not a JSON object are kept as the text that the model wrote. A reply in any other form is a text
+without calls.
 """
 
 from __future__ import annotations
@@ -34,6 +32,8 @@ from tripos_compiler.plan.expressions import (
 )
 from tripos_compiler.source.data_classes import dataclass
 
+# Likelihoods of options
+
 LIKELIHOODS = RecordType(
     fields={
         "likeliest": IntegerType(),
@@ -47,16 +47,16 @@ LIKELIHOODS = RecordType(
         "greedy": ListType(of=BoolType()),
     }
 )
-"""What a step with `likelihood of` yields."""
+"""Type of the value of a step with `likelihood of`."""
 
 
 class NoLikelihoods(ValueError):
-    """A text does not say how likely options are."""
+    """A text has no likelihoods of options."""
 
 
 @dataclass(frozen=True)
 class OptionLikelihood:
-    """An option, and how likely a model says it is."""
+    """Option and its likelihood under a model."""
 
     text: str
     logprob: float
@@ -77,12 +77,12 @@ def write_likelihoods(options: Sequence[OptionLikelihood]) -> str:
 
 
 def read_likelihoods(text: str) -> dict[str, Any]:
-    """Return the values of `LIKELIHOODS` that a reply says. Raises `NoLikelihoods`.
+    """Return the fields of `LIKELIHOODS` from a reply. Raises `NoLikelihoods` if the reply has none.
 
-    The likeliest option is the first of the greatest logarithm, or of the greatest one divided by the characters, the
-    bytes in UTF-8 or the tokens of the option: `acc`, `acc_norm` and `acc_bytes` of the LM Evaluation Harness, whose
-    lengths are those of the option alone, and `acc_per_token`. Probabilities are those among the options, as if there
-    were no other text.
+    The likeliest option has the greatest log-probability, or the greatest log-probability divided by the option's
+    characters, UTF-8 bytes or tokens; ties go to the first. These are `acc`, `acc_norm`, `acc_bytes` (lengths are those
+    of the option alone) and `acc_per_token` of the LM Evaluation Harness. Probabilities are normalized over the
+    options.
 
     >>> options = [OptionLikelihood("no", -2.0, 1, False), OptionLikelihood("certainly", -4.0, 2, False)]
     >>> found = read_likelihoods(write_likelihoods(options))
@@ -108,7 +108,7 @@ def read_likelihoods(text: str) -> dict[str, Any]:
 
 
 def _highest(options: Sequence[OptionLikelihood], length: Callable[[OptionLikelihood], int]) -> int:
-    """Return the place of the first option whose logarithm divided by its length is the greatest."""
+    """Return the index of the first option with the greatest log-probability divided by its length."""
     return max(range(len(options)), key=lambda place: options[place].logprob / length(options[place]))
 
 
@@ -131,23 +131,25 @@ def _option(found: Any) -> OptionLikelihood:
     raise NoLikelihoods("an option lacks its text, logarithm, tokens or `greedy`")
 
 
+# Token probabilities
+
 TOKEN_PROBABILITIES: dict[str, Type] = {
     "tokens": ListType(of=TextType()),
     "logprobs": ListType(of=NumberType()),
     "top_tokens": ListType(of=TextType()),
     "top_logprobs": ListType(of=NumberType()),
 }
-"""What a reply to a step with `top_logprobs` has besides."""
+"""Additional fields of a reply to a step with `top_logprobs`."""
 
 
 class NoTokenProbabilities(ValueError):
-    """A reply does not say how likely its tokens are, or not where the answer stands."""
+    """A reply has no token probabilities, or the position of the answer is unclear."""
 
 
 @dataclass(frozen=True)
 class TokenProbability:
-    """A token of a reply, the natural logarithm of its probability, and the likeliest tokens in its place. `bytes` is
-    the part of the reply that it is, in UTF-8."""
+    """Token of a reply with its natural log-probability and the likeliest tokens at its position (`top`). `bytes` are
+    its bytes in the UTF-8 reply."""
 
     text: str
     logprob: float
@@ -156,7 +158,7 @@ class TokenProbability:
 
 
 def write_token_probabilities(content: Sequence[Mapping[str, Any]]) -> str:
-    """Return the tokens of a reply, in OpenAI's form, as the text that is kept: without what does not count.
+    """Return the tokens of a reply in OpenAI's form as stored text, without fields that are not used.
 
     >>> write_token_probabilities([{"token": "A", "logprob": -0.5, "bytes": [65], "top_logprobs": []}])
     '[{"token":"A","logprob":-0.5,"top_logprobs":[]}]'
@@ -177,7 +179,7 @@ def write_token_probabilities(content: Sequence[Mapping[str, Any]]) -> str:
 
 
 def read_token_probabilities(text: str | None) -> list[TokenProbability]:
-    """Return the tokens that a text which is kept says. Raises `NoTokenProbabilities`."""
+    """Return the tokens from a stored text. Raises `NoTokenProbabilities`."""
     try:
         found = json.loads(text or "null")
     except ValueError as error:
@@ -210,12 +212,12 @@ def _is_logarithm(found: Any) -> TypeGuard[float]:
 
 
 MOST_LOG = 1e-3
-"""More than 0 is no logarithm of a probability; providers round."""
+"""Largest accepted log-probability: providers round, so values slightly above 0 occur."""
 
 
 def weighed_fields(returns: Type | None) -> dict[str, Type]:
-    """Return what a reply has besides that says the probabilities of its tokens: those of the values of its type too,
-    where the type has few."""
+    """Return the additional fields of a reply with token probabilities. If its type has few values, their probabilities
+    are included."""
     if returns is None or _values(returns) is None:
         return TOKEN_PROBABILITIES
     more: dict[str, Type] = {"likeliest": returns, "probabilities": ListType(of=NumberType())}
@@ -226,9 +228,11 @@ def weighed_fields(returns: Type | None) -> dict[str, Type]:
 def told_probabilities(
     tokens: Sequence[TokenProbability], returns: Type | None = None, value: object = None
 ) -> dict[str, Any]:
-    """Return the values of `weighed_fields` that a reply has, of which the `value` was read. Where it is not clear with
-    which token the answer begins, or none of the likeliest is a value of the type, the fields are left out that say
-    that."""
+    """Return the values of `weighed_fields` for a reply from which `value` was read.
+
+    Fields about the answer are omitted if it is not clear with which token the answer begins, or if none of the
+    likeliest tokens is a value of the type.
+    """
     found: dict[str, Any] = {"tokens": [each.text for each in tokens], "logprobs": [each.logprob for each in tokens]}
     place = place_of_answer(tokens, None if returns is None else value)
     if place is None:
@@ -248,18 +252,18 @@ def told_probabilities(
 
 
 def told_share(returns: Type, told: Mapping[str, Any], value: object) -> float:
-    """Return the probability of a value among those of its type, as `told_probabilities` tells it: 0 where it is not
-    clear with which token the value begins."""
+    """Return the probability of a value among the values of its type, from the result of `told_probabilities`. It is 0
+    if it is not clear with which token the value begins."""
     values = [each for _, each in _values(returns) or []]
     return float(told["probabilities"][values.index(value)]) if "probabilities" in told and value in values else 0.0
 
 
 MOST_VALUES = 100
-"""The most whole numbers of a scale whose probabilities are told."""
+"""Largest number of values of an integer scale for which probabilities are computed."""
 
 
 def _values(returns: Type) -> list[tuple[str, str | int | bool]] | None:
-    """Return the values of a type as they are written and as they are; None where it has many."""
+    """Return the notation and the value of each value of a type, or None if the type has too many."""
     match returns:
         case ChoiceType(values=values):
             return [(each, each) for each in values]
@@ -271,8 +275,9 @@ def _values(returns: Type) -> list[tuple[str, str | int | bool]] | None:
 
 
 def option_shares(options: Sequence[str], top: Sequence[tuple[str, float]]) -> list[float] | None:
-    """Return the probability of each option among them, given the likeliest tokens in the place where an answer begins
-    and their natural logarithms; None where no token is an option.
+    """Return the probability of each option, normalized over the options, or None if no token is an option.
+
+    `top` holds the likeliest tokens at the start of the answer with their natural log-probabilities.
 
     >>> option_shares(["A", "B"], [("A", -0.5), (" b", -0.5), ("The", -2.0)]), option_shares(["A"], [("I", -0.1)])
     ([0.5, 0.5], None)
@@ -287,8 +292,8 @@ def option_shares(options: Sequence[str], top: Sequence[tuple[str, float]]) -> l
 
 
 def _option_begun(options: Sequence[str], token: str) -> int | None:
-    """Return the place of the option that a token is, or that it alone begins; in another case where that is the only
-    one."""
+    """Return the index of the option that a token equals or is the only one to begin, or None. Case is ignored if only
+    one option matches then."""
     bare = token.strip().strip(AROUND) or token.strip()
     for said in (token, token.strip(), bare):
         if said and said in options:
@@ -304,13 +309,14 @@ def _option_begun(options: Sequence[str], token: str) -> int | None:
 
 
 AROUND = " \"'`*().:,;{}[]"
-"""Marks that a token may have around the letters of an option."""
+"""Characters that a token may have around the letters of an option."""
 
 
 def place_of_answer(tokens: Sequence[TokenProbability], value: object = None) -> int | None:
-    """Return the place of the token with which a reply's answer begins: of a text the first that is not blank; of a
-    `value` that was read from the reply the one with which the value begins, which stands under `value` or `score` in
-    JSON, at the beginning, or nowhere else. None where that is not clear.
+    """Return the index of the token with which the answer of a reply begins, or None if it is unclear.
+
+    Without `value` it is the first token that is not blank. Otherwise it is the token with which `value` begins: after
+    the JSON key `value` or `score`, else at the beginning, else at its only occurrence.
 
     >>> said = [TokenProbability(each, -0.1, (), each.encode()) for each in ('{"', "value", '": ', '"', "B", '"}')]
     >>> place_of_answer(said, "B"), place_of_answer(said[4:5], "B"), place_of_answer(said[:3], "B")
@@ -345,18 +351,22 @@ def _written(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
+# Tools and their calls
+
 TOOL_CALL = RecordType(fields={"name": TextType(), "arguments": JsonType(), "readable": BoolType()})
-"""A call as expressions see it. What is not `readable` has no name, or arguments that are no JSON object."""
+"""Type of a tool call in expressions. A call is not `readable` if it has no name or if its arguments are not a JSON
+object."""
 TOOL_RESULT = RecordType(fields={"name": TextType(), "text": TextType(), "failed": BoolType()})
-"""The result of a call as expressions and the model see it: the tool, a text, and whether that says what was wrong."""
+"""Type of the result of a tool call, for expressions and for the model: the tool, a text, and whether the text reports
+a failure."""
 SAID_WITH_CALLS = ("text", "prompt", "calls", "samples", "tools")
-"""The names that a reply to a step with tools has already, so that no tool can be called so."""
+"""Reserved field names of a reply to a step with tools; no tool may have one of them."""
 SAID_IN_LOOP = ("state", "results", "replies", "turns", "ended", "so_far", "came")
-"""The further names of one whose calls are made."""
+"""Further reserved field names if the calls are executed."""
 
 
 class ToolParameter(Part):
-    """A parameter of a tool. One of an optional type may be left out."""
+    """Parameter of a tool. A parameter of optional type may be omitted."""
 
     name: str
     type: Type
@@ -364,7 +374,7 @@ class ToolParameter(Part):
 
 
 class Tool(Part):
-    """A function that a model may call; `about` says what it is for, in each language."""
+    """Function that a model may call; `about` describes it in each language."""
 
     name: str
     about: Labels
@@ -372,43 +382,44 @@ class Tool(Part):
 
     @property
     def arguments(self) -> RecordType:
-        """Return the type of the arguments of a call."""
+        """Record type of the arguments of a call."""
         return RecordType(fields={each.name: each.type for each in self.parameters})
 
 
 def tool_function_name(tool: str) -> str:
-    """Return the name of a tool's function among the functions of a plan, which no function of the spec can have."""
+    """Return the name of a tool's function among the functions of a plan. No function of the spec can have this
+    name."""
     return f"tool {tool}"
 
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call that a model made. `arguments` are the JSON object that it wrote, or else its text."""
+    """Call made by a model. `arguments` is the JSON object that it wrote, or its text if it is not one."""
 
     name: str
     arguments: Any
 
     @property
     def readable(self) -> bool:
-        """True if it names a tool, and its arguments are a JSON object."""
+        """True if the call names a tool and its arguments are a JSON object."""
         return bool(self.name) and isinstance(self.arguments, Mapping)
 
 
 def calling_type(tools: Sequence[Tool]) -> RecordType:
-    """Return what a step with tools yields: its text, all calls, and under the name of each declared tool the arguments
-    of those calls of it that fit its parameters."""
+    """Return the type of the value of a step with tools: its text, all calls, and for each declared tool the list of
+    the arguments of its valid calls."""
     declared = {each.name: ListType(of=each.arguments) for each in tools}
     return RecordType(fields={"text": TextType(), "calls": ListType(of=TOOL_CALL), **declared})
 
 
 LIMIT, REPLIED, SAID, CALLED = "limit", "replied", "said", "called"
-"""How a loop of calls ended: there were no more turns, a reply had no call, the user said what ends it, or the model
-called a tool that does."""
+"""How a tool loop ended: the turns were used up, a reply had no call, the user said what ends it, or the model called a
+tool that ends it."""
 
 
 def loop_type(tools: Sequence[Tool], *, called: bool = False) -> RecordType:
-    """Return what a loop of calls yields, up to a turn: the state, all calls with their results, and what was said.
-    `called`: a call may end it."""
+    """Return the type of the value of a tool loop up to a turn: the state, all calls with their results, and the
+    replies. With `called`, a call may end the loop."""
     calling = calling_type(tools).fields
     return RecordType(
         fields={
@@ -433,8 +444,8 @@ def write_calls(text: str, calls: Sequence[ToolCall]) -> str:
 
 
 def call_of(name: Any, arguments: Any) -> ToolCall:
-    """Return a call whose arguments may be the text of a JSON object, as providers send them. Those of a call without
-    any, which are null or blank in some way, are empty.
+    """Return a call. Its arguments may be the text of a JSON object, as providers send them. Null or blank arguments
+    become an empty object.
 
     >>> call_of("weather", '{"city": "Rome"}').arguments, call_of("weather", "Rome").readable
     ({'city': 'Rome'}, False)
@@ -480,7 +491,7 @@ def said_calls(reply: str) -> tuple[str, tuple[ToolCall, ...]]:
 
 
 def read_calls(tools: Sequence[Tool], reply: str) -> dict[str, Any]:
-    """Return the values of `calling_type` that a reply says."""
+    """Return the fields of `calling_type` from a reply."""
     text, calls = said_calls(reply)
     listed = [
         {"name": each.name, "arguments": each.arguments if each.readable else None, "readable": each.readable}
@@ -494,12 +505,12 @@ def read_calls(tools: Sequence[Tool], reply: str) -> dict[str, Any]:
 
 
 class _NoArgument(Exception):
-    """A value is none of a type; never leaves this module."""
+    """A value does not have the required type. Never leaves this module."""
 
 
 def arguments_fitting(type_: RecordType, arguments: Any) -> dict[str, Any] | None:
-    """Return the arguments of a call as values of a type, what is left out as None; None where they do not fit: nothing
-    is converted, and nothing else may be there.
+    """Return the arguments of a call as values of a record type, with None for omitted ones, or None if they do not
+    fit. Nothing is converted, and unknown arguments do not fit.
 
     >>> of = RecordType(fields={"city": TextType()})
     >>> arguments_fitting(of, {"city": "Rome"}), arguments_fitting(of, {"city": 3}), arguments_fitting(of, {})
@@ -512,8 +523,8 @@ def arguments_fitting(type_: RecordType, arguments: Any) -> dict[str, Any] | Non
 
 
 def value_fitting(type_: Type, value: Any) -> Any:
-    """Return a value of JSON as one of a type, and None where it is of another: nothing is converted. An object may
-    have more than a record asks for.
+    """Return a JSON value as a value of a type, or None if it does not fit. Nothing is converted. An object may have
+    more fields than the record type.
 
     >>> from tripos_compiler.plan import NumberType
     >>> value_fitting(NumberType(), 3), value_fitting(NumberType(), "3"), value_fitting(NumberType(), True)
@@ -534,7 +545,8 @@ def _record(type_: RecordType, value: Any, *, more: bool = False) -> dict[str, A
 
 
 def _fitted(type_: Type, value: Any, *, more: bool) -> Any:
-    """Return a JSON value as a type; of a record it may have `more`. Raises `_NoArgument`."""
+    """Return a JSON value as a value of a type. With `more`, records may have additional fields. Raises
+    `_NoArgument`."""
     truth, number = isinstance(value, bool), isinstance(value, int | float)
     match type_.kind:
         case "optional":

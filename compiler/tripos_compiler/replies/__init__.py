@@ -1,19 +1,16 @@
-"""Reading of replies: the normal form of a reply, and the numbers, choices and verdicts that stand in one.
+"""Reading of replies: the normal form of a reply, and its numbers, choices and verdicts.
 
-The room lies below the library of functions and the runtime, so that a typed reply, a judge's score and a function of
-the library read the same text alike. It is pure and knows nothing of plans.
+The package is below the function library and the runtime, so that a typed reply, a judge's score and a library function
+read the same text alike. It is pure and does not know plans.
 
 | module | subject |
 | --- | --- |
-| `text` | the normal form: the answer apart from the thinking, and the form in which texts are compared |
-| `locales` | how languages write numbers |
-| `number_text` | the text in which numbers are looked for |
-| `number_labels` | what announces an answer or a score |
-| `number_tokens` | the one scanner of numbers, in every notation |
-| `numbers` | which of its numbers a reply states |
-| `places` | the forms of its own in which a reply says its answer: a field of JSON, a box, a tag |
-| `frames` | where an answer stands, and what is denied, asked, quoted or compared |
-| `choices` | the option or the name that a reply chooses |
+| `text` | the normal form of a reply: the answer without the thinking, and texts as they are compared |
+| `number_tokens` | the scanner of numbers in every notation, and the number formats of locales |
+| `numbers` | the number that a reply states, and the labels of answers and scores |
+| `places` | explicit forms of an answer: a field of JSON, a box, a tag |
+| `frames` | whether a mention is affirmed, denied, asked, quoted or compared |
+| `choices` | the option that a reply chooses |
+| `names` | the name that a reply gives, such as a verdict or a level |
 | `truth` | yes or no, right or wrong |
-| `late_patterns` | regular expressions that are compiled when they are first used |
 """

@@ -1,11 +1,9 @@
-"""The option that a reply chooses, by its letter or its text.
+"""Multiple choice: the option that a reply chooses, by its letter or its text.
 
-One order holds for all readers: the form that was asked for (a field of JSON), an explicit final form (a box, an
-`<answer>` tag), the last label (`the answer is`, `故选`), an answer that stands by itself at the head or the end, and
-then a mention, if only one option is affirmed. What is denied, asked, quoted, compared or supposed is no answer
-(`frames`), and neither is what stands in the explanation behind an answer.
-
-The letters of options: their order, and the words that look like one.
+All readers use one order: the requested form (a field of JSON), an explicit final form (a box, an `<answer>` tag), the
+last label (`the answer is`, `故选`), an isolated answer at the beginning or the end, and then a mention, if only one
+option is affirmed. A mention that is denied, asked, quoted, compared or supposed is not an answer (`frames`), and
+neither is one in the explanation after an answer.
 """
 
 from __future__ import annotations
@@ -20,21 +18,23 @@ from tripos_compiler.replies.places import boxed, field_of, lines_of, tag_of, un
 from tripos_compiler.replies.text import answer_of, late_pattern, nfkc
 from tripos_compiler.source.data_classes import dataclass
 
+# Letters of options
+
 ALPHABET = 26
 GOES_ON = (
     r"(?:is|isn't|was the|because|since|and|or|nor|not|but|which|it|seems?|looks|fits|matches|appears|best|works|wins"
     r"|correctly|says|states|gives)\b"
 )
-"""Words that go on after the letter of an option, and neither after the pronoun nor after the article."""
+"""Words that may follow the letter of an option, but neither the pronoun `I` nor the article `A`."""
 PRONOUN = rf"\b[Ii](?=['’][a-z]|,? (?!{GOES_ON})[a-z])"
-"""`I` as the word, as in `I think`."""
+"""`I` as a pronoun, as in `I think`."""
 NUMERAL = r"\b(?!(?:Option|Choice|Answer|Letter|Is|Therefore|So|Thus|Hence|And|Or)\b)[A-Z][a-z]+ I(?![A-Za-z0-9])"
 """`I` as a Roman numeral, as in `World War I`."""
 _WORDS = frozenset({"AI", "AL", "DJ", "GI", "HI"})
 
 
 def letters_at(number: int) -> str:
-    """Return the letters of the option at a place, counted from 0: after Z comes AA.
+    """Return the letters of the option at an index, from 0: AA follows Z.
 
     >>> letters_at(0), letters_at(9), letters_at(26)
     ('A', 'J', 'AA')
@@ -44,7 +44,7 @@ def letters_at(number: int) -> str:
 
 
 def index_of(letters: str) -> int:
-    """Return the place of the option that letters stand for.
+    """Return the index of the option with these letters.
 
     >>> index_of("A"), index_of("J"), index_of("AA")
     (0, 9, 26)
@@ -56,8 +56,8 @@ def index_of(letters: str) -> int:
 
 
 def are_options(run: str) -> bool:
-    """Return true if capital letters that stand together are those of options, and not a word or a name. Up to H they
-    are; of others those that are in order, up to L.
+    """Return true if adjacent capital letters are options instead of a word or a name: any letters up to H, and letters
+    up to L in order.
 
     >>> are_options("BD"), are_options("IJ"), are_options("CO"), are_options("DNA"), are_options("AI")
     (True, True, False, False, False)
@@ -66,6 +66,8 @@ def are_options(run: str) -> bool:
         return True
     return list(run) == sorted(set(run)) and max(run) <= "L" and run not in _WORDS
 
+
+# The choice of a reply
 
 _QUOTES = r"\s\"'“”‘’「」『』()\[\]{}【】〔〕《》<>"
 _BESIDE = _QUOTES.replace(r"\s", r" \t")
@@ -88,7 +90,7 @@ _SAID = late_pattern(
     r"|(?=[\"'(\[]{0,3}[A-Z][\"')\]]{0,3}(?:[.,;!\n]|\Z)))",
     re.IGNORECASE,
 )
-"""A noun that announces an option: with a copula or a colon, or before a letter that ends its clause."""
+"""Noun that announces an option: with a copula or a colon, or before a letter that ends its clause."""
 _CHOSEN = late_pattern(
     r"(?<![不非没别勿])(?<!不[应能该可会])(?<!不应该)(?:故选择|故选|应选择|应该选择|应该选|应选|因此选|所以选|选择"
     r"|我选|选)\s{0,9}[:]?"
@@ -98,9 +100,9 @@ _CHOSEN = late_pattern(
     r"|\blooks like\b|[→⇒]|=>",
     re.IGNORECASE,
 )
-"""A verb that chooses."""
+"""Verb that chooses."""
 _WORD = late_pattern(r"\s{0,9}a [a-z]{2}")
-"""`a` as an English article, which no `A` is: `the answer is a matter of taste`."""
+"""`a` as an English article: `the answer is a matter of taste`."""
 _NO_LETTER = late_pattern(
     rf"\b[Nn]/[Aa]\b|\bA(?= (?!{GOES_ON})[a-z])|{PRONOUN}|{NUMERAL}"
     r"|\b(?i:vitamin|plan|hepatitis|group|type|class|grade|section|part|figure|fig\.|point|line|side|angle|team|unit"
@@ -109,7 +111,8 @@ _NO_LETTER = late_pattern(
     r"|step"
     r"|mr\.?|ms\.?|dr\.?) [A-Z](?![A-Za-z])"
 )
-"""What looks like a letter of an option: the article, the pronoun, the Roman numeral and names such as `Vitamin B`."""
+"""Text that looks like the letter of an option: the article, the pronoun, the Roman numeral and names such as
+`Vitamin B`."""
 _PRONOUN = late_pattern(PRONOUN)
 _WOULD = late_pattern(r"\bwould\b|\bwäre\b|\bserait\b", re.IGNORECASE)
 _ARTICLE = late_pattern(rf"A (?!{GOES_ON})[a-z]")
@@ -117,9 +120,9 @@ _LIST_ENDS = r"[\"')\]]{0,3}\s{0,3}(?:[.。;；!,，、)\n]|\Z|and\b|or\b|和|�
 _FEWEST = 8
 _NEAR = 80
 _LAST = 32
-"""So many places at which an answer is announced are looked at, from the last."""
+"""Largest number of announcements that are examined, from the last."""
 _MENTIONS = 100
-"""A text that mentions more letters, and announces none, chooses none."""
+"""Number of mentioned letters above which a text without an announcement chooses nothing."""
 _LATIN = late_pattern(r"[A-Za-z0-9]")
 _SPACE = late_pattern(r"(?<![A-Za-z0-9])\s+|\s+(?![A-Za-z0-9])|(?<=\s)\s+")
 _ENDS = " \t\n.,;:!?。，；：！？、\"'“”‘’「」『』()（）[]【】{}"
@@ -128,7 +131,7 @@ _OPENING = late_pattern(
     rf"(?=[{_QUOTES}]{{0,4}}(?:[.):,;!。、]|\s[-–—]|\Z)|\s{{1,2}}(?:because|since|as)\b)",
     re.IGNORECASE,
 )
-"""A line that begins with the letter of an option."""
+"""Line that begins with the letter of an option."""
 _CONCLUSION = late_pattern(
     r"[:=]\s|[→⇒]\s?|=>|\b(?:so|therefore|thus|hence|finally|overall|which leaves|leaving|also|donc)\b[,:]?\s|(?:因此"
     r"|所以"
@@ -140,14 +143,14 @@ _ONLY_LETTERS = late_pattern(
     r"|[A-Z](?![a-z])"
     r"|[a-h](?![A-Za-z])){1,1000}"
 )
-"""Letters and nothing else but what stands between and around them."""
+"""Letters with only separators and punctuation between and around them."""
 _JOINS = late_pattern(
     rf"[{_QUOTES}]{{0,6}}(?:{_AND}[{_QUOTES}]{{0,6}}){{0,2}}(?:(?:选项|项|[Oo]ptions?)\s?)?", re.IGNORECASE
 )
 _CHOICE_OF = late_pattern(r"(?:options|choices|alternatives|possible answers?|候选|可选|选项)\W*\Z", re.IGNORECASE)
 _MORE_LINES = late_pattern(r"(?:[.、:)][^;\n]{0,60}[;\n]\s{0,3}[A-H](?=[.、:)]))+")
 _OWN_VERDICT = late_pattern(r"\s?(?:错误?|正确|对)[。.!]?(?:\n|\Z)")
-"""The text of the option of a question of true or false: `答案：B错误`."""
+"""Text of an option of a true-or-false question: `答案：B错误`."""
 _LINE_VERDICT = late_pattern(
     r"(?:[-–—:→|(,]|[.、)]\s)\W{0,4}(?:(?P<held>(?:this is |it is |is )?(?:the )?(?:correct|right|true|yes|fits|matches"
     r"|best)\b|正确|对(?![于比])|符合|[✓✔✅√])"
@@ -155,15 +158,15 @@ _LINE_VERDICT = late_pattern(
     r"|[✗✘❌×])",
     re.IGNORECASE,
 )
-"""A verdict in the line of an option."""
+"""Verdict in the line of an option."""
 _LISTED = late_pattern(
     r"[\s\"')\]]{0,3}(?:,|、|/|&|\b(?:and|or)\b|和|与|或者?|及)\s?(?:or |and )?[\"'(\[]{0,2}[A-Za-z](?![A-Za-z'])"
 )
 
 
 def chosen_letter(text: str, options: Sequence[str]) -> str | None:
-    """Return the letter of the option that a reply chooses, `A` for the first; None if it chooses none, or several.
-    `options` are their texts, empty if they have none.
+    """Return the letter of the option that a reply chooses, `A` for the first; None if it chooses none or several.
+    `options` are the texts of the options, empty if they have none.
 
     >>> chosen_letter("Answer: B\\n\\nExplanation: the answer A would be chosen if it rained.", ["", "", ""])
     'B'
@@ -175,7 +178,7 @@ def chosen_letter(text: str, options: Sequence[str]) -> str | None:
 
 def chosen_letters(text: str) -> str:
     """Return the letters of the options that a reply chooses, in its order; empty if it chooses none. The options are
-    not known, so letters up to H count, and those after where nothing else is said.
+    not known: letters up to H count, and later ones if the reply says nothing else.
 
     >>> chosen_letters("The answers are B and D, not A."), chosen_letters("A: wrong\\nB: right\\nC: right")
     ('BD', 'BC')
@@ -217,21 +220,21 @@ def _choose(said: str, options: _Options) -> str | None:
 
 @dataclass(frozen=True)
 class _Forms:
-    """How the letters of options stand in a text."""
+    """Patterns of option letters in a text."""
 
     letter: re.Pattern[str]
-    """A letter where it is announced, or several."""
+    """One or several letters after an announcement."""
     first: re.Pattern[str]
-    """A place that begins with a letter."""
+    """Position at which a letter begins."""
     alone: re.Pattern[str]
-    """Capital letters that stand alone."""
+    """Isolated capital letters."""
     single: re.Pattern[str]
 
 
 @cache
 def _forms(options: int, small_letters: int = ALPHABET) -> _Forms:
-    """Return the forms of so many options. Letters up to H are letters of options, where there are fewer too; those
-    after Z are two. `small_letters` may be written small."""
+    """Return the patterns for a number of options. Letters up to H always count; options after Z have two letters. The
+    first `small_letters` may be in lower case."""
     last = chr(ord("A") + min(max(options, _FEWEST), ALPHABET) - 1)
     small = min(last.lower(), chr(ord("a") + small_letters - 1))
     pair = r"[A-Z]{2}(?![A-Za-z])|" if options > ALPHABET else ""
@@ -261,20 +264,20 @@ def _forms(options: int, small_letters: int = ALPHABET) -> _Forms:
 
 @dataclass(frozen=True)
 class _Options:
-    """The texts of options as they are compared; `cased` where some are told apart by case alone, as `AaBb` and
-    `Aabb`. What finds a choice returns None if there is none, and an empty text if there are several."""
+    """Normalized texts of the options. `cased` is true if some differ only by case, as `AaBb` and `Aabb`. The finders
+    return None if there is no choice, and an empty text if there are several."""
 
     folded: tuple[str, ...]
     cased: bool
     several: bool = False
-    """Several options may be chosen."""
+    """Whether several options may be chosen."""
 
     @property
     def forms(self) -> _Forms:
         return _forms(len(self.folded), _FEWEST if self.several else ALPHABET)
 
     def one(self, letters: Iterable[str]) -> str | None:
-        """Return the letters among these, where they are those of options; one, unless several may be chosen."""
+        """Return the distinct letters among these that belong to options; exactly one, unless several may be chosen."""
         letters = list(letters)
         if self.several and not all(are_options(run) for each in letters for run in re.findall("[A-Z]+", each)):
             return None
@@ -286,7 +289,7 @@ class _Options:
         return "".join(chosen) if all(index_of(letter) < len(self.folded) for letter in chosen) else None
 
     def of_form(self, form: str) -> str | None:
-        """Return the option that a field or a box is about."""
+        """Return the option in a field or a box."""
         if self.several:
             return self._opening(form)
         opening = None if (found := self.named(form)) is not None else _OPENING.match(form)
@@ -295,7 +298,7 @@ class _Options:
         return self.one(opening[1])
 
     def named(self, place: str) -> str | None:
-        """Return the option that a place is all about: its letter, its text, or both."""
+        """Return the option that makes up a whole text: its letter, its text, or both."""
         if self.several:
             return self._only_letters(place)
         folded = _folded(place, self.cased)
@@ -310,7 +313,7 @@ class _Options:
         return letter if not rest or rest == self.folded[index_of(letter)] else None
 
     def _only_letters(self, place: str) -> str | None:
-        """Return the letters of a place that has nothing else."""
+        """Return the letters of a text that has nothing else."""
         if not _has_only_letters(place):
             return None
         letters = re.sub(r"(?:and|or|und|et|y|[Oo]ptions?|[Aa]nswers?)(?![A-Za-z])", " ", place)
@@ -349,18 +352,18 @@ class _Options:
         return None
 
     def _has_own_text(self, letter: str, rest: str) -> bool:
-        """Return true if the text of an option stands behind its letter."""
+        """Return true if the text of an option follows its letter."""
         option = "" if self.several else self.folded[index_of(letter)]
         return bool(option) and _folded(rest, self.cased).startswith(option)
 
     def _corrected(self, text: str, end: int, choice: str) -> str:
-        """Return a choice, or what a correction behind it affirms instead."""
+        """Return a choice, or the one that a later correction affirms instead."""
         correction = CORRECTION.search(text, end)
         later = None if correction is None else self.mentioned(text[correction.end() :])
         return later or choice
 
     def bare(self, text: str) -> str | None:
-        """Return the option that stands alone above a blank line, with the reasons below."""
+        """Return the option alone above a blank line, with reasons below."""
         first, blank, rest = text.partition("\n\n")
         found = self.named(first) if blank and "\n" not in first.strip() else None
         return (
@@ -368,7 +371,7 @@ class _Options:
         )
 
     def judged(self, text: str) -> str | None:
-        """Return the options that a list of all of them holds, line by line: `B. hydrogen – correct`."""
+        """Return the options that a line-by-line list of all options affirms: `B. hydrogen – correct`."""
         lines = [(line, opening) for line in lines_of(text) if (opening := _OPENING.match(line)) is not None]
         verdicts = [(opening[1], _LINE_VERDICT.search(line, opening.end(1))) for line, opening in lines]
         held = [letter for letter, verdict in verdicts if verdict is not None and verdict["held"]]
@@ -378,7 +381,7 @@ class _Options:
         return self.one(held) or ""
 
     def concluded(self, text: str) -> str | None:
-        """Return the option that the last segment of a text is, behind a conclusion or a colon."""
+        """Return the option that is the last segment of a text, after a conclusion or a colon."""
         breaks = [mark.end() for mark in _CONCLUSION.finditer(text, max(0, len(text) - 4 * _NEAR))]
         for start in breaks[-2:]:
             found = None if _CHOICE_OF.search(text[:start]) else self.named(text[start:])
@@ -387,7 +390,7 @@ class _Options:
         return None
 
     def by_itself(self, text: str) -> str | None:
-        """Return the option that a line of its own names, at the head or else at the end."""
+        """Return the option alone on a line, the first or else the last."""
         lines = list(lines_of(text))
         if not lines:
             return None
@@ -409,7 +412,7 @@ class _Options:
         return None
 
     def _opening(self, line: str) -> str | None:
-        """Return the option that a line begins with, if it affirms it."""
+        """Return the option at the beginning of a line, if it is affirmed."""
         if (named := self.named(line)) is not None:
             return named
         if self.several and (opening := self.forms.letter.match(line)) is not None:
@@ -432,8 +435,8 @@ class _Options:
         return choice if frame is Frame.AFFIRMED or (frame is Frame.HELD and not self.several) else None
 
     def mentioned(self, text: str) -> str | None:
-        """Return the only option that is affirmed, by its letter or else by its text; one that a verdict holds
-        (`B is correct`) before others."""
+        """Return the only affirmed option, by its letter or else by its text. One with a verdict (`B is correct`) has
+        priority."""
         blank = _NO_LETTER.sub(lambda found: " " * len(found[0]), text)
         frames: dict[Frame, list[re.Match[str]]] = {frame: [] for frame in Frame}
         alone = _forms(_FEWEST if self.several else len(self.folded)).alone
@@ -457,7 +460,7 @@ class _Options:
         return self._mentioned_text(_folded(text, self.cased))
 
     def first(self, rest: str) -> str | None:
-        """Return the option with whose text a rest begins; the longest, where several do."""
+        """Return the option whose text a string begins with; the longest if there are several."""
         start = _folded(rest, self.cased)
         found = [index for index, option in enumerate(self.folded) if option and re.match(_pattern(option), start)]
         most = max((len(self.folded[index]) for index in found), default=0)
@@ -465,8 +468,8 @@ class _Options:
         return letters_at(longest[0]) if len(longest) == 1 else None
 
     def _mentioned_text(self, text: str) -> str | None:
-        """Return the only option whose text stands somewhere affirmed, outside of the longer text of another. One of a
-        single character is nowhere by intent."""
+        """Return the only option whose text is affirmed, outside of the longer text of another. Texts of a single
+        character are ignored."""
         texts = self.folded
         places = {index: [*self._places(index, text)] for index, option in enumerate(texts) if option}
         inside = {
@@ -494,18 +497,18 @@ class _Options:
 
 
 def _has_only_letters(text: str) -> bool:
-    """Return true if a text has letters of options and nothing else but what stands between and around them."""
+    """Return true if a text has only option letters with separators and punctuation."""
     return re.search("[A-Za-z]", text) is not None and _ONLY_LETTERS.fullmatch(text) is not None
 
 
 def _folded(text: str, cased: bool = False) -> str:
-    """Return a text as it is compared: without case, the marks at its ends, and space, but between Latin words."""
+    """Return a text without case, punctuation at its ends, and spaces other than those between Latin words."""
     return _SPACE.sub("", text if cased else text.casefold()).strip(_ENDS)
 
 
 def _pattern(option: str) -> str:
-    """Return where a text has that of an option as words and numbers of its own: `8` stands neither in `80` nor in
-    `1.8` or `-8`."""
+    """Return a pattern for the text of an option as separate words and numbers: `8` occurs neither in `80` nor in `1.8`
+    or `-8`."""
     before = r"(?<![A-Za-z0-9])(?<![0-9]\.)" if _LATIN.match(option[0]) else ""
     signed = r"(?<!(?<![\w)])-)" if option[0].isdigit() else ""
     after = r"(?![A-Za-z0-9])(?!\.[0-9])" if _LATIN.match(option[-1]) else ""

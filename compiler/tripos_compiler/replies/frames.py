@@ -1,8 +1,8 @@
-"""Frames of mentions: a text affirms, denies, asks, quotes, compares or only supposes what it mentions.
+"""Frames of mentions: whether a text affirms, denies, asks, quotes, compares or only supposes what it mentions.
 
-`It isn't A`, `A is wrong`, `Is it A?`, `worse than A` and `A would be right if it rained` mention A and do not choose
-it. A mention counts as an answer only in an affirmative frame. English and Chinese are read; texts come as `plain`
-gives them.
+`It isn't A`, `A is wrong`, `Is it A?`, `worse than A` and `A would be right if it rained` mention A without choosing
+it. A mention counts as an answer only in an affirmative frame. English and Chinese are supported; texts must be
+normalized by `plain`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tripos_compiler.replies.text import comparable, late_pattern, nfkc, simplif
 
 
 class Frame(Enum):
-    """The frame of a mention."""
+    """Frame of a mention."""
 
     AFFIRMED = auto()
     HELD = auto()
@@ -29,14 +29,14 @@ MARKUP = late_pattern(
     r"|textbf|rm|bf|textit|mathit)(?![A-Za-z])\s?|\\[()\[\]]|\\quad(?![A-Za-z])|\\[,;! ]",
     re.MULTILINE,
 )
-"""Marks of emphasis, of Markdown and of LaTeX around an answer."""
+"""Emphasis, Markdown and LaTeX around an answer."""
 _BLOCKS = late_pattern(r"</?(?:p|div|br|li|ul|ol|h[1-6]|tr|table)\b[^<>\n]{0,80}>", re.IGNORECASE)
 _STRUCK = late_pattern(r"~~[^~\n]{1,80}~~|<(?P<tag>s|del|strike)>[^<\n]{1,80}</(?P=tag)>", re.IGNORECASE)
-"""What Markdown and HTML strike out."""
+"""Struck-out text in Markdown and HTML."""
 
 
 def plain(text: str) -> str:
-    """Return a text as frames are sought in it: without emphasis, in one width and one script.
+    """Return a text normalized for the search of frames: without emphasis, in one width and one script.
 
     >>> plain("**Ａ 錯**"), plain("\\\\text{B} isn’t")
     ('A 错', "{B} isn't")
@@ -50,7 +50,7 @@ CORRECTION = late_pattern(
     r"|made a mistake)|i mean)\b|\bno, (?:it|that|the)\b|不对,|等等,|等一下",
     re.IGNORECASE,
 )
-"""What takes back an answer before it."""
+"""Words that retract an earlier answer."""
 NO_DOUBT = late_pattern(
     r"\b(?:no|without(?: any| a)?|beyond(?: any| a)?) (?:reasonable )?(?:doubt|question)(?: about it)?\b|毫无疑问|无疑",
     re.IGNORECASE,
@@ -60,7 +60,7 @@ _END_OF_SENTENCE = late_pattern(
     r"|[?。!？;\n…]"
 )
 _NEAR = 240
-"""So many characters at most are looked at on either side of a mention."""
+"""Largest number of characters that are examined on either side of a mention."""
 _BREAK = late_pattern(
     r"[,:;()|—–]|\s-\s|(?:\b(?:(?<!anything )(?<!everything )(?<!nothing )(?<!all )but|however|yet|so|thus|therefore"
     r"|hence|while|whereas|because|since|although|though"
@@ -71,7 +71,7 @@ _LIST = late_pattern(
     r"(?:(?<![A-Za-z0-9])(?:选项|[Oo]ptions? )?\(?[A-Za-z]\)?选?项?\s{0,2}(?:,\s?(?:and|or|nor)?|、|/|&|\band\b|\bor\b"
     r"|\bnor\b|和|与|或者?|及)\s{0,2}){1,9}\Z"
 )
-"""Options before one in a list, which share what is said of it: `neither A nor B`, `不是A、B`."""
+"""Preceding options of a list, which share its frame: `neither A nor B`, `不是A、B`."""
 _LIST_AFTER = late_pattern(
     r"(?:\s{0,2}(?:,\s(?:and|or|nor)?|、|/|&|\band\b|\bor\b|\bnor\b|和|与|或者?|及)\s{0,2}(?:选项"
     r"|[Oo]ptions? )?\(?[A-Za-z]\)?(?![A-Za-z0-9'])){1,9}"
@@ -84,7 +84,7 @@ _NO_DENIAL = late_pattern(
     r"|(?:错误|不正确|不对|不当|不符合?\w{0,6}|不属于\w{0,6}|不恰当|不合理|不能\w{0,6}|有误|不是\w{0,6})的"
     r"(?:一?[项个组]|选项|说法|表述|叙述|是)*(?:应?该?[是为选])?\s*:?\s*\Z"
 )
-"""What looks like a denial, and is none; of what is wrong, a question may ask."""
+"""Text that looks like a denial but is not one, for example in a question about what is wrong."""
 _DENIED_BEFORE = late_pattern(
     r"\b(?:not|never|neither|nor|cannot|without|except(?:ing| for)?|excluding|besides|other than|rather than|instead of"
     r"|far from|anything but|all but|everything but|nothing like|hardly|scarcely|barely|unlikely|doubt(?:ful)?"
@@ -196,7 +196,7 @@ _HEAD_DENIES = late_pattern(
     r"|排除)\W{0,3}:\W{0,3}\Z",
     re.IGNORECASE,
 )
-"""The head of a line that lists what is wrong."""
+"""Head of a line that lists what is wrong."""
 _WOULD = late_pattern(r"\b(?:would|were)\b[^,.;]{0,20}\Z", re.IGNORECASE)
 _QUOTE = late_pattern(
     r"\"([^\"\n]{1,160})\"|「([^」\n]{1,160})」|『([^』\n]{1,160})』|\u201c([^\u201d\n]{1,160})\u201d"
@@ -205,7 +205,7 @@ _ASKED = late_pattern(r"[?？]\W{0,3}\Z|吗\W{0,3}\Z|呢\W{0,3}\Z")
 
 
 def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return where the sentence around a place begins and ends, with its last sign.
+    """Return the start and end of the sentence around a range, including its final punctuation.
 
     >>> text = "No. It is B, I think. Sure?"
     >>> text[slice(*sentence_around(text, 10, 11))]
@@ -218,8 +218,8 @@ def sentence_around(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def frame_of(text: str, start: int, end: int, *, labelled: bool = False) -> Frame:
-    """Return what a plain text says of what it mentions at a place. `labelled`: a label announces it (`the answer is`),
-    so that only what follows it, and the sentence that the label stands in, can take it back.
+    """Return the frame of the mention at a range of a plain text. `labelled`: a label announces it (`the answer is`),
+    so that only the following text and the sentence of the label can retract it.
 
     >>> frame_of("It isn't A.", 9, 10), frame_of("A is wrong", 0, 1), frame_of("Is it A?", 6, 7)
     (<Frame.DENIED: 3>, <Frame.DENIED: 3>, <Frame.OPEN: 4>)
@@ -263,12 +263,12 @@ def _skipped(after: str) -> int:
 
 
 def _clause(before: str) -> str:
-    """Return the clause that a text ends with."""
+    """Return the clause at the end of a text."""
     return _BREAK.split(before)[-1]
 
 
 def _is_quoted(text: str, begin: int, finish: int, start: int, end: int) -> bool:
-    """Return true if a mention is a part of something that is quoted, and not all of it."""
+    """Return true if a mention is a proper part of a quotation."""
     for quote in _QUOTE.finditer(text, begin, finish):
         if quote.start() < start and end < quote.end():
             inside = next(filter(None, quote.groups()))
@@ -281,7 +281,7 @@ def _words(text: str) -> list[str]:
 
 
 def is_affirmed(text: str, start: int, end: int, *, labelled: bool = False) -> bool:
-    """Return true if a plain text affirms what it mentions at a place.
+    """Return true if a plain text affirms the mention at a range.
 
     >>> is_affirmed("It is A.", 6, 7), is_affirmed("Anything but A", 13, 14)
     (True, False)
@@ -304,7 +304,7 @@ _FAR = 80
 
 
 def is_of_a_person(text: str, start: int) -> bool:
-    """Return true if what stands at a place is said to be the answer of a person who was asked.
+    """Return true if the text at a position is attributed to a person who was asked.
 
     >>> is_of_a_person("The student's answer is A", 24), is_of_a_person("The answer is A", 14)
     (True, False)
@@ -313,7 +313,7 @@ def is_of_a_person(text: str, start: int) -> bool:
 
 
 def attributed(text: str, start: int) -> bool:
-    """Return true if a label that begins at a place announces another answer than that of the writer.
+    """Return true if a label at a position announces another answer than the writer's.
 
     >>> attributed("The student's answer is A", 14), attributed("The answer is A", 4), attributed("2nd choice: A", 4)
     (True, False, True)

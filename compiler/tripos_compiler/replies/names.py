@@ -1,9 +1,8 @@
-"""The name that a reply gives, of several names that stand for something: verdicts, levels, kinds.
+"""Reading of a name from a closed set: verdicts, levels, kinds.
 
-The order is that of `choices`. Names are words that sentences also use otherwise: `the correct year` calls nothing
-correct, and neither does `partly correct`, which is a name of its own. So a name counts where a label announces it,
-where it opens or closes the text, where a sentence predicates it (`the response is incorrect because …`), or where a
-short text mentions no other.
+The order is that of `choices`. Names are words with other uses in sentences: `the correct year` is not a verdict, and
+`partly correct` is a name of its own. So a name counts if a label announces it, if it opens or closes the text, if a
+sentence predicates it (`the response is incorrect because …`), or if a short text mentions no other.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _LABEL = late_pattern(
     r"|(?P<line>^[^\S\n]*[^\W\d][^\n:(]{0,29}:[^\S\n]*)(?=[^\n]{1,200}$)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""A noun with a copula, a verb, or the head of a line that ends with a name."""
+"""Label: a noun with a copula, a verb, or the head of a line that ends with a name."""
 _OF_OTHERS = late_pattern(
     r"(?:\b(?:student|user|candidate|response|reply|reference|correct|right|expected|gold|true|model|given|official"
     r"|actual"
@@ -41,7 +40,7 @@ _OF_OTHERS = late_pattern(
     r"|原)\s{0,2}\Z",
     re.IGNORECASE,
 )
-"""Before a label, whose answer it is: that of somebody else is no verdict."""
+"""Words before a label that attribute the answer to somebody else; it is then not a verdict."""
 _FIRM = (
     r"completely|totally|entirely|fully|wholly|absolutely|clearly|definitely|certainly|obviously|undoubtedly|factually"
     r"|mathematically|logically|grammatically|perfectly|simply|plainly|actually|really|only|finally|ultimately|exactly"
@@ -94,11 +93,11 @@ _LAST_SEGMENT = late_pattern(
 )
 _LAST = 32
 _LONG = 400
-"""Characters of a text whose sentences are looked through for a name that one predicates."""
+"""Length up to which sentences are searched for a predicated name."""
 
 
 def fold(name: str) -> str:
-    """Return a name without what writers vary: case, width, spaces and punctuation.
+    """Return a name without case, width, spaces and punctuation.
 
     >>> fold("Factual_Accuracy") == fold("factual accuracy:"), fold("（深度）")
     (True, '深度')
@@ -107,9 +106,10 @@ def fold(name: str) -> str:
 
 
 def read_name(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = ()) -> T | None:
-    """Return what the one name in a text stands for, or None. `spellings` maps names to values. A name counts where it
-    is the whole text, where a label announces it or where it opens the text; those of `mentions` also where the text
-    closes with one, where a sentence predicates it, or where a short text affirms no other.
+    """Return the value of the one name in a text, or None. `spellings` maps names to values.
+
+    A name counts if it is the whole text, if a label announces it, or if it opens the text. A name in `mentions` also
+    counts if it closes the text, if a sentence predicates it, or if a short text affirms no other.
 
     >>> read_name("The answer is (B).", {"A": 1, "B": 2}), read_name("A or B", {"A": 1, "B": 2}, "AB")
     (2, None)
@@ -140,13 +140,12 @@ def read_name(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = (
 
 
 def _signed(text: str) -> bool:
-    """Return true if folding takes away what makes another number of one: `2.5` is not `25`."""
+    """Return true if folding would change a number: `2.5` is not `25`."""
     return re.search(r"\d[.,]\d|(?<!\w)-\d", text) is not None
 
 
 class _Names(Generic[T]):
-    """Names as they stand in a plain text. What finds some returns them, of which there may be several; None if there
-    are none."""
+    """Finder of names in a plain text. Each method returns the values that it finds, possibly several, or None."""
 
     def __init__(self, folded: Mapping[str, T], spellings: tuple[str, ...], mentions: tuple[str, ...]) -> None:
         self.folded = folded
@@ -173,7 +172,7 @@ class _Names(Generic[T]):
         return None
 
     def opening(self, text: str) -> list[T] | None:
-        """Return the name that a text opens with, before a sign or the end of its line."""
+        """Return the name at the beginning of a text, before punctuation or the end of its line."""
         quotes = _QUOTES.match(text)
         name = self.name.match(text, quotes.end() if quotes else 0)
         if name is None:
@@ -192,11 +191,11 @@ class _Names(Generic[T]):
         return self._corrected(text, name.end(), [self._value(name[0])])
 
     def _heads(self, text: str) -> set[T]:
-        """Return the names that a colon follows: several are described, and none is chosen."""
+        """Return the names followed by a colon: several are described, and none is chosen."""
         return {self._value(name[0]) for name in self.name.finditer(text) if name[0] and text[name.end() :][:1] == ":"}
 
     def closing(self, text: str) -> list[T] | None:
-        """Return the name that the last segment of a text is, behind a colon or a conclusion."""
+        """Return the name that is the last segment of a text, after a colon or a conclusion."""
         if not self.mention.pattern:
             return None
         breaks = [mark.end() for mark in _LAST_SEGMENT.finditer(text)]
@@ -214,7 +213,7 @@ class _Names(Generic[T]):
         )
 
     def predicated(self, text: str) -> list[T] | None:
-        """Return the names that sentences predicate of something, in a text that is not long."""
+        """Return the names that the sentences of a short enough text predicate of something."""
         if len(text) > _LONG:
             text = text[: text.find("\n")] if 0 < text.find("\n") <= _LONG else brief(text)
         found = {
@@ -242,7 +241,7 @@ class _Names(Generic[T]):
         return list({self._value(name[0]): None for name in names}) or None
 
     def opposite(self, text: str) -> T | None:
-        """Return the other of two names of which one is the negative, if a short text denies one: `it isn't safe`."""
+        """Return the other one of a name and its negative, if a short text denies one: `it isn't safe`."""
         if len(self.folded) != 2:
             return None
         base, negative = sorted(self.folded, key=len)
@@ -263,7 +262,7 @@ class _Names(Generic[T]):
         return later or found
 
     def _is_listed(self, text: str, end: int) -> bool:
-        """Return true if another name follows as one of several."""
+        """Return true if another name follows as an alternative."""
         listed = _LIST_SIGN.match(text, end)
         if listed is None or (listed[0].strip() == "to" and text[end - 1 : end].isupper()):
             return False
@@ -271,7 +270,7 @@ class _Names(Generic[T]):
         return other is not None and other[0] != ""
 
     def _is_in_list(self, text: str, name: re.Match[str]) -> bool:
-        """Return true if a name stands beside others that may as well be meant."""
+        """Return true if a name is in a list of alternatives."""
         before = text[: name.start()]
         return self._is_listed(text, name.end()) or any(
             listed.end() == len(before) and listed[0].strip() != "to"
@@ -297,14 +296,14 @@ class _Names(Generic[T]):
         return frame_of(text, start, end, labelled=labelled) in (Frame.AFFIRMED, Frame.HELD)
 
     def _is_attribute(self, text: str, end: int, before: str) -> bool:
-        """Return true if a name only describes the noun behind it: `the correct year`."""
+        """Return true if a name only describes the following noun: `the correct year`."""
         if _NOUN_BEHIND.match(text, end) is None or self._is_listed(text, end) or _IS_A.search(before):
             return False
         return _ARTICLE.search(before) is not None or _COPULA.search(before) is None
 
 
 def _is_supposed(text: str, end: int, before: str) -> bool:
-    """Return true if a name is what something should be or is called: `should comply`, `"correct" is a word`."""
+    """Return true if a name is only supposed or quoted: `should comply`, `"correct" is a word`."""
     if _JUDGED.search(before):
         return False
     of_the_writer = re.search(r"\bI\s+\Z", before) is not None and text[end : end + 4] == " to "
@@ -346,7 +345,7 @@ _PRIMARY = late_pattern(
 
 
 def _sentence(text: str, start: int) -> str:
-    """Return the sentence before a place."""
+    """Return the sentence before a position."""
     return re.split(r"[.!?。！？\n]", text[max(0, start - 160) : start])[-1]
 
 
@@ -368,14 +367,14 @@ _QUALITIES = late_pattern(
 
 
 def _is_quality(name: str) -> bool:
-    """Return true if a name is what an answer may be called, rather than an answer."""
+    """Return true if a name describes an answer instead of being one."""
     return _QUALITIES.fullmatch(name) is not None
 
 
 @cache
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
-    """Return where names stand as words of their own; of several that stand at a place the longest. Chinese has no
-    spaces, so a Chinese neighbour is an edge too."""
+    """Return a pattern for names as separate words; of several at one position the longest. Chinese has no spaces, so a
+    Chinese neighbour is also a word boundary."""
     some = sorted({name for name in names if plain(name)}, key=lambda name: (-len(name), name))
     word = r"[^\W\u3400-\u9fff]"
     forms = (
@@ -387,5 +386,5 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _spaced(name: str) -> str:
-    """Return the pattern of a name, whose words writers join in several ways: `not_attempted`, `not attempted`."""
+    """Return a pattern for a name whose words may be joined in several ways: `not_attempted`, `not attempted`."""
     return r"[\s_-]{0,2}".join(re.escape(plain(word)) for word in re.split(r"[\s_-]+", name) if plain(word))

@@ -1,10 +1,6 @@
-"""The one scanner of numbers: every notation of a number in a text, and what looks like one.
+"""Scanner of numbers in every notation, the normalization of texts before it, and number formats of locales.
 
-`NOTATIONS` in the tests and `docs/language/numbers.md` have the notations.
-
-The text in which numbers are looked for: plain digits, a decimal point, and none of the marks around them.
-
-How languages write numbers: the decimal sign, and what stands between thousands.
+The notations are listed in `NOTATIONS` in the tests and in `docs/language/numbers.md`.
 """
 
 from __future__ import annotations
@@ -20,20 +16,22 @@ from typing import Literal
 from tripos_compiler.replies.text import ReplyText, comparable, late_pattern
 from tripos_compiler.source.data_classes import dataclass
 
+# Number formats of locales
+
 DEFAULT = "en"
-"""The locale of a reading that names none."""
+"""Default locale."""
 
 SIGNS = {"−": "-", "＋": "+", "－": "-", "．": ".", "％": "%", "＄": "$", "／": "/"}
-"""Signs that are read as their plain form; digits of any script are digits already."""
+"""Signs that are read as their ASCII form."""
 _SIGNS = str.maketrans(SIGNS)
 
 CASED = r"A-Za-z_µ\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u052f"
-"""Letters of scripts that put space between words: beside them a digit is part of a name, beside `个` it is not."""
+"""Letters of scripts with spaces between words: next to them a digit is part of a name, next to `个` it is not."""
 
 
 @dataclass(frozen=True)
 class Convention:
-    """The decimal sign and the sign between thousands; `spaced`: a plain space may stand between thousands."""
+    """Number format: the decimal sign and the thousands separator. `spaced`: a plain space may separate thousands."""
 
     decimal: str
     thousands: str
@@ -55,7 +53,7 @@ _LANGUAGES: Mapping[Convention, str] = {
 _REGIONS: Mapping[Convention, str] = {
     _POINT: "de-ch de-li it-ch es-mx es-us es-pr es-do es-gt es-hn es-sv es-ni es-pa es-pe es-cu es-419",
 }
-"""Regions that differ from their language, as the CLDR has them. An apostrophe between thousands is read anywhere."""
+"""Regions that differ from their language according to the CLDR. An apostrophe between thousands is read everywhere."""
 
 _CONVENTIONS = {
     name: convention
@@ -66,8 +64,7 @@ _CONVENTIONS = {
 
 
 def convention_of(locale: str) -> Convention | None:
-    """Return how a locale writes numbers: the language of a tag of BCP 47, and its region where that differs; None
-    where it is not known.
+    """Return the number format of a locale, a BCP 47 tag with a language and a region, or None if it is not known.
 
     >>> convention_of("de").decimal, convention_of("de_CH").decimal, convention_of("x")
     (',', '.', None)
@@ -86,8 +83,10 @@ def is_no_locale(arguments: Mapping[str, object]) -> str | None:
     return f'how "{locale}" writes numbers is not known'
 
 
+# Normalization of numbers
+
 ODD = late_pattern("\ue000([^\ue001]*)\ue001")
-"""Digits that are no number of their locale, in a text that `plain_numbers` gives."""
+"""Ambiguous digits in a text from `plain_numbers`."""
 
 _APART = "\u00a0\u2009\u202f'’"
 _RUN = late_pattern(rf"(?<![{CASED}\d])(?<!\d[.,])\d++(?:(?:[.,{_APART}\u066b\u066c]|\ (?=\d{{3}}(?!\d)))\d++)+")
@@ -95,7 +94,7 @@ _SPACES = late_pattern(rf"([1-9]\d{{0,2}})([ {_APART}])(\d{{3}}(?:\2\d{{3}})*)(?
 _ARABIC = late_pattern("(\\d{1,3}(?:\u066c\\d{3})+|\\d+)(?:\u066b(\\d+))?")
 _MIXED = late_pattern(r"[1-9]\d{0,2}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})+,\d+)")
 _OTHER_DIGIT = late_pattern(r"(?![0-9])\d")
-"""A digit of another script, or a wide one."""
+"""Digit of another script, or a full-width one."""
 _WIDE_COMMA = late_pattern(r"(?<=\d)，(?=\d{3}(?!\d))")
 
 
@@ -104,13 +103,13 @@ _CLOSES = late_pattern(r"\s{0,3}(?:\\right\s{0,3})?(?:[)）\]】]|\\\})")
 _NEAR = 12
 _SHOWN = 40
 _LATEX = (("\\$", "$"), ("\\%", "%"), ("{,}", ","), ("\\,", "\u2009"), ("\\!", ""))
-"""What LaTeX puts between the digits of a number and around them."""
+"""LaTeX commands between and around the digits of a number."""
 _NARROW = str.maketrans(dict.fromkeys("\u00a0\u2009\u202f", " "))
 
 
 def plain_numbers(text: str, locale: str) -> str:
-    """Return a text whose numbers have a decimal point and nothing between thousands, as `en` or another locale writes
-    them. What contradicts the locale and may mean two things stands between two signs, which `ODD` finds.
+    """Return a text whose numbers have a decimal point and no thousands separators, read with the format of a locale.
+    Digits that contradict the locale and are ambiguous are enclosed in two signs, which `ODD` finds.
 
     >>> plain_numbers("1.234,50 €", "de"), plain_numbers("1 234", "fr"), plain_numbers("1,234.5", "en")
     ('1234.50 €', '1234', '1234.5')
@@ -131,7 +130,7 @@ def plain_numbers(text: str, locale: str) -> str:
 
 
 def odd_number(odd: str, locale: str) -> str:
-    """Return why digits are no number, in words.
+    """Return why digits are ambiguous, in words.
 
     >>> odd_number("2,5", "en")
     '`2,5` is no number as `en` writes it; another locale would read it: write `numbers in LOCALE`'
@@ -145,8 +144,8 @@ def odd_number(odd: str, locale: str) -> str:
 
 
 def _one_number(run: str, convention: Convention | None, in_brackets: bool = False, listed: bool = False) -> str:
-    """Digits with signs between them as one number with a point, as several numbers, or as odd ones. `in_brackets`: as
-    a point or an interval is; `listed`: behind another number."""
+    """Return digits with separators as one number with a point, as several numbers, or as ambiguous. `in_brackets`:
+    within brackets, as in a point or an interval. `listed`: after another number."""
     spaces = _SPACES.fullmatch(run)
     if spaces is not None:
         groups = re.sub(rf"[ {_APART}]", " ", spaces[3]).split()
@@ -172,7 +171,7 @@ def _one_number(run: str, convention: Convention | None, in_brackets: bool = Fal
 
 
 def _of(run: str, convention: Convention) -> str | None:
-    """Return a number as a convention writes it; None where it is none."""
+    """Return a number in the format of a convention, or None if it is not one."""
     decimal, thousands = re.escape(convention.decimal), re.escape(convention.thousands)
     forms = [r"\d+"]
     if thousands:
@@ -186,7 +185,7 @@ def _of(run: str, convention: Convention) -> str | None:
 
 
 def _other(run: str, convention: Convention, in_brackets: bool) -> str:
-    """Return what a convention does not write so: a number where nothing else can be meant, a list, or what is odd."""
+    """Return digits that contradict a convention: a number if it is unambiguous, a list, or ambiguous digits."""
     if _MIXED.fullmatch(run):
         decimal = max(run.rfind("."), run.rfind(","))
         return re.sub(r"[.,]", "", run[:decimal]) + "." + run[decimal + 1 :]
@@ -202,8 +201,10 @@ def _odd(run: str) -> str:
     return f"\ue000{run}\ue001"
 
 
+# Normalization of texts
+
 _NUMBER_TEXT_APART = str.maketrans(dict.fromkeys("\u00a0\u2007\u2009\u202f", "\ue002"))
-"""Spaces that join the groups of one number; in the form in which texts are compared they are plain ones."""
+"""Spaces that join the groups of one number; `comparable` turns them into plain spaces."""
 _HAN = str.maketrans(
     "萬億負兩點貳參滿給評應該為學總結題數確價這個對錯約", "万亿负两点二三满给评应该为学总结题数确价这个对错约"
 )
@@ -298,7 +299,7 @@ _ANSWER_CLOSES = late_pattern(
     re.I,
 )
 OPENS, CLOSES = "\ue003", "\ue004"
-"""Stand for the tags around an answer."""
+"""Placeholders for the tags around an answer."""
 _ANGLED = late_pattern(r"<\s?([-–]?[\d.,/]{1,40})\s?>")
 _MANY_SPACES = late_pattern(r" {2,}")
 _RAISED = late_pattern(r"<sup>\s?([-+]?\d{1,4})\s?</sup>", re.I)
@@ -306,8 +307,8 @@ _RAISED = late_pattern(r"<sup>\s?([-+]?\d{1,4})\s?</sup>", re.I)
 
 @lru_cache(maxsize=32)
 def number_text(text: str, locale: str) -> str:
-    r"""Return the answer of a reply as numbers are read in it: with a decimal point, nothing between thousands, digits
-    of one script, and without emphasis and the LaTeX and HTML around numbers.
+    r"""Return the answer of a reply normalized for reading numbers: with a decimal point, no thousands separators,
+    digits of one script, and without emphasis, LaTeX and HTML around numbers.
 
     >>> number_text(r"$\boxed{10{,}000 \text{ m}}$", "en"), number_text("<think>5?</think>**1.234,5** €", "de")
     ('$\\boxed{10000 m}$', '1234.5 €')
@@ -333,14 +334,16 @@ def number_text(text: str, locale: str) -> str:
     return plain_numbers(_EMPHASIS.sub("", text), locale)
 
 
+# The scanner
+
 Kind = Literal["number", "odd", "broken", "name"]
 
 
 @dataclass(frozen=True)
 class NumberToken:
-    """A number, where it stands in `number_text`, and what kind of thing it is: a `number`; `odd` digits, which another
-    locale would read otherwise; `broken`, a quantity whose value is not read, as `2π`; or the `name` of something, as
-    `2nd`, a date and a time are."""
+    """Number and its position in `number_text`. Kinds: a `number`; `odd` digits, which another locale would read
+    differently; `broken`, a quantity without a readable value, such as `2π`; `name`, a number in a name, a date or a
+    time, such as `2nd`."""
 
     start: int
     end: int
@@ -348,14 +351,14 @@ class NumberToken:
     value: int | float | None = None
     odd: str | None = None
     over: Fraction | None = None
-    """Of `8/10` what stands below the stroke, and `top` what stands above it."""
+    """Denominator of a fraction such as `8/10`; `top` is its numerator."""
     top: Fraction | None = None
     percent: bool = False
 
 
 CURRENCY = r"(?:(?:US|HK|NT|AU?|CA?|S|R)?\$|[€£¥₹₩₽₺฿]|(?:USD|EUR|GBP|CNY|RMB|INR|CHF|JPY|Rs\.?)(?![A-Za-z]))"
 DIGITS = r"(?:\d{1,400}(?!\d)(?:\.\d++)?|(?<![.\d])\.\d++|\ue000[^\ue001]{1,80}\ue001)"
-"""Digits with a point at most; whole ones of more digits are past all floats."""
+"""Digits with an optional point; integers with more digits are larger than all floats."""
 _NUMBER_TOKENS_RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻"
 _POWER = (
     rf"(?:\s?\^\s?(?:\{{\s?[-+–]?\d{{1,4}}\s?\}}|\([-+–]?\d{{1,4}}\)|[-+–]?\d{{1,4}}(?![\d.]\d))"
@@ -364,7 +367,7 @@ _POWER = (
 _NUMBER_TOKENS_HAN = r"零〇一二两三四五六七八九十百千万亿"
 _AMOUNT = rf"(?:[{_NUMBER_TOKENS_HAN}]{{1,30}}|\d{{1,15}})"
 _FREE = rf"(?<![{CASED}\d\ue000])(?<!\d\.)"
-"""Before digits that are no part of a name, as of `x2`."""
+"""Position before digits that are not part of a name such as `x2`."""
 _MONTHS = (
     r"(?:January|February|March|April|May|June|July|August|September|October|November|December"
     r"|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov|Dec)(?:\.|(?!\w)))"
@@ -493,20 +496,20 @@ _ABOUT_AFTER = late_pattern(
 )
 _NOT_ONE = frozenset(("万一", "一一", "千万", "十万", "百万"))
 _WORDS_OF_ONE = frozenset("样般些起定直下致切共旦面种边同")
-"""With these behind it `一` is a word that counts nothing."""
+"""Characters after `一` that form a word without a numeric meaning."""
 _COUNTS = frozenset("需有用花付剩买卖")
-"""Verbs before what is counted."""
+"""Verbs before a counted amount."""
 _STATED_BEFORE = late_pattern(r"(?:[是为得给打:=负]|等于|还?剩下?|一共|总共|共|#)\s?-?$")
-"""Before a single Chinese numeral that is a number and not part of a word, as `一` is of `一样`."""
+"""Text before a single Chinese numeral that is a number instead of part of a word such as `一样`."""
 _LONGEST = 60
-"""No numeral with Chinese characters is longer; the time that reading one takes grows by the square of its length."""
+"""Largest length of a numeral with Chinese characters; the time to read one is quadratic."""
 _MOST_POWER = 400
 _LANGUAGE = late_pattern(r"[a-z]{2,3}")
 
 
 @lru_cache(maxsize=32)
 def scan(plain: str, locale: str) -> tuple[NumberToken, ...]:
-    """Return every number of a `number_text`, in order, and what looks like one.
+    """Return every number of a `number_text`, in order, and texts that look like one.
 
     >>> [token.value for token in scan("3/4 of 10⁵, 1.5 million, 负5, 三分之二 and 2π", "en")]
     [0.75, 100000, 1500000, -5, 0.6666666666666666, None]
@@ -526,7 +529,7 @@ def _tokens(plain: str, locale: str) -> Iterator[NumberToken]:
 
 
 def _token(plain: str, found: re.Match[str], locale: str) -> NumberToken | None:
-    """Return what a match of `_TOKEN` is; None where it is no number and no name."""
+    """Return the token of a match of `_TOKEN`; None if it is neither a number nor a name."""
     kind, start, end = found.lastgroup or "", found.start(), found.end()
     if kind == "date":
         return NumberToken(start, end, "name")
@@ -563,13 +566,13 @@ def _token(plain: str, found: re.Match[str], locale: str) -> NumberToken | None:
 
 
 def _is_argument(plain: str, start: int) -> bool:
-    """Return true if a function stands before a number, as of `log 5`."""
+    """Return true if a function precedes a number, as in `log 5`."""
     tail = plain[max(0, start - 24) : start]
     return ("\\" in tail or tail[-4:].rstrip(" ({_0123456789")[-1:].isalpha()) and _FUNCTION.search(tail) is not None
 
 
 def is_rough(plain: str, token: NumberToken) -> bool:
-    """Return true if a text says about so much, or so much at least or at most."""
+    """Return true if a number is approximate or a bound."""
     return (
         _ABOUT_BEFORE.search(plain[max(0, token.start - 32) : token.start]) is not None
         or _ABOUT_AFTER.match(plain, token.end) is not None
@@ -577,7 +580,7 @@ def is_rough(plain: str, token: NumberToken) -> bool:
 
 
 def _named(plain: str, start: int, end: int) -> int | None:
-    """Return where a name with a number in it ends: `2nd`, `第3`, `GPT-4`; None where there is none."""
+    """Return the end of a name that contains a number: `2nd`, `第3`, `GPT-4`; None if there is none."""
     if (ordinal := _ORDINAL.match(plain, end)) is not None:
         return ordinal.end()
     before = plain[max(0, start - 2) : start]
@@ -589,7 +592,7 @@ def _named(plain: str, start: int, end: int) -> int | None:
 
 
 def _value(found: re.Match[str], kind: str) -> tuple[Fraction | None, str | None, Fraction | None, Fraction | None]:
-    """Return the value of a match without its sign; what is odd in it; and of a fraction its parts."""
+    """Return the value of a match without its sign, its ambiguous digits, and the parts of a fraction."""
     if (odd := ODD.search(found[0])) is not None:
         return None, odd[1], None, None
     match kind:
@@ -638,7 +641,7 @@ def _value(found: re.Match[str], kind: str) -> tuple[Fraction | None, str | None
 
 
 def _decimal(digits: str) -> Fraction:
-    """Return the value of digits; of those behind the point as many count as could make a difference."""
+    """Return the value of digits, with as many decimals as can make a difference."""
     whole, point, part = digits.partition(".")
     if point and len(part) > _MOST_POWER and part.isdigit():
         part = part[:_MOST_POWER]
@@ -646,7 +649,7 @@ def _decimal(digits: str) -> Fraction:
 
 
 def number_of(value: Fraction | None) -> int | float | None:
-    """Return a value as a whole number, which is exact, or as the nearest float; None where it is past all floats."""
+    """Return a value as an exact integer or the nearest float; None if it is larger than all floats."""
     if value is None:
         return None
     try:
@@ -657,7 +660,7 @@ def number_of(value: Fraction | None) -> int | float | None:
 
 
 def _simple(text: str) -> Fraction | None:
-    """Return the value of digits with a sign at most."""
+    """Return the value of digits with an optional sign."""
     plain = re.sub(r"\s", "", text).replace("–", "-").strip("()")
     return Fraction(plain) if _SIMPLE.fullmatch(plain) else None
 
@@ -675,7 +678,7 @@ def _mixed(whole: str | None, top: Fraction | None, bottom: Fraction | None) -> 
 
 
 def _powered(times: Fraction, base: Fraction, power: str) -> Fraction | None:
-    """Return a number times a power; None where it is past all floats, or no exact one."""
+    """Return a number times a power; None if it is larger than all floats or not exact."""
     digits = unicodedata.normalize("NFKC", power)
     exponent = int(re.sub(r"[^-+\d]", "", digits.replace("–", "-").replace("−", "-").replace("*", "")) or "0")
     size = max(base.numerator.bit_length(), base.denominator.bit_length(), 1)
@@ -685,7 +688,7 @@ def _powered(times: Fraction, base: Fraction, power: str) -> Fraction | None:
 
 
 def _magnitude(plain: str, end: int, locale: str, before: str) -> tuple[tuple[Fraction, Fraction] | None, int, bool]:
-    """Return what a number is to be multiplied by and what is added, where that ends, and whether it is unclear."""
+    """Return the factor and the addend of a magnitude word, its end, and whether it is ambiguous."""
     found = _MAGNITUDE.match(plain, end)
     if found is None:
         return None, end, False
@@ -730,7 +733,7 @@ _MINUS_WORDS = ("minus", "negative", "moins", "menos", "meno", "negativ", "néga
 
 
 def _sign(plain: str, start: int) -> tuple[int, int, bool]:
-    """Return the sign of a number, where the number begins with it, and whether that is unclear."""
+    """Return the sign of a number, the position at which the number begins with it, and whether it is ambiguous."""
     tail = plain[max(0, start - 24) : start]
     if not (_MARKS.intersection(tail[-9:]) or tail.rstrip(" ($€£¥").casefold().endswith(_MINUS_WORDS)):
         return 1, start, False
@@ -776,7 +779,7 @@ _CASED = late_pattern(rf"[{CASED}]")
 
 
 def _is_han_number(plain: str, found: re.Match[str]) -> bool:
-    """Return true if Chinese numerals within a text are a number, and not a word or a part of one."""
+    """Return true if Chinese numerals in a text are a number instead of a word or a part of one."""
     said, end = found[0], found.end()
     alone = len(plain) <= _LONGEST and _ALONE.sub("", plain) == said
     if (said in _NOT_ONE and not alone) or (said == "一" and plain[end : end + 1] in _WORDS_OF_ONE):
@@ -796,12 +799,12 @@ _ALONE = late_pattern(r"\A[\s*$]*[负-]?|(?:[分点星个元]|颗星)?[\s。.*$]
 
 
 _SOME = frozenset(("一两", "两三", *(f"{one}{other}" for one, other in pairwise("一二三四五六七八九"))))
-"""Five or six, and the like."""
+"""Approximate counts such as "five or six"."""
 
 
 @lru_cache(maxsize=1024)
 def _chinese(text: str) -> Fraction | None:
-    """Return a Chinese numeral; None where it is none, or too long to be one.
+    """Return the value of a Chinese numeral; None if it is not one or too long.
 
     >>> _chinese("一百二十三"), _chinese("两千"), _chinese("三点五"), _chinese("一千一万")
     (Fraction(123, 1), Fraction(2000, 1), Fraction(7, 2), None)
@@ -824,7 +827,7 @@ _UNITS = {"十": 10, "百": 100, "千": 1000}
 
 
 def _ten_thousands(text: str) -> Fraction | None:
-    """Return what digits with Chinese magnitudes are; None where they are in no order.
+    """Return the value of digits with Chinese magnitudes; None if the magnitudes are not in order.
 
     >>> [str(_ten_thousands(each)) for each in ("3.5万亿", "2千3百", "3万5千", "1亿2000万", "2百万", "3万5")]
     ['3500000000000', '2300', '35000', '120000000', '2000000', 'None']
@@ -904,7 +907,7 @@ _IN_WORDS = late_pattern(
 
 
 def worded_numbers(plain: str, start: int, end: int) -> list[NumberToken]:
-    """Return the numbers in English words between two places."""
+    """Return the numbers in English words between two positions."""
     found = []
     for said in _IN_WORDS.finditer(plain, start, end):
         words = {name: word and word.casefold() for name, word in said.groupdict().items()}

@@ -1,9 +1,7 @@
-"""Which of its numbers a reply states.
+"""The number that a reply states, and labels that announce answers and scores in several languages.
 
-Everything that reads a number of a text uses `read_number`: the functions `number`, `last_number` and `final_number`,
-typed replies and the scores of judges. They differ in where they look, and in nothing else.
-
-Labels that announce a number: the labels of answers in several languages, and those of scores.
+Every reader of numbers uses `read_number`: the functions `number`, `last_number` and `final_number`, typed replies and
+scores of judges. They differ only in where they look.
 """
 
 from __future__ import annotations
@@ -34,6 +32,8 @@ from tripos_compiler.replies.number_tokens import (
 from tripos_compiler.replies.places import answer_fields, last_box
 from tripos_compiler.replies.text import late_pattern
 
+# Labels of answers and scores
+
 _GAP = r"[ \t]{0,3}"
 _SAYS = (
     r"(?:is|are|was|equals|(?:would|should|will|must) be|comes to|ist|lautet|beträgt|wäre|est|serait|vaut|es|será|é|è"
@@ -55,11 +55,11 @@ _WORDED = late_pattern(
     rf"|(?P<bare>{_GAP}(?!#?\d{{1,2}}\s?[:：).])(?=[-–$€£¥₹\d½\\(\n负])))",
     re.I,
 )
-"""A noun with a copula or a colon; or alone before a number or the end of its line."""
+"""Noun with a copula or a colon, or alone before a number or the end of its line."""
 _FINAL_BEFORE = late_pattern(rf"(?<!\w)(?:{_FINAL})[ -]\Z", re.I)
 _WORD_BEFORE = late_pattern(r"([\w'’]+) \Z")
 _FAR = 60
-"""As many characters before a noun are looked at."""
+"""Number of characters before a noun that are examined."""
 _PART = (
     r"第[一二三四五六七八九十\d]{1,3}[步问题小个]{1,2}的?|[步骤题问][一二三四五六七八九十\d]{1,3}的"
     r"|[上这每前]一?[步个]的?"
@@ -84,7 +84,7 @@ un une um uma una comme como come première premier deuxième primera primer pri
 промежуточный первый второй в w
 """
 _ON_THE_WAY = frozenset(_WORDS.split())
-"""Words before `answer` or `result` that make it something on the way to the answer, or a verb."""
+"""Words before `answer` or `result` that make it an intermediate result or a verb."""
 _OWN = frozenset(("my", "our"))
 _SENTENCE_END = late_pattern(r"[.;!?](?=\s)|[\n。；！？]")
 _DIGIT = late_pattern(r"\d")
@@ -118,7 +118,7 @@ _OTHERS = frozenset(
         "its",
     ]
 )
-"""Words before `answer` that make it another's, or the one to compare with: no label of a score."""
+"""Words before `answer` that attribute it to somebody else or make it the reference; not a label of a score."""
 _CORRECT = late_pattern(r"(?:correct|right)[ -]\Z", re.I)
 _OTHERS_HAN = late_pattern(
     r"(?:学生|考生|同学|他|她|用户|模型|参考|标准|正确|原|所给|给出|提交|回复|回答者|学员|孩子|你)(?:们)?(?:给出)?的?(?:最终|最后)?的?\Z"
@@ -257,7 +257,7 @@ _ON_PART = late_pattern(
     r"(?:it|this|he|she|they|the \w+)\s(?:\w+ly\s)?\Z",
     re.I,
 )
-"""Before a verb that scores a part: `for style it earns a 5`."""
+"""Words before a verb that scores a part: `for style it earns a 5`."""
 _WHOLE_NOUN = (
     r"(?:response|answer|reply|essay|submission|solution|summary|translation|story|argument|explanation|text|output"
     r"|work|performance|attempt|effort|student|pupil|candidate|assistant|model|poem|letter|email|report|code|program"
@@ -278,11 +278,11 @@ _WHOLE = late_pattern(
     rf"|\b{_WHOLE_NOUN}\s(?:that|which|who)){_ADVERBS}\s*\Z",
     re.I,
 )
-"""Ends with the whole of what is scored as a subject."""
+"""Clause that ends with the whole scored text as its subject."""
 _ADVERBS_ALONE = late_pattern(r"\W*(?:(?:\w+ly|thus|therefore|hence|also|still|only|would|overall|then)\W+)*", re.I)
 _BY_RUBRIC = late_pattern(r"\b(?:rubric|scale|criteri\w+|guidelines?)\s\Z", re.I)
 _TO_WHOLE = late_pattern(r"\s(?:it|this|(?:the|this) (?:response|answer|reply|essay|submission|text|summary))\s", re.I)
-"""`The rubric gives it a 3` says what the whole gets."""
+"""`The rubric gives it a 3` is a score of the whole."""
 _SUBJECT_AHEAD = late_pattern(
     rf"\A\W*(?:\w+ly,?\s|overall,?\s|so,?\s)?(?:(?:it|this|that|he|she|they|I|we)(?:'s|'d|'ve)?\s"
     rf"|(?:(?:the|this|that|my|his|her|their|your)\s(?:\w+\s)?)?{_WHOLE_NOUN}(?!'s|’s)\b)",
@@ -300,8 +300,8 @@ _WISHED = late_pattern(r"\b(?:would|should|must)\b|'d\b", re.I)
 
 
 class Label(NamedTuple):
-    """A label of a number: where it stands, where what it announces begins, and whether it says that it is final or
-    opens its line with a colon."""
+    """Label of a number: where it stands, and where the announced text begins (`end`). `final`: it is called final.
+    `heads`: it opens its line with a colon."""
 
     start: int
     end: int
@@ -310,16 +310,17 @@ class Label(NamedTuple):
     others: bool = False
     verb: bool = False
     weak: bool = False
-    """What a verb gives in no indicative, as of `the reply would get a 4`."""
+    """Label by a verb in a non-indicative mood: `the reply would get a 4`."""
     described: bool = False
-    """What a verb gives, but neither the writer nor to the whole: `the tone deserves a 5`, `the rubric awards a 5`."""
+    """Label by a verb whose subject is not the writer and whose object is not the whole: `the tone deserves a 5`,
+    `the rubric awards a 5`."""
 
 
 def labels_of(text: str) -> list[Label]:
-    """Return the labels of answers of a text, in order.
+    """Return the labels of answers in a text, in order.
 
-    A result is one where it is called final or stands before a colon at the head of its line; and where it says the
-    last number of all, and nothing else is announced.
+    A result is a label if it is called final, or stands before a colon at the head of its line, or announces the last
+    number of the text while nothing else is announced.
 
     >>> [label[:2] for label in labels_of("Answer: 12")], labels_of("As a result, 3 are left.")
     ([(0, 7)], [])
@@ -354,7 +355,7 @@ def labels_of(text: str) -> list[Label]:
 
 
 def score_labels(text: str) -> list[Label]:
-    """Return what announces a score, in order: `Score: 7`, `I give it 7`, `得分：7`, `我给7分`.
+    """Return the labels of scores in order: `Score: 7`, `I give it 7`, `得分：7`, `我给7分`.
 
     >>> [text[label.end :] for text in ("I would give it a 7.", "Score: 7") for label in score_labels(text)]
     ['7.', '7']
@@ -389,7 +390,8 @@ def score_labels(text: str) -> list[Label]:
 
 
 def _gives(text: str, verb: re.Match[str]) -> tuple[bool, bool]:
-    """Return whether a verb gives a score in no indicative, and whether it only describes one or scores a part."""
+    """Return whether a verb gives a score in a non-indicative mood, and whether it only describes one or scores a
+    part."""
     if " have " in verb["verb"].casefold():
         return False, True  # `it would have earned a 5`
     award = _AWARD.search(verb["verb"])
@@ -415,7 +417,7 @@ def _gives(text: str, verb: re.Match[str]) -> tuple[bool, bool]:
 
 
 def explanations(text: str) -> list[int]:
-    """Return where explanations begin.
+    """Return the positions at which explanations begin.
 
     >>> explanations("Answer: 12. Explanation: the answer 15 would be wrong")
     [12]
@@ -424,7 +426,7 @@ def explanations(text: str) -> list[int]:
 
 
 def _affirms(text: str, start: int) -> bool:
-    """Return true if nothing in its sentence before a place denies or only supposes what is said there."""
+    """Return true if the sentence before a position neither denies nor only supposes what follows."""
     ahead = _SENTENCE_END.split(text[max(0, start - _FAR) : start])[-1]
     clause = _CLAUSE.split(ahead)[-1]
     if _OTHER_ONE.search(clause) is not None or _DENIES.search(clause) is not None:
@@ -433,13 +435,14 @@ def _affirms(text: str, start: int) -> bool:
 
 
 def _has_another(text: str, start: int) -> bool:
-    """Return true if another number stands behind the sentence that is announced."""
+    """Return true if another number follows the announced sentence."""
     end = _SENTENCE_END.search(text, start)
     return end is not None and _DIGIT.search(text, end.end()) is not None
 
 
 def _worded(text: str, label: re.Match[str]) -> tuple[bool | None, Label]:
-    """Return true with a noun that announces the answer by itself; None with one that announces nothing."""
+    """Return true with the label of a noun that announces the answer by itself, None with one that announces
+    nothing."""
     ahead = text[max(0, label.start() - _FAR) : label.start()]
     final = _FINAL_BEFORE.search(ahead)
     word_before = _WORD_BEFORE.search(ahead if final is None else ahead[: final.start()])
@@ -474,16 +477,18 @@ def _chinese_label(text: str, label: re.Match[str]) -> bool | None:
 
 
 def _heads(text: str, start: int) -> bool:
-    """Return true if only marks stand before a place in its line."""
+    """Return true if only punctuation precedes a position in its line."""
     ahead = text[max(0, start - 12) : start]
     return not re.search(r"\w", ahead.rpartition("\n")[2])
 
+
+# The number that a text states
 
 Policy = Literal["whole", "last", "final", "stated"]
 
 
 class NumberReading(NamedTuple):
-    """The reading of a text: a number; nothing; or, in `odd`, digits that may mean two things."""
+    """Result of reading a text: a number; nothing; or, in `odd`, ambiguous digits."""
 
     value: int | float | None = None
     odd: str | None = None
@@ -491,7 +496,7 @@ class NumberReading(NamedTuple):
 
 NOTHING = NumberReading()
 _DENIED = NumberReading()
-"""What says only which number it is not."""
+"""Result for a text that only says which number it is not."""
 
 
 _FIELDS = late_pattern(r"[{,]\s{0,9}[\"']")
@@ -556,7 +561,7 @@ _COMPOUND = late_pattern(
     r"|horas?|元|块|角|小时|时|分|分钟|天|年|米|公斤|斤|千克|里)\s?(?:,\s|and\s|und\s|et\s|y\s|零)?",
     re.I,
 )
-"""Between the parts of one quantity, whose value depends on the unit that is meant."""
+"""Separator between the parts of one quantity, whose value depends on the intended unit."""
 _ASSIGNMENTS = late_pattern(
     r"(?<![A-Za-z])[A-Za-z](?:_\{?\w{1,2}\}?|[₀-₉])?\s?=[^=,;\n]{1,60}(?:,|;|\bor\b|\band\b|\boder\b|\bund\b|\bet\b"
     r"|\bou\b|或|和|、)\s{0,3}(?:\$?[A-Za-z](?:_\{?\w{1,2}\}?|[₀-₉])?\s?=|\Z)"
@@ -589,7 +594,7 @@ _OF_OTHERS = late_pattern(
     re.I,
 )
 _SHORT = 80
-"""Characters of a text so short that the one number in it is what it says."""
+"""Length up to which the only number of a text is its answer."""
 _BRACKETS = late_pattern(r"[\[\]{}]")
 _JSON_BEGUN = late_pattern(r"""\{\s*["']|\[\s*["{]|\[\s*\[(?!\s?[-\d.,/]+\s?\]\])""")
 _THAT_IS = late_pattern(r",?\s(?:i\.e\.|that is|namely|in other words|d\.h\.|c'est-à-dire)[,:]?\s", re.I)
@@ -622,7 +627,7 @@ _HEDGED = late_pattern(
     r"(?:(?:even|just|barely|almost)\s)?(?:an?\s)?[*\"']{0,2}",
     re.I,
 )
-"""Between a score and another one that it may be as well."""
+"""Text between a score and an alternative one."""
 _FOR = late_pattern(r"\s?(?:points?|pts?|marks?|分)?\s?(?:for|on|给)\b", re.I)
 _HEADS = late_pattern(r"[^\W_]\s?[:：]\s?\Z")
 _ANY_SCORE = late_pattern(
@@ -636,7 +641,7 @@ _NEEDS = late_pattern(
     r"|requires|needs|demands|means|is (?:reserved|for|given|awarded)\b)",
     re.I,
 )
-"""Behind a score that is described and not given."""
+"""Text after a score that is described instead of given."""
 _IT_WOULD = late_pattern(
     r"\b(?:it|this|that|which|reply|response|answer|essay|he|she|they)(?:'d| would)(?: easily| surely| have)?"
     r" (?:be|been|get|score|earn|deserve|merit|rate)\s(?:an?\s)?[*\"']{0,2}\Z",
@@ -662,7 +667,7 @@ _NO_METRIC = late_pattern(
     r"|错误|字数|步骤|满分|最高|最低|正确|参考|标准|学生|考生|例|题|年|扣|总|共",
     re.I,
 )
-"""Heads of lines that are no name of a metric."""
+"""Heads of lines that are not names of metrics."""
 _EXPLAINED = late_pattern(
     r"[*_\"']{0,3}\s?(?:/\s?\d{1,3}|(?:points?|pts?|stars?|分|点)(?!\w))?[*_]{0,3}\s?(?:\Z|\n|$"
     r"|[-–—(;；。]|\s?(?:because|since)\b|[.,，](?=\s|\Z|$))",
@@ -675,7 +680,7 @@ _COMPUTED = late_pattern(
     rf"\s(?:is|equals|makes|gives)\s(?=[-$*]{{0,3}}{DIGITS}[*]{{0,2}}[.!]?\Z)",
     re.I,
 )
-"""What is computed, before its result: `the sum of 10 and 9 is`."""
+"""Computation before its result: `the sum of 10 and 9 is`."""
 _CLAIMED = late_pattern(r"\b(?:not|n't|student|says?|said|claims?|states?|wrote|thinks?|wrong\w*|if|would)\b", re.I)
 _SO = late_pattern(
     r"[*_\s]{0,6}(?:(?:so|thus)(?! far\b| long\b)|therefore|hence|in total|altogether|in conclusion|in all|所以|因此"
@@ -689,7 +694,7 @@ _UNSETTLED = late_pattern(
     r"|first|next|let|one of|of the|options?|steps?|depends?|unless|not)\b|无法|不能|错",
     re.I,
 )
-"""In a sentence that draws no conclusion yet, or none about a number."""
+"""Words of a sentence that draws no conclusion yet, or none about a number."""
 _UNIT_BETWEEN = late_pattern(r"\s?[^\W\d_]{1,15}\s?")
 _UNIT_NEXT = late_pattern(r"\s?[^\W\d_]")
 _WITH_UNIT = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分|点|/\s?\d)(?![^\W\d_])", re.I)
@@ -700,7 +705,7 @@ _SHARE = late_pattern(
     re.I,
 )
 _IN_ORDER_TO = late_pattern(r"(?:^|[.!?;,\n]\s?|\border )to \Z", re.I)
-"""Before a verb: what a score is for is not given yet, as of `to get a 5, it needs a source`."""
+"""Purpose before a verb: in `to get a 5, it needs a source` the score is not given."""
 _ENUMERATED_WITHIN = late_pattern(r"[.!?]\s\(?\d{1,2}[.)]\s+(?=\S)")
 _FIRST_AWARD = late_pattern(r"\s?(?:points?|pts?|stars?|marks?|分)[*_]{0,2}\s?[.。!;；:：,，—–(-]", re.I)
 _FAULTS = late_pattern(
@@ -725,7 +730,7 @@ _AVERAGE = late_pattern(
 )
 _ROUNDED = 0.5
 _NEXT = 4
-"""So far behind a label at most its number stands, with marks between."""
+"""Largest distance of a number from its label, across punctuation."""
 _NEARLY = 0.05
 _TURNS_TO = late_pattern(
     r"\b(?:but|however|wait|actually|so|overall|final\w*|reflection|now|yet|still|instead|therefore|thus|hence|total"
@@ -735,7 +740,7 @@ _TURNS_TO = late_pattern(
     r"|[\u3400-\u9fff]",
     re.I,
 )
-"""Between a score and one that takes its place."""
+"""Text between a score and one that replaces it."""
 _LEVEL = late_pattern(r"[\s*_#]*(?:level|band|tier)\s", re.I)
 _LEVEL_END = late_pattern(r"[*_]{0,2}\s?(?:[:：(]|[-–—]\s)[*_]{0,2}\s?[^\W\d]")
 _AND_ALSO = late_pattern(r"\(\s?(?:and|plus|or|as well as)\b", re.I)
@@ -744,18 +749,18 @@ _GROUPS = late_pattern(r"[1-9]\d{0,2}(?: \d{3})+")
 _STARS = late_pattern(r"(?:rating|score)?:?\s?(?P<full>(?:[★⭐]\ufe0f?){1,10})[☆]{0,9}", re.I)
 _MOST_LINES = 200
 _MOST_CHARACTERS = 100_000
-"""Of a longer text so many characters at its end are read: an answer stands there, and no answer has as many."""
+"""Number of characters at the end of a longer text that are read: the answer is there, and no answer is longer."""
 _NUMBERS_FAR = 200
-"""So far behind a label numbers in words are looked for."""
+"""Largest distance of number words from their label."""
 
 
 def read_number(text: str, locale: str, policy: Policy, scale: float | None = None) -> NumberReading:
-    r"""Return the number that a text states, or what is odd in it.
+    r"""Return the number that a text states, or its ambiguous digits.
 
-    `whole`: the number that the whole text is. `last`: the last one. `final`: that of the last explicit final form
+    `whole`: the number that is the whole text. `last`: the last one. `final`: that of the last explicit final form
     (`\boxed{…}`, `#### 12`, `Final answer: 12`, `<answer>12</answer>`), or else of the last label, or else the last
-    one. `stated`: the same, but instead of the last one the one that is mentioned, where no other is. With a `scale`, a
-    score is meant, up to that number.
+    one. `stated`: like `final`, but the last resort is the only mentioned number. With `scale`, a score up to that
+    number is meant.
 
     >>> read_number("Answer: 12. Explanation: the answer 15 would be wrong", "en", "final").value
     12
@@ -784,7 +789,7 @@ def read_number(text: str, locale: str, policy: Policy, scale: float | None = No
 
 
 def _end_of(plain: str) -> str:
-    """Return the last characters of a text, from the head of a line or a word."""
+    """Return the last characters of a text, from the beginning of a line or a word."""
     start = len(plain) - _MOST_CHARACTERS
     line = plain.find("\n", start, start + 1000)
     word = plain.find(" ", start, start + 1000) if line < 0 else line
@@ -792,19 +797,19 @@ def _end_of(plain: str) -> str:
 
 
 def read_listed(piece: str, locale: str) -> NumberReading:
-    """Return the number that an element of a list states, of which `number_text` was made already."""
+    """Return the number of a list element, which `number_text` has already normalized."""
     if _JSON_BEGUN.search(piece) is not None:
         return NOTHING
     return _Reader(piece, scan(piece, locale), True, None).stated()
 
 
 def odd_reason(reading: NumberReading, locale: str) -> str | None:
-    """Return why digits are no number, in words; None where nothing is odd."""
+    """Return why digits are ambiguous, in words; None if they are not."""
     return None if reading.odd is None else odd_number(reading.odd, locale)
 
 
 class _Reader:
-    """Which of the numbers of a text is read. `strict`: about so much is no number."""
+    """Selection among the numbers of a text. `strict`: an approximate number does not count."""
 
     def __init__(self, plain: str, tokens: Sequence[NumberToken], strict: bool, scale: float | None) -> None:
         self.plain = plain
@@ -817,12 +822,12 @@ class _Reader:
 
     @cached_property
     def answers(self) -> list[Label]:
-        """The labels of answers that stand in no question and no quotation."""
+        """Labels of answers outside of questions and quotations."""
         return self._affirmed(labels_of(self.plain))
 
     @cached_property
     def scores(self) -> list[Label]:
-        """The labels of scores, alike; what is given in no indicative counts where nothing else announces one."""
+        """Labels of scores, likewise; non-indicative ones count only if no other label announces a score."""
         given = [label for label in self._given if not label.described]
         return [label for label in given if not label.weak] or given
 
@@ -836,11 +841,11 @@ class _Reader:
 
     @cached_property
     def stops(self) -> list[int]:
-        """Where sentences end."""
+        """Ends of sentences."""
         return [found.start() for found in _STOP.finditer(self.plain)]
 
     def _asks(self, start: int) -> bool:
-        """Return true if the sentence at a place is a question."""
+        """Return true if the sentence at a position is a question."""
         place = bisect_left(self.stops, start)
         return (
             place < len(self.stops)
@@ -849,12 +854,12 @@ class _Reader:
         )
 
     def between(self, start: int, end: int) -> list[NumberToken]:
-        """Return the tokens that begin between two places."""
+        """Return the tokens that begin between two positions."""
         return list(self.tokens[bisect_left(self._starts, start) : bisect_left(self._starts, end)])
 
     def meant(self, start: int, end: int) -> list[NumberToken]:
-        """Return the numbers between two places without those of names (`step 2`) and of scales (`from 1 to 10`); with
-        none, those in words."""
+        """Return the numbers between two positions without those of names (`step 2`) and scales (`from 1 to 10`). If
+        there are none, return number words."""
         every = self.between(start, end)
         if not every:
             return worded_numbers(self.plain, start, min(end, start + _NUMBERS_FAR))
@@ -891,8 +896,8 @@ class _Reader:
         return NOTHING
 
     def arrived(self) -> NumberReading:
-        """Return the last number, where nothing is announced: nothing if it is denied to be the answer, and one in
-        words if it is the only one."""
+        """Return the last number if nothing is announced. It is nothing if it is denied to be the answer. Number words
+        count if there is only one number."""
         token = next((token for token in reversed(self.tokens) if token.kind != "name"), None)
         if token is None:
             words = worded_numbers(self.plain, 0, len(self.plain)) if len(self.plain) <= _SHORT else []
@@ -909,8 +914,8 @@ class _Reader:
         return _said(token)
 
     def _beside_aside(self, last: NumberToken) -> NumberReading | None:
-        """Return the one number of a conclusion that ends in brackets: `So it takes 5 hours (300 minutes).`; None with
-        no such sentence."""
+        """Return the one number of a conclusion that ends in brackets, as in `So it takes 5 hours (300 minutes).`; None
+        if there is no such sentence."""
         stop = bisect_left(self.stops, last.start)
         start = self.stops[stop - 1] + 1 if stop else 0
         end = self.stops[stop] if stop < len(self.stops) else len(self.plain)
@@ -930,7 +935,7 @@ class _Reader:
         return self._settled(outside[0], None)
 
     def form(self) -> NumberReading | None:
-        """Return what the last explicit final form says; None where none has a number."""
+        """Return the number of the last explicit final form; None if none has a number."""
         forms: list[tuple[int, int, int]] = []
         led_on: set[int] = set()  # where another label stands behind in the same line
         if (box := last_box(self.plain)) is not None:
@@ -961,7 +966,7 @@ class _Reader:
         return None
 
     def label(self, labels: Sequence[Label]) -> NumberReading | None:
-        """Return what the last label announces; None where no label announces a number."""
+        """Return the number of the last label; None if no label announces a number."""
         pairs = list(_with_limits(labels))
         if pairs and (heads := explanations(self.plain)):
             first = next((label for label, most in pairs if self._announced(label, most) is not None), None)
@@ -979,12 +984,12 @@ class _Reader:
         return _DENIED if denied else None
 
     def _announced(self, label: Label, most: int | None) -> NumberReading | None:
-        """Return what stands behind a label; None where that is no number."""
+        """Return the number after a label; None if there is none."""
         start, end = self._sentence(label.end, most)
         return self._awarded(label, start, end) if label.verb else self.one(start, end)
 
     def _corrected(self, label: Label, said: NumberReading) -> NumberReading:
-        """Return what is said instead in the same line: `48… wait, 42`."""
+        """Return the number that replaces it in the same line: `48… wait, 42`."""
         line_end = self.plain.find("\n", self._sentence(label.end)[0])
         line_end = len(self.plain) if line_end < 0 else line_end
         tokens = self.between(label.end, line_end)
@@ -1018,8 +1023,8 @@ class _Reader:
         )
 
     def _shares(self) -> bool:
-        """Return true if different scores are given and none is the total or the later one: `I give a 5 for tone. I
-        give a 3 for facts.`"""
+        """Return true if different scores are given and none is the total or a correction:
+        `I give a 5 for tone. I give a 3 for facts.`"""
         if len(self.scores) < 2 or not all(label.verb for label in self.scores):
             return False
         given = [
@@ -1033,7 +1038,7 @@ class _Reader:
         return _TURNS_TO.search(self.plain, before.end, last.end) is None
 
     def _averaged(self) -> NumberReading | None:
-        """Return the average that a reply ends with, if it is that of the scores before it."""
+        """Return the average at the end of a reply, if it is that of the preceding scores."""
         if self.scale is None or len(self.tokens) < 3:
             return None
         *parts, last = self.tokens
@@ -1049,20 +1054,20 @@ class _Reader:
         return self._settled(last, None) if near else None
 
     def _points(self, token: NumberToken) -> float | None:
-        """Return a number as points of the scale: 8 of `8/10`."""
+        """Return a number as points of the scale: 8 for `8/10`."""
         if token.over is None or token.top is None:
             return token.value
         return float(token.top) if token.over == self.scale else None
 
     def _level(self) -> NumberReading | None:
-        """Return the level that a text opens with, if it has no other number: `Level 3: meets expectations`."""
+        """Return the level at the beginning of a text without other numbers: `Level 3: meets expectations`."""
         if self.scale is None or len(self.tokens) != 1 or _LEVEL.fullmatch(self.plain, 0, self.tokens[0].start) is None:
             return None
         return self._settled(self.tokens[0], None) if _LEVEL_END.match(self.plain, self.tokens[0].end) else None
 
     def _opens_or_ends(self, label: Label) -> bool:
-        """Return true if a label of a score heads the last line, or the first where only reasons have other numbers;
-        else it is on the way."""
+        """Return true if a label of a score heads the last line, or the first line while only reasons have other
+        numbers. Otherwise it is intermediate."""
         if not label.heads:
             return False
         lines = self._lines()
@@ -1103,7 +1108,7 @@ class _Reader:
         return said[0] if said and all(one == said[0] for one in said) else None
 
     def _opening(self) -> NumberReading | None:
-        """Return the number that the first or the last line is, where the others explain it."""
+        """Return the number that makes up the first or the last line, if the other lines explain it."""
         lines = self._lines()
         if len(lines) < 2 or len(lines) > _MOST_LINES:
             return None
@@ -1114,7 +1119,7 @@ class _Reader:
         return found[0] if found[0] is not None else found[-1]
 
     def _headed(self) -> NumberReading | None:
-        """Return the score behind the only colon that has one: `Quality: 3`, with an explanation behind it."""
+        """Return the score after the only colon that has one: `Quality: 3`, followed by an explanation."""
         if self.scale is None:
             return None
         reasons = next(iter(explanations(self.plain)), len(self.plain))
@@ -1138,7 +1143,7 @@ class _Reader:
         return found
 
     def _doubted(self, token: NumberToken) -> bool:
-        """Return true if behind a score another one stands at once, or what it was before."""
+        """Return true if a score is directly followed by another one or by its former value."""
         behind = self.between(token.end, token.end + 40)
         return _WAS.search(self.plain, token.end, token.end + 16) is not None or (
             bool(behind)
@@ -1149,7 +1154,7 @@ class _Reader:
         )
 
     def _concluded(self) -> NumberReading | None:
-        """Return the number of the last sentence, where that draws a conclusion: `So there are 5 animals.`"""
+        """Return the number of the last sentence if it draws a conclusion: `So there are 5 animals.`"""
         lines = self._lines()
         if not lines:
             return None
@@ -1179,13 +1184,13 @@ class _Reader:
         return _said(tokens[-1])
 
     def _lines(self) -> list[tuple[int, int]]:
-        """Return where the lines that are not blank begin and end."""
+        """Return the start and end of the lines that are not blank."""
         if self._spans is None:
             self._spans = [found.span() for found in _LINE.finditer(self.plain)]
         return self._spans
 
     def _awards(self) -> NumberReading | None:
-        """Return the score that is the first sentence, with its unit: `1 point. The formula is right.`"""
+        """Return the score that makes up the first sentence, with its unit: `1 point. The formula is right.`"""
         first, *others = self.tokens or (None,)
         if first is None or self.scale is None or first.kind != "number" or is_rough(self.plain, first):
             return None
@@ -1200,7 +1205,7 @@ class _Reader:
         return None
 
     def _alone(self, start: int, end: int) -> NumberReading | None:
-        """Return the number that a line is, with its unit; None where it says anything else."""
+        """Return the number that makes up a line, with its unit; None if the line says anything else."""
         tokens = self.between(start, end)
         if (
             len(tokens) != 1
@@ -1217,8 +1222,7 @@ class _Reader:
         return self._settled(token, None)
 
     def one(self, start: int, end: int) -> NumberReading | None:
-        """Return the one number that a part of the text says; nothing where it says several; None where it has no
-        number."""
+        """Return the one number of a part of the text; nothing if it has several; None if it has none."""
         return self._one(start, end, anchored=True)
 
     def _one(self, start: int, end: int, *, anchored: bool) -> NumberReading | None:
@@ -1276,7 +1280,7 @@ class _Reader:
         return self._first_of(affirmed, tokens, start, anchored)
 
     def _grouped(self, token: NumberToken) -> NumberToken:
-        """Return what a label announces as one number, where spaces stand between its thousands."""
+        """Return the announced number including groups of thousands that are separated by spaces."""
         if token.odd is None or _GROUPS.fullmatch(token.odd) is None or self.plain[token.start] != "\ue000":
             return token
         groups = [int(group) for group in token.odd.split()]
@@ -1285,7 +1289,7 @@ class _Reader:
         return replace(token, kind="number", value=int(token.odd.replace(" ", "")), odd=None)
 
     def _approximated(self, tokens: list[NumberToken], end: int) -> bool:
-        """Return true if two numbers are one and its rounded form: `1/3 ≈ 0.333`."""
+        """Return true if two numbers are a value and its rounded form: `1/3 ≈ 0.333`."""
         if len(tokens) != 2 or tokens[0].value is None or tokens[1].value is None:
             return False
         value, rounded = tokens[0].value, tokens[1].value / (100 if tokens[1].percent > tokens[0].percent else 1)
@@ -1297,7 +1301,7 @@ class _Reader:
         )
 
     def _converts(self, start: int, equals: int, tokens: list[NumberToken], behind: list[NumberToken]) -> bool:
-        """Return true if one quantity is said in two units, so that it depends on the unit that is meant."""
+        """Return true if one quantity is given in two units, so that the value depends on the intended unit."""
         ahead = [token for token in tokens if start <= token.start < equals]
         return (
             len(ahead) == 1
@@ -1345,7 +1349,7 @@ class _Reader:
         return NOTHING
 
     def _led(self, token: NumberToken, start: int) -> bool:
-        """Return true if nothing that says anything stands between a place and a number."""
+        """Return true if only filler stands between a position and a number."""
         return _LEADING.fullmatch(self.plain, start, token.start) is not None
 
     def _settled(self, token: NumberToken, over: NumberToken | None) -> NumberReading:
@@ -1369,11 +1373,11 @@ class _Reader:
         return _said(token)
 
     def _exclaimed(self, token: NumberToken) -> bool:
-        """Return true if `!` behind a number is a factorial, as it is in a formula."""
+        """Return true if `!` after a number is a factorial in a formula."""
         return _FACTORIAL.match(self.plain, token.end) is not None
 
     def _in_formula(self, token: NumberToken) -> bool:
-        """Return true if a number is a part of a formula with names, as of `x + 3`."""
+        """Return true if a number is part of a formula with variables, such as `x + 3`."""
         return (
             _FORMULA_BEFORE.search(self.plain, max(0, token.start - 8), token.start) is not None
             or _FORMULA_BEHIND.match(self.plain, token.end) is not None
@@ -1386,7 +1390,7 @@ class _Reader:
         return _NEGATOR.search(ahead[turns[-1] :] if turns else ahead) is not None
 
     def _disputes(self, start: int, end: int, inside: list[NumberToken], outside: list[NumberToken]) -> bool:
-        """Return true if what stands in brackets says another number for the same."""
+        """Return true if the text in brackets gives another number for the same thing."""
         aside = self.plain[start:end]
         if _WAS.match(aside) is not None:
             return True
@@ -1398,7 +1402,7 @@ class _Reader:
         return not any(abs(one - each) <= 0.01 * abs(each) for each in (other, other * 100, other / 100))
 
     def _sentence(self, start: int, most: int | None = None) -> tuple[int, int]:
-        """Return where the first sentence of the first line that is not blank begins and ends."""
+        """Return the start and end of the first sentence of the first non-blank line."""
         plain = self.plain
         limit = len(plain) if most is None else most
         begin = _NOT_BLANK.search(plain, start, limit)
@@ -1411,7 +1415,7 @@ class _Reader:
         return here, line_end if stop is None else stop.start()
 
     def _awarded(self, label: Label, start: int, end: int) -> NumberReading | None:
-        """Return the score that a verb gives; None where it gives something else."""
+        """Return the score that a verb gives; None if it gives something else."""
         tokens = self.between(start, end)
         if not tokens or _SCORE_TAIL.match(self.plain, tokens[0].end) is None or self._supposed(label.start, end):
             return None
@@ -1422,7 +1426,7 @@ class _Reader:
         return self.one(start, end)
 
     def _supposed(self, start: int, end: int) -> bool:
-        """Return true if a sentence only says how something would be if something else were."""
+        """Return true if a sentence is only hypothetical."""
         since = max(0, start - 60)
         return (
             _IF_THEN.search(self.plain, start, end) is not None
@@ -1430,7 +1434,7 @@ class _Reader:
         )
 
     def _affirmed(self, labels: Sequence[Label]) -> list[Label]:
-        """Return the labels that stand in no question and no quotation."""
+        """Return the labels outside of questions and quotations."""
         kept = []
         for label in labels:
             if not self._asks(label.end) and not self._quoted(label.start, label.end) and not self._describes(label):
@@ -1438,7 +1442,7 @@ class _Reader:
         return kept
 
     def _describes(self, label: Label) -> bool:
-        """Return true if a label of a score says only what a score would need: `a score of 5 would need a source`."""
+        """Return true if a label of a score only states a requirement: `a score of 5 would need a source`."""
         place = bisect_left(self._starts, label.end)
         if self.scale is None or place >= len(self.tokens) or self.tokens[place].start > label.end + _NEXT:
             return False
@@ -1463,18 +1467,18 @@ class _Reader:
 
     @cached_property
     def _described(self) -> list[int]:
-        """Where labels end that give no score to the whole: `the rubric awards a`, `the tone deserves a`."""
+        """Return the ends of labels that do not score the whole: `the rubric awards a`, `the tone deserves a`."""
         return [] if self.scale is None else sorted(label.end for label in self._every_score if label.described)
 
     def _quoted(self, start: int, end: int) -> bool:
-        """Return true if a part of the text is a part of a quotation."""
+        """Return true if a part of the text is within a quotation."""
         if self._quotations is None:
             self._quotations = [found.span() for found in _QUOTED.finditer(self.plain)]
         place = bisect_left(self._quotations, (start, 0)) - 1
         return place >= 0 and end < self._quotations[place][1]
 
     def _mentioned(self) -> NumberReading:
-        """Return the number of a short text, or of the last line of a longer one, in which no other stands."""
+        """Return the only number of a short text, or of the last line of a longer one."""
         plain = self.plain
         bracketed = _BRACKETS.search(_BOX_MARK.sub("", plain)) is not None and _ENCLOSED_WHOLE.fullmatch(plain) is None
         lines = self._lines()
@@ -1541,7 +1545,8 @@ class _Reader:
             at = end if stop is None else stop.end()
 
     def _ends(self, hashes: re.Match[str]) -> bool:
-        """Return true if a number follows `####`, and no heading: alone in its line, or in the last line of all."""
+        """Return true if `####` is followed by a number instead of a heading: alone in its line, or in the last
+        line."""
         start, end = hashes.span(1)
         tokens = self.between(start, end)
         if not tokens or not _EMPTY_BEFORE.fullmatch(self.plain, start, tokens[0].start):
@@ -1552,7 +1557,7 @@ class _Reader:
 
 
 def _with_limits(labels: Sequence[Label]) -> Iterator[tuple[Label, int | None]]:
-    """Yield labels, each with where the next one begins."""
+    """Yield each label with the position at which the next one begins."""
     for label, behind in zip(labels, (*labels[1:], None), strict=False):
         yield label, None if behind is None or behind.start < label.end else behind.start
 

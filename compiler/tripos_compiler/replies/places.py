@@ -1,4 +1,4 @@
-"""Where a reply says its answer in a form of its own: a field of JSON, a box, a tag; and where its reasons begin."""
+"""Explicit forms of an answer, a field of JSON, a box or a tag, and the beginning of its reasons."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REASONS = late_pattern(
     r"|why)(?:说明|如下|是|为)?[*_\s】\])]{0,9}(?:[:】]|\n|$)",
     re.IGNORECASE | re.MULTILINE,
 )
-"""What the reasons for an answer begin with: a heading, or a word with a colon."""
+"""Beginning of the reasons for an answer: a heading, or a word with a colon."""
 
 
 def boxed(text: str) -> str | None:
@@ -43,7 +43,7 @@ def boxed(text: str) -> str | None:
 
 
 class Box(NamedTuple):
-    """Where a box begins, where its content does, and where the box ends."""
+    """Start of a box, start of its content, and end of the box."""
 
     start: int
     inside: int
@@ -51,7 +51,7 @@ class Box(NamedTuple):
 
 
 def last_box(text: str) -> Box | None:
-    """Return where the last `\\boxed{…}` of a text is."""
+    """Return the position of the last `\\boxed{…}` of a text."""
     if "\\" not in text:
         return None
     open_: list[tuple[int, int, bool]] = []
@@ -67,7 +67,7 @@ def last_box(text: str) -> Box | None:
 
 
 def field_of(text: str) -> str | None:
-    """Return what the last field of JSON with the name of an answer says; of a list its elements as they are written.
+    """Return the value of the last JSON field with the name of an answer; for a list its elements as written.
 
     >>> field_of('{"answer": "B", "explanation": "The answer A is wrong"}'), field_of("answer: B")
     ('B', None)
@@ -80,12 +80,12 @@ def field_of(text: str) -> str | None:
 
 
 def answer_fields(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where the values of the fields of JSON with the name of an answer begin and end."""
+    """Yield the start and end of the values of JSON fields with the name of an answer."""
     return (field.span(1) for field in _FIELD.finditer(text))
 
 
 def tag_of(text: str) -> str | None:
-    """Return what the last `<answer>` of a text encloses.
+    """Return the content of the last `<answer>` of a text.
 
     >>> tag_of("<answer> B </answer>")
     'B'
@@ -95,7 +95,7 @@ def tag_of(text: str) -> str | None:
 
 
 def until_reasons(text: str) -> str:
-    """Return a text as far as the reasons for its answer begin.
+    """Return a text up to the reasons for its answer.
 
     >>> until_reasons("B\\n\\nExplanation: A is wrong")
     'B\\n\\n'
@@ -105,16 +105,16 @@ def until_reasons(text: str) -> str:
 
 
 def lines_of(text: str) -> Iterator[str]:
-    """Yield the lines of a text that say something."""
+    """Yield the non-empty lines of a text."""
     return (line for line in text.splitlines() if re.search(r"\w|[√×✓✗✔✘]", line))
 
 
 SHORT = 80
-"""Characters of a text so short that a name that it mentions may be its answer."""
+"""Length up to which a name that a text mentions may be its answer."""
 
 
 def brief(text: str) -> str:
-    """Return a text if it is short, else its last line if that is, else nothing.
+    """Return a text if it is short, else its last line if that is short, else an empty text.
 
     >>> brief("It is true."), brief("word " * 40 + "\\nTrue")
     ('It is true.', 'True')

@@ -1,10 +1,10 @@
-"""The normal form of a reply: the answer apart from the thinking, and the form in which texts are compared.
+"""Normal form of a reply: the answer without the model's thinking, and texts in the form in which they are compared.
 
-Models that think put their thoughts into the reply, between marks that differ from model to model. A thought is no
-answer: `Perhaps A? No.` says nothing that counts. So everything that reads a reply reads `ReplyText.answer`.
+Thinking models put their thoughts into the reply, between marks that differ by model. A thought is not an answer:
+`Perhaps A? No.` must not count. So every reader of replies uses `ReplyText.answer`.
 
-Regular expressions that are compiled when they are first used: of the sixty of the library a benchmark needs few,
-and compiling them all is a twentieth of the time of `tripos check`.
+The module also has regular expressions that are compiled at first use (`late_pattern`). A benchmark needs few of the
+library's sixty, and compiling all of them is a twentieth of the time of `tripos check`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from typing import Any, NamedTuple, cast
 
 from tripos_compiler.source.data_classes import dataclass
 
+# Patterns that are compiled at first use
+
 METHODS = ("search", "match", "fullmatch", "finditer", "findall", "sub", "subn", "split")
 
 
 class LatePattern:
-    """A pattern that has not been compiled yet. Its methods become attributes when one of them is first used."""
+    """Pattern that is compiled at first use. Its methods become attributes then."""
 
     def __init__(self, pattern: str, flags: int) -> None:
         self.pattern = pattern
@@ -36,13 +38,15 @@ class LatePattern:
 
 
 def late_pattern(pattern: str, flags: int = 0) -> re.Pattern[str]:
-    r"""Return a regular expression that is compiled when it is first used.
+    r"""Return a regular expression that is compiled at first use.
 
     >>> late_pattern(r"\d+").findall("12 of 30")
     ['12', '30']
     """
     return cast("re.Pattern[str]", LatePattern(pattern, flags))
 
+
+# Answer and thinking
 
 TAGS = ("think", "thinking", "thought", "thoughts", "reasoning", "reflection", "seed:think")
 """Names of tags around thinking, in any case."""
@@ -59,7 +63,7 @@ _CLOSED = (
 )
 _MARK = late_pattern(rf"(?P<tag>{_TAG})|(?P<closed>{_CLOSED})|(?P<opened>{_OPENED})", re.IGNORECASE)
 _BARE_CHANNELS = late_pattern(r"\A\s{0,9}analysis(?! ?[a-z])(.*)assistant\s{0,3}final(.*)\Z", re.DOTALL)
-"""Channels whose marks a server took away: `analysisThey ask …assistantfinalB`."""
+"""Channels whose marks a server removed: `analysisThey ask …assistantfinalB`."""
 _TOKENS = (
     r"<\|(?:im_end|eot_id|end|return|endoftext|end_of_text|END_RESPONSE|end_of_solution)\|>|<end_of_turn>|</s>|<eos>"
 )
@@ -67,12 +71,12 @@ _LAST_TOKENS = late_pattern(rf"(?:\s{{0,9}}(?:{_TOKENS})){{1,9}}\s{{0,9}}\Z")
 _FIRST_TOKENS = late_pattern(r"\A\s{0,9}<\|(?:START_RESPONSE|begin_of_solution)\|>\s{0,9}")
 _CODE = late_pattern(r"(?:```|~~~).*?(?:```|~~~|\Z)|`[^`\n]{1,200}`", re.DOTALL)
 _MOST_PASSES = 16
-"""Taking a block away may join the halves of another mark; so many passes are made at most."""
+"""Largest number of passes: removing a block may join the halves of another mark."""
 
 
 @dataclass(frozen=True)
 class ReplyText:
-    """A reply in its parts. `closed` is false if the thinking never ends, so that nothing was answered."""
+    """Parts of a reply. `closed` is false if the thinking never ends, so that there is no answer."""
 
     answer: str
     thinking: str | None = None
@@ -80,12 +84,12 @@ class ReplyText:
 
     @classmethod
     def parse(cls, raw: str) -> ReplyText:
-        """Return the answer of a reply, and the thinking before it or within it. Both keep their characters; the answer
-        loses the blanks around the thinking, and special tokens at its ends. Parsing an answer again changes nothing.
+        """Return the answer of a reply, and the thinking before or within it. Both keep their characters; the answer
+        loses blanks around the thinking and special tokens at its ends. Parsing is idempotent on answers.
 
-        Marks of thinking are `<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `<reflection>`, `[THINK]`,
-        `◁think▷`, the channels of gpt-oss and a few more, in any case. A closing mark without an opening one ends
-        thinking that began with the reply. Marks in code are ordinary text.
+        Marks of thinking are `<think>`, `<thinking>`, `<thought>`, `<reasoning>`, `<reflection>`, `[THINK]`, `◁think▷`,
+        the channels of gpt-oss and a few more, in any case. A closing mark without an opening one ends thinking that
+        began with the reply. Marks in code are ordinary text.
 
         >>> ReplyText.parse("<think>A? No.</think>\\n\\nB").answer, ReplyText.parse("so B.</THINK> B").thinking
         ('B', 'so B.')
@@ -97,7 +101,7 @@ class ReplyText:
 
 
 def answer_of(text: str) -> str:
-    """Return the answer of a reply in the form in which it is read: without thinking, as `comparable` gives it.
+    """Return the answer of a reply in the form in which it is read: without thinking, and normalized by `comparable`.
 
     >>> answer_of("<think>A?</think> It isn’t Ａ.")
     "It isn't A."
@@ -127,7 +131,7 @@ def _parse(raw: str) -> ReplyText:
 
 
 def _is_json(text: str) -> bool:
-    """Return true if a text is JSON, in whose texts marks are ordinary text."""
+    """Return true if a text is JSON, in whose strings marks are ordinary text."""
     if not text.lstrip().startswith(("{", "[", '"')):
         return False
     try:
@@ -144,7 +148,7 @@ class _Mark(NamedTuple):
 
 
 def _split(text: str) -> tuple[str, list[str], bool]:
-    """Return a text without its thinking, the thoughts, and whether the last of them ends."""
+    """Return a text without its thinking, the thoughts, and whether the last one is closed."""
     marks = [_Mark(each.start(), each.end(), _opens(each)) for each in _MARK.finditer(text)]
     last_closing = max((at for at, mark in enumerate(marks) if not mark.opens), default=-1)
     code = _Code(text)
@@ -176,7 +180,7 @@ def _opens(mark: re.Match[str]) -> bool:
 
 
 def _end_of_block(marks: list[_Mark], begin: int) -> int:
-    """Return the closing mark of the block that begins at a mark: the one of its depth, or else the last of all."""
+    """Return the index of the closing mark of a block: the one at its depth, or else the last one."""
     depth = last = 0
     for at in range(begin, len(marks)):
         depth += 1 if marks[at].opens else -1
@@ -188,7 +192,7 @@ def _end_of_block(marks: list[_Mark], begin: int) -> int:
 
 
 def _joined(pieces: list[str]) -> str:
-    """Return the pieces of an answer around its thoughts, every other of which is what stands between two."""
+    """Return the answer from alternating pieces: parts of the answer, and the blanks around removed thoughts."""
     answer = pieces[0].strip()
     for gap, piece in zip(pieces[1::2], pieces[2::2], strict=True):
         answer = f"{answer}{gap}{piece.strip()}" if answer else piece.strip()
@@ -196,27 +200,29 @@ def _joined(pieces: list[str]) -> str:
 
 
 class _Code:
-    """The code that a text shows; questions are asked in the order of the text."""
+    """Code in a text. Queries must be in the order of the text."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.span: tuple[int, int] | None = (-1, -1)
 
     def has(self, place: int, since: int) -> bool:
-        """Return true if a place stands in code that begins behind another."""
+        """Return true if a position is in code that begins after `since`."""
         while self.span is not None and (self.span[0] < since or self.span[1] <= place):
             found = _CODE.search(self.text, max(since, self.span[1] if self.span[0] >= since else since))
             self.span = None if found is None else found.span()
         return self.span is not None and self.span[0] <= place
 
 
+# Comparable texts
+
 _JOINER = "\u034f"
 _MARKS = late_pattern("[\u0300-\u1fff\u20d0-\u20f0\u2de0-\u309a\ua66f-\uabff\ufb1e-\ufe2f\U00010000-\U0001ffff]{31}")
-"""Where there may be more than `MOST_MARKS` combining marks in a row."""
+"""Run that may have more than `MOST_MARKS` combining marks."""
 MOST_MARKS = 30
-"""No writing puts more combining marks on a letter (Unicode's stream-safe text format)."""
+"""Limit of combining marks on a letter in Unicode's stream-safe text format; no writing system uses more."""
 _WHOLE = late_pattern(r"[^\ud800-\udfff]+")
-"""Halves of characters, which a reply may have, are nothing that UTF-8 could hold."""
+"""Text without surrogate halves, which UTF-8 cannot encode."""
 _PLAIN = str.maketrans(
     dict.fromkeys("‘’‛ʼ＇", "'")
     | dict.fromkeys("“”„‟＂", '"')
@@ -232,9 +238,9 @@ _PLAIN = str.maketrans(
 
 
 def comparable(text: str) -> str:
-    """Return a text without the differences of writing that mean nothing: in Unicode's form NFC, with straight quotes
-    and apostrophes, one minus, plain spaces, no invisible characters, and full-width letters and digits as ASCII.
-    Superscripts stay: `10⁵` is not `105`.
+    """Return a text without irrelevant differences of writing: in Unicode's form NFC, with straight quotes and
+    apostrophes, one minus, plain spaces, no invisible characters, and full-width letters and digits as ASCII.
+    Superscripts are kept: `10⁵` is not `105`.
 
     >>> comparable("It isn’t “Ａ１”"), comparable("cafe\\u0301") == comparable("caf\\u00e9"), comparable("10⁵ − 1")
     ('It isn\\'t "A1"', True, '10⁵ - 1')
@@ -243,8 +249,8 @@ def comparable(text: str) -> str:
 
 
 def nfkc(text: str) -> str:
-    """Return a text in Unicode's form NFKC. Between too many combining marks in a row stands a joiner: to put them in
-    order takes the square of their number.
+    """Return a text in Unicode's form NFKC. Long runs of combining marks are broken by a joiner, since sorting them
+    takes quadratic time.
 
     >>> nfkc("Ａ１ ﬁ"), len(nfkc("a" + "\\u0301\\u0323" * 1000))
     ('A1 fi', 2066)

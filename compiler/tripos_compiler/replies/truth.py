@@ -1,6 +1,7 @@
-"""Yes or no: what a reply says to a question that has two answers.
+"""Yes or no: the answer of a reply to a yes-or-no question.
 
-English and Chinese are read in sentences; of German, French, Spanish, Japanese, Russian and Arabic the words alone.
+English and Chinese sentences are analysed; of German, French, Spanish, Japanese, Russian and Arabic only the words are
+known.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _NO = (
 _WORD = rf"(?:(?P<no>{_NO})|(?P<yes>{_YES}))"
 _WORD_OR_LETTER = rf"(?:(?P<no>{_NO}|(?-i:F))|(?P<yes>{_YES}|(?-i:T)))"
 _PLAIN_END = rf"(?![^\W_{_CJK}]|'\w|-\w)(?=\W|\Z|的(?=\W|\Z)|了|吧|啊|呀|因为|由于|です|だ)(?!\s?\d)"
-"""The end of a word that is no part of a longer one: `对于` and `正确率` say nothing."""
+"""End of a word that is not a part of a longer one: `对于` and `正确率` say nothing."""
 _GOES_ON = (
     r"(?=\s*(?:\Z|[\n.,;:!。，；：！、)\]}\"'*|–—-]|\((?!\w\))|because|since|as|it|that|this|the|there|he|she|they|we"
     r"|you"
@@ -45,7 +46,7 @@ _GOES_ON = (
     r"|fact)|based|according|given|only|for the|both|all|and|"
     rf"[{_CJK}\u0400-\u04ff\u0600-\u06ff]))"
 )
-"""What may follow an opening word: not the noun of `No answer`, `True north` or `Right side`."""
+"""Text that may follow an opening word, as opposed to the noun of `No answer`, `True north` or `Right side`."""
 _OPENS = late_pattern(
     rf"\A[^\w(]*\(?(?:[^\W\d][\w -]{{0,30}}:\s{{0,2}})?(?:(?:well|so|therefore|thus|hence|okay|ok|in (?:short"
     rf"|conclusion|summary)|without (?:a )?doubt|no doubt(?: about it)?"
@@ -60,7 +61,7 @@ _NO_OPENING = late_pattern(
     r"|sure|certain|enough|clear|answer)",
     re.IGNORECASE,
 )
-"""`Right, so …` begins to talk; `No problem` answers nothing."""
+"""`Right, so …` only begins to talk; `No problem` answers nothing."""
 _CLOSES = late_pattern(rf"(?:{_SCRIPT}|(?<=[是为]))(?<!or )(?<!and )(?<!/)(?<!或)(?<!和){_WORD}\W*\Z", re.IGNORECASE)
 _COPULA = late_pattern(
     r"(?:\b(?:is|are|was|were|it's|that's|\w+n't|not|so|be|say|remains|as|actually|instead|definitely)|[是为]"
@@ -93,7 +94,7 @@ _STATED = late_pattern(
     r"|\w{0,2}(?:answer|value|figure|number|option|statement|one|north)\b))",
     re.IGNORECASE,
 )
-"""Words that answer a question wherever they stand; `no` and `是` are also ordinary parts of sentences."""
+"""Words that answer a question wherever they occur; `no` and `是` are also ordinary parts of sentences."""
 _NEGATORS = late_pattern(
     r"\b(?:not|never|far from|anything but|everything but|cannot|nothing|nobody|none|no way|by no means)\b|\w+n't\b"
     r"|不(?!错|管|论|仅|但|过|同|得不)|并非|绝非|没有(?!错)|ません|ない|\b(?:nicht|kein|n'est pas|n'est|pas|no es"
@@ -154,12 +155,12 @@ _CORRECTED = late_pattern(
 
 
 def read_truth(text: str) -> bool | None:
-    """Return what a reply answers to a yes-or-no question; None if it says neither, or both.
+    """Return the answer of a reply to a yes-or-no question; None if it says neither or both.
 
-    Looked for is, in this order, before the reasons: a field of JSON, a box, an `<answer>`; the last label (`the answer
-    is no`); the word that the text opens with; the one that it ends with; the only `true`, `false`, `正确` or `错误` of
-    a short text. A truth that is plainly denied is its opposite; one that is hedged (`partly`, `未必`), asked, quoted
-    or supposed is none.
+    The search order, before the reasons, is: a field of JSON, a box, an `<answer>`; the last label
+    (`the answer is no`); the word that opens the text; the word that closes it; the only `true`, `false`, `正确` or
+    `错误` of a short text. A plainly denied truth is its opposite; one that is hedged (`partly`, `未必`), asked, quoted
+    or supposed does not count.
 
     >>> read_truth("**Yes**, because it rains."), read_truth("It isn’t true."), read_truth("Perhaps.")
     (True, False, None)
@@ -213,7 +214,7 @@ def _read(text: str) -> bool | None:
 
 
 def _without_questions(text: str) -> tuple[str, list[str]]:
-    """Return a text without its questions, and these."""
+    """Return a text without its questions, and the questions."""
     kept: list[str] = []
     questions: list[str] = []
     for sentence in _SENTENCE.findall(text):
@@ -228,14 +229,14 @@ def _without_questions(text: str) -> tuple[str, list[str]]:
 
 
 def _asks_for_the_wrong(question: str) -> bool:
-    """Return true if a question asks whether something is false: `Is it wrong? No.` says that it is right."""
+    """Return true if a question asks whether something is false: `Is it wrong? No.` means that it is right."""
     stated = None if _EITHER.search(question) else _STATED.search(question)
     return stated is not None and not _value(stated)
 
 
 def _corrected(text: str, opening: bool, closing: bool) -> bool | None:
-    """Return what a text says that opens with one answer and ends with another: the latter if it says that it corrects,
-    and neither if it concludes."""
+    """Return the answer of a text that opens with one answer and closes with another: the latter if it corrects itself,
+    and none if it concludes."""
     if closing is opening:
         return opening
     if _CORRECTED.search(text):
@@ -272,7 +273,7 @@ _SENTENCES = late_pattern(r"(?<=[.!?。！？;；…])\s*")
 
 
 def _last_sentence(text: str) -> str:
-    """Return the last sentence of a text that says something."""
+    """Return the last non-empty sentence of a text."""
     lines = list(lines_of(text))
     sentences = [each for each in _SENTENCES.split(lines[-1].strip()) if re.search(r"\w", each)] if lines else []
     return sentences[-1] if sentences else ""
@@ -289,7 +290,7 @@ def _closing(text: str) -> bool | None:
 
 
 def _settled(text: str, found: re.Match[str]) -> bool | None:
-    """Return what a word says where it stands: its opposite if it is plainly denied, nothing if it is hedged."""
+    """Return the truth of a word in its context: the opposite if it is plainly denied, None if it is hedged."""
     start, end = _word(found)
     clause = NO_DOUBT.sub(" ", _CLAUSE_END.split(text[:start])[-1])
     if _UNDECIDED.search(clause) or _LIMITED.match(text, end) or _QUOTED_WORD.match(text, start - 1):

@@ -1,1 +1,1 @@
-"""Sources: the text of specs, spans within it, and the syntax tree."""
+"""Source text, spans, the syntax tree, and the protocols of data readers and release finders."""

@@ -1,5 +1,8 @@
-"""Dataclasses that are cheap to define. Python writes and compiles up to six methods for each, most of which nobody
-calls: over the classes of the compiler that was a seventh of the time of a check."""
+"""A `dataclass` decorator that is cheaper at class creation than the standard one.
+
+The standard decorator writes and compiles up to six methods for each class. Most of them are never called, and over the
+classes of the compiler this took a seventh of the time of a check.
+"""
 
 from __future__ import annotations
 
@@ -54,11 +57,11 @@ else:
 
 Fields = tuple[dataclasses.Field[Any], ...]
 Frozen = dataclasses.FrozenInstanceError
-"""Told to programmers, and translated for nobody."""
+"""Internal error for programmers; its message is not translated."""
 
 
 def _first_init(cls: Any, frozen: bool) -> Callable[..., None]:
-    """Return an `__init__` that puts the compiled one in its place."""
+    """Return an `__init__` that replaces itself with the compiled one at the first call."""
 
     def first(*given: Any, **named: Any) -> None:
         cls.__init__ = made = _compiled_init(cls, frozen)
@@ -68,7 +71,7 @@ def _first_init(cls: Any, frozen: bool) -> Callable[..., None]:
 
 
 def _compiled_init(cls: Any, frozen: bool) -> Callable[..., None]:
-    """Return the `__init__` of a class, which assigns what is given, or the defaults, and calls `__post_init__`."""
+    """Return the compiled `__init__` of a class. It assigns arguments or defaults and calls `__post_init__`."""
     known: dict[str, Any] = {"_assign": object.__setattr__, "_missing": dataclasses.MISSING}
     given, named, lines = ["_self"], ["*"], []
     for each in dataclasses.fields(cls):
@@ -96,6 +99,7 @@ def _compiled_init(cls: Any, frozen: bool) -> Callable[..., None]:
 
 
 def _shown(fields: Fields) -> Callable[[Any], str]:
+    """Return a `__repr__` over the fields."""
     names = [each.name for each in fields if each.repr]
 
     @reprlib.recursive_repr()
@@ -106,7 +110,7 @@ def _shown(fields: Fields) -> Callable[[Any], str]:
 
 
 def _compared(fields: Fields) -> tuple[Callable[[Any, Any], Any], Callable[[Any], int]]:
-    """Return equality and hash: those of the tuple of the fields."""
+    """Return `__eq__` and `__hash__`, computed from the tuple of the fields."""
     names = [each.name for each in fields if each.compare]
     values: Callable[[Any], Any] = (
         attrgetter(*names) if len(names) > 1 else lambda self: tuple(getattr(self, name) for name in names)
@@ -119,7 +123,7 @@ def _compared(fields: Fields) -> tuple[Callable[[Any, Any], Any], Callable[[Any]
 
 
 def _moved(fields: Fields) -> dict[str, Callable[..., Any]]:
-    """Return what takes an object without a dictionary, whose fields nobody may assign, into a pickle and out of it."""
+    """Return `__getstate__` and `__setstate__` for frozen classes with slots, so that instances can be pickled."""
 
     def state(self: Any) -> list[Any]:
         return [getattr(self, each.name) for each in fields]
@@ -132,7 +136,7 @@ def _moved(fields: Fields) -> dict[str, Callable[..., Any]]:
 
 
 def _frozen(cls: Any, names: frozenset[str]) -> tuple[Callable[..., None], Callable[..., None]]:
-    """Return what refuses that a field is assigned or deleted."""
+    """Return `__setattr__` and `__delattr__` that refuse changes to fields."""
 
     def assigned(self: Any, name: str, value: Any) -> None:
         if type(self) is cls or name in names:

@@ -1,6 +1,6 @@
 """Inputs of a compilation: data readers, release finders and installed packages.
 
-The compiler opens no file and no release itself: its caller hands it a reader and a finder.
+The compiler opens no file and no release. Its caller passes in a reader and a finder.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ DIGEST = re.compile("[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class ReleaseRequest:
-    """A request for a release: a benchmark, the version or the first numbers of it, where it says that it lies, and the
-    digest that it must have."""
+    """Request for a release of a benchmark: name, full or partial version, and optionally its location (`place`) and
+    the digest that it must have."""
 
     name: str
     version: str
@@ -32,12 +32,12 @@ class ReleaseRequest:
 
     @property
     def text(self) -> str:
-        """As a spec has it: `edubench@1.2`."""
+        """Notation of a spec: `edubench@1.2`."""
         return f"{self.name}@{self.version}"
 
     def fits(self, version: str) -> bool:
-        """Return true if a version is one of those that are asked for. An early one, such as `1.2.0-rc1`, must be
-        named.
+        """Return true if a version satisfies the request. A pre-release such as `1.2.0-rc1` must be requested by its
+        full name.
 
         >>> ReleaseRequest("edubench", "1.2").fits("1.2.7"), ReleaseRequest("edubench", "1.2").fits("1.20.0")
         (True, False)
@@ -51,7 +51,7 @@ class ReleaseRequest:
 
 
 def read_asked(text: str) -> ReleaseRequest | None:
-    """Return what `"edubench@1.2"` asks for; None where it is not written so.
+    """Return the request written as `"edubench@1.2"`, or None if the text has another form.
 
     >>> read_asked("edubench@1.2")
     ReleaseRequest(name='edubench', version='1.2', place=None, sha256=None)
@@ -64,8 +64,8 @@ def read_asked(text: str) -> ReleaseRequest | None:
 
 @dataclass(frozen=True)
 class FoundRelease:
-    """A release that was found, whose files are those that its manifest says. `folder` holds it; `main` is the path of
-    its spec's main file, as a spec file is read by."""
+    """Release whose files match its manifest. `folder` is the folder of the release, and `main` the path of the main
+    file of its spec."""
 
     name: str
     version: str
@@ -74,20 +74,20 @@ class FoundRelease:
     main: str
     languages: tuple[str, ...]
     data: frozenset[tuple[str, str]] = frozenset()
-    """The data files that its plan was compiled from: path and SHA-256."""
+    """Path and SHA-256 of each data file from which its plan was compiled."""
 
     @property
     def title(self) -> str:
-        """In words: `edubench 1.2.0`."""
+        """Name and version for people: `edubench 1.2.0`."""
         return f"{self.name} {self.version}"
 
     @property
     def label(self) -> str:
-        """As its folder is called: `edubench-1.2.0`."""
+        """Name of its folder: `edubench-1.2.0`."""
         return f"{self.name}-{self.version}"
 
     def inside(self, path: str) -> str | None:
-        """Return a path as seen from its folder; None where it lies elsewhere.
+        """Return a path relative to the folder of the release, or None if it lies elsewhere.
 
         >>> found = FoundRelease("a", "1.0.0", "", "releases/a-1.0.0", "releases/a-1.0.0/spec/a.tripos", ("en",))
         >>> found.inside("releases/a-1.0.0/spec/words.py"), found.inside("words.py")
@@ -98,7 +98,7 @@ class FoundRelease:
 
 
 class UnfitRelease(Exception):
-    """A release cannot be had as it is asked for. `help` says how to mend it."""
+    """A requested release is not available. `help` says how to mend it."""
 
     def __init__(self, code: str, message: str, help: str) -> None:
         super().__init__(message)
@@ -108,19 +108,19 @@ class UnfitRelease(Exception):
 
 
 class ReleaseFinder(Protocol):
-    """Finds the releases that a spec extends."""
+    """Protocol that finds the releases that a spec extends."""
 
     def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
-        """Return the release that a spec at path `near` asks for: of those that fit, the highest version. Raises
-        `UnfitRelease`."""
+        """Return the release that a spec at path `near` requests: the highest version that satisfies the request.
+        Raises `UnfitRelease` if there is none."""
         ...
 
 
 class NoReleases:
-    """A finder for specs that extend no release."""
+    """Finder for specs that extend no release."""
 
     def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
-        """Always raises `UnfitRelease`."""
+        """Raise `UnfitRelease` for every request."""
         raise UnfitRelease("E0912", f"there is no release `{asked.text}`", "give its folder with --releases DIR")
 
 
@@ -128,11 +128,11 @@ GROUP = "tripos.functions"
 
 
 class Packages:
-    """The functions of installed packages. They are looked for when the first is, and nothing is imported."""
+    """Functions of installed packages, found through their entry points at first use. Nothing is imported."""
 
     @cached_property
     def entries(self) -> dict[str, tuple[EntryPoint, ...]]:
-        """The entry points by the name that a spec uses, those of each package once."""
+        """Entry points by the name that a spec uses; those of one package are listed once."""
         from importlib.metadata import entry_points
 
         found: dict[str, tuple[EntryPoint, ...]] = {}
@@ -144,33 +144,33 @@ class Packages:
 
 
 def package_of(entry: EntryPoint) -> str:
-    """Return the name of the package that an entry point belongs to."""
+    """Return the name of the package that owns an entry point."""
     return entry.dist.name if entry.dist is not None else entry.module
 
 
 Origin = Literal["spec", "given", "shipped"]
-"""Where a data file was found: beside the spec, in a folder that was given, or among what ships with a benchmark."""
+"""Folder in which a data file was found: next to the spec, passed on the command line, or shipped with a benchmark."""
 
 
 @dataclass(frozen=True)
 class FoundFile:
-    """A data file: its path below the folder in which it was found, and what its name says (`{language}`)."""
+    """Data file: its path below the folder in which it was found, and the `captures` from its name (`{language}`)."""
 
     path: str
     location: str
     sha256: str
     captures: Mapping[str, str]
     unpacked: str | None = None
-    """The SHA-256 of what a compressed file holds; None of any other."""
+    """SHA-256 of the content of a compressed file; None for other files."""
     origin: Origin = "spec"
     joined: tuple[JoinedFiles, ...] = ()
-    """The files whose columns its rows get, in the order in which they are joined."""
+    """Files whose columns are added to its rows, in the order of the joins."""
 
 
 @dataclass(frozen=True)
 class JoinedFiles:
-    """Files whose rows are found by the value of a column: what stands in `column` of a row stands in `other` of
-    theirs. `columns` are those that are taken of them."""
+    """Files joined to the rows of another file: a row matches if its `column` equals their `other`. `columns` are the
+    columns that are added."""
 
     files: tuple[FoundFile, ...]
     column: str
@@ -188,7 +188,7 @@ class DataError(Exception):
 
 
 class LocatedText(str):
-    """A text of a document that knows the line, from 1, on which it stands in its file.
+    """Text of a document with the number of its line in the file, counted from 1.
 
     >>> name = LocatedText("Sets", 3)
     >>> name == "Sets", name.line
@@ -199,58 +199,58 @@ class LocatedText(str):
     line: int
 
     def __new__(cls, text: str, line: int) -> LocatedText:
-        """The text with its line."""
+        """Return the text with its line."""
         placed = super().__new__(cls, text)
         placed.line = line
         return placed
 
 
 class DataReader(Protocol):
-    """Finds and reads the data files of a spec."""
+    """Protocol that finds and reads the data files of a spec."""
 
     def find(self, source: str, near: str) -> list[FoundFile]:
-        """Return the files that a spec at path `near` means by `source`, in order. Raises `DataError`."""
+        """Return the files that match `source` for a spec at path `near`, in order. Raises `DataError`."""
         ...
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
-        """Return the raw records of a file. Raises `DataError`."""
+        """Yield the raw records of a file. Raises `DataError`."""
         ...
 
     def medium(self, file: FoundFile, kind: Any, value: Any) -> str:
-        """Return the mark of the image, recording or file that a cell of a data file names or holds. Raises
-        `UnfitMedium` of `language`."""
+        """Return the mark of the image, recording or file that a cell of a data file names or contains. Raises
+        `UnfitMedium` of `library.media`."""
         ...
 
     def document(self, file: FoundFile) -> Any:
-        """Return what a file that is one JSON or YAML value says. A mapping in which a name stands twice comes as a
-        list of mappings of one name each. Raises `DataError`."""
+        """Return the value of a file that is a single JSON or YAML document. A mapping with a repeated key is returned
+        as a list of mappings with one key each. Raises `DataError`."""
         ...
 
     def placed(self, file: FoundFile) -> Any:
-        """As `document`, and every text is `LocatedText` where the lines can be told: slower, for what is wrong in a
-        file. Raises `DataError`."""
+        """Return the same as `document`, with each text a `LocatedText` if lines are known. This is slower and serves
+        error messages. Raises `DataError`."""
         ...
 
 
 class NoData:
-    """A reader for specs that have no data files."""
+    """Reader for specs without data files."""
 
     def find(self, source: str, near: str) -> list[FoundFile]:
-        """Always raises `DataError`."""
+        """Raise `DataError` for every source."""
         raise DataError(f"no data folder to look for `{source}` in", "give one with --data")
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
-        """Always raises `DataError`."""
+        """Raise `DataError`: there are no data files."""
         raise DataError(f"cannot read `{file.path}`", "give a data folder with --data")
 
     def medium(self, file: FoundFile, kind: Any, value: Any) -> str:
-        """Always raises `DataError`."""
+        """Raise `DataError`: there are no data files."""
         raise DataError(f"cannot read `{value}`", "give a data folder with --data")
 
     def document(self, file: FoundFile) -> Any:
-        """Always raises `DataError`."""
+        """Raise `DataError`: there are no data files."""
         raise DataError(f"cannot read `{file.path}`", "give a data folder with --data")
 
     def placed(self, file: FoundFile) -> Any:
-        """Always raises `DataError`."""
+        """Raise `DataError`: there are no data files."""
         return self.document(file)

@@ -1,4 +1,4 @@
-"""Source files, stretches of them that move as a whole, spans within them, and their comments."""
+"""Source files, their comments, spans, and segments that move when text before them changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PIECE = re.compile(r'"""[\s\S]*?(?:"""|\Z)|"(?:\\.|[^"\\\n])*"?|#[^\n]*')
 
 @dataclass(frozen=True)
 class Comment:
-    """A comment from its `#` to the end of its line. `alone` tells whether nothing else stands on the line."""
+    """Comment from its `#` to the end of the line. `alone` is true if the line has nothing else."""
 
     span: Span
     text: str
@@ -23,7 +23,7 @@ class Comment:
 
 
 def find_comments(source: Source) -> list[Comment]:
-    """Return every comment in order; a `#` inside a string begins none.
+    """Return every comment in order. A `#` inside a string does not begin one.
 
     >>> [comment.text for comment in find_comments(Source("x", 'title "a # b" # c'))]
     ['# c']
@@ -40,19 +40,19 @@ def find_comments(source: Source) -> list[Comment]:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One spec file: its path as the user wrote it, and its text."""
+    """Spec file: its path as the user wrote it, and its text."""
 
     path: str
     text: str
     segments: list[Segment] = field(default_factory=list, init=False, repr=False)
-    """The pieces that the file was parsed in, in order; empty until it was parsed."""
+    """Separately parsed pieces of the file, in order; empty before the file is parsed."""
 
     @cached_property
     def _line_starts(self) -> list[int]:
         return [0, *(found.end() for found in re.finditer("\n", self.text))]
 
     def position(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset, both counted from 1, columns in code points."""
+        """Return line and column of an offset, both counted from 1, columns in code points."""
         line = bisect_right(self._line_starts, offset)
         return line, offset - self._line_starts[line - 1] + 1
 
@@ -65,9 +65,11 @@ class Source:
 
 @dataclass(eq=False, slots=True)
 class Segment:
-    """A stretch of a source that stays the same object while the text around it changes: what stands in it counts
-    from its start, which is looked up when it is asked for. The one thing here that is not frozen, and only a parse
-    with a memory moves it."""
+    """Stretch of a source whose identity is kept while the text around it changes.
+
+    Positions in a segment count from its start, which is looked up when needed. A segment is the only mutable object
+    here; only an incremental parse moves it.
+    """
 
     source: Source
     start: int
@@ -76,11 +78,11 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A half-open stretch `start:end` of a source, in code points.
+    """Half-open range `start:end` of a source, in code points.
 
-    It is made as `Span(source, start, end)`. What lies within one segment of the source counts from there, so that
-    after a change of the text before, the same span tells where its text now is; two spans of one place are equal then
-    as they were before. `Span(segment, start, end)` counts from the start of the segment.
+    Create it as `Span(source, start, end)`. A range within one segment is stored relative to that segment. After text
+    before it changes, the same span refers to the new position of its text, and equal spans stay equal.
+    `Span(segment, start, end)` counts from the start of the segment.
 
     >>> source = Source("x", "role judge")
     >>> source.segments.append(Segment(source, 0, 10))
@@ -105,28 +107,28 @@ class Span:
 
     @property
     def source(self) -> Source:
-        """The source as it is now."""
+        """The current source."""
         return self.anchor if isinstance(self.anchor, Source) else self.anchor.source
 
     @property
     def start(self) -> int:
-        """Return where it begins, counted from the start of the source."""
+        """Start, counted from the start of the source."""
         return self.low if isinstance(self.anchor, Source) else self.anchor.start + self.low
 
     @property
     def end(self) -> int:
-        """Return where it ends, counted from the start of the source."""
+        """End, counted from the start of the source."""
         return self.high if isinstance(self.anchor, Source) else self.anchor.start + self.high
 
     def to(self, other: Span) -> Span:
-        """Return the stretch from the start of this span to the end of the other."""
+        """Return the span from the start of this one to the end of the other."""
         if self.anchor is other.anchor:
             return Span(self.anchor, self.low, max(self.high, other.high))
         return Span(self.source, self.start, max(self.end, other.end))
 
 
 def _around(segments: Sequence[Segment], start: int, end: int) -> Segment | None:
-    """Return the segment that a stretch lies within."""
+    """Return the segment that contains a range, or None."""
     index = bisect_right(segments, start, key=_start) - 1
     if index >= 0 and end <= segments[index].start + segments[index].length:
         return segments[index]

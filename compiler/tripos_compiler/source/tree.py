@@ -1,4 +1,4 @@
-"""The syntax tree: entries with a head and an optional block, and expressions."""
+"""Syntax tree: statements with a head and an optional block, and expressions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,11 @@ class Number(Node):
 
 @dataclass(frozen=True)
 class Offsets:
-    """Where the characters of a string stand in the source, as runs that are contiguous there: from the character
-    `indexes[n]` on, they stand at `places[n]` of the anchor and after. `offsets[i]` counts from the start of the
-    source; that of the length of the string is where it ends."""
+    """Positions in the source of the characters of a string, stored as contiguous runs.
+
+    From character `indexes[n]` on, the characters are at `places[n]` of the anchor and after. `offsets[i]` counts from
+    the start of the source; the offset at the length of the string is its end.
+    """
 
     anchor: Source | Segment
     indexes: tuple[int, ...]
@@ -39,14 +41,14 @@ class Offsets:
         return place if isinstance(self.anchor, Source) else self.anchor.start + place
 
     def place(self, index: int) -> int:
-        """As the offset, counted from the start of the anchor."""
+        """Return the offset counted from the start of the anchor."""
         run = bisect_right(self.indexes, index) - 1
         return self.places[run] + index - self.indexes[run]
 
 
 @dataclass(frozen=True)
 class Text(Node):
-    """A string. `offsets[i]` is the place in the source of `value[i]`; one more stands for its end."""
+    """String. `offsets[i]` is the position in the source of `value[i]`; one more offset gives the end."""
 
     value: str
     offsets: Offsets
@@ -65,12 +67,12 @@ class Member(Node):
 
 @dataclass(frozen=True)
 class Argument(Node):
-    """One argument of a call; more than one element is a phrase such as `f1 by subject`."""
+    """Argument of a call. Several elements form a phrase such as `f1 by subject`."""
 
     name: Name | None
     elements: tuple[Syntax, ...]
     path: Member | None = None
-    """The dotted name that `name` is, as in `figure[row.field: value]`."""
+    """Dotted form of `name`, as in `figure[row.field: value]`."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,11 @@ class RangeExpr(Node):
 
 @dataclass(frozen=True)
 class Group(Node):
-    """`(a, b)` or `[a, b]`; `(a)` is that one thing in brackets, and `(a,)` and `[a]` are a list of it."""
+    """`(a, b)` or `[a, b]`. `(a)` is `a` in brackets; `(a,)` and `[a]` are lists with one element."""
 
     arguments: tuple[Argument, ...]
     listed: bool = False
-    """Whether it is a list of one."""
+    """Whether it is a list with one element."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ class OptionalExpr(Node):
 
 @dataclass(frozen=True)
 class Record(Node):
-    """`{ a text }` where a type stands."""
+    """`{ a text }` in the position of a type."""
 
     block: Block
 
@@ -142,7 +144,7 @@ class SymbolExpr(Node):
 
 @dataclass(frozen=True)
 class TableRow(Node):
-    """`| a | b |`: the cells, without the space around them."""
+    """`| a | b |`: the cells, without surrounding space."""
 
     cells: tuple[Name, ...]
 
@@ -168,8 +170,8 @@ Syntax = (
 
 @dataclass(frozen=True)
 class Entry(Node):
-    """One statement. A `broken` one was reported by the parser: it has no elements and means nothing; its span says
-    where it stands."""
+    """Statement. The parser has already reported a `broken` one: it has no elements, and its span marks the
+    position."""
 
     elements: tuple[Syntax, ...]
     block: Block | None = None
@@ -178,7 +180,7 @@ class Entry(Node):
 
 @dataclass(frozen=True)
 class Line(Node):
-    """Entries that share a line, parted by commas."""
+    """Statements on one line, separated by commas."""
 
     entries: tuple[Entry, ...]
 
@@ -188,7 +190,7 @@ class Block(Node):
     lines: tuple[Line, ...]
 
     def entries(self) -> Iterator[Entry]:
-        """Yield every entry that is not broken."""
+        """Yield every statement that is not broken."""
         for line in self.lines:
             yield from (entry for entry in line.entries if not entry.broken)
 

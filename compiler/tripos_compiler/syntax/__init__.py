@@ -1,1 +1,1 @@
-"""Text to syntax tree. Nothing here knows what a statement means."""
+"""Text to syntax tree, without any knowledge of statements."""

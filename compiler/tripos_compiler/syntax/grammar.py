@@ -1,11 +1,8 @@
-"""The tables of the grammar: the pattern of all tokens and the LALR tables, made by lark and kept between runs.
+"""Grammar tables, built by lark and cached, and the shift-reduce automaton that runs them.
 
-They are plain data, which `automaton.py` runs, so that lark is imported only where they must be made. They are kept in
-the user's cache folder: a file there is data only, named by all that determines the tables and checked against its own
-digest, in a folder that nobody else may read or write. Whatever goes wrong with it, the tables are made anew; nothing
-is said about it.
-
-The shift-reduce automaton that turns tokens into branches, by the tables of the grammar.
+The tables are plain data, so lark is imported only to build them. The cache is in the user's cache folder: a data file
+named by everything that determines the tables and checked against its own digest, in a folder that only the user can
+access. If anything is wrong with it, the tables are silently built again.
 """
 
 from __future__ import annotations
@@ -27,15 +24,17 @@ from typing import Any, NamedTuple
 
 from tripos_compiler.source.data_classes import dataclass
 
+# Tables
+
 GRAMMAR = "grammar.lark"
 STARTS = ("file", "hole")
 
 
 class Rule(NamedTuple):
-    """A reduction of the last `size` values: a branch named `label` takes their place.
+    """Reduction of the last `size` values to a branch named `label`.
 
-    `kept` are the values that become its children, each with whether its own children stand in for it; None where all
-    stay as they are. A rule that is `transparent` and has one child leaves that child alone in its place.
+    `kept` are the values that become its children, each with a flag for splicing in its own children; None keeps all
+    unchanged. A `transparent` rule with a single child is replaced by that child.
     """
 
     origin: str
@@ -49,10 +48,9 @@ class Rule(NamedTuple):
 class GrammarTables:
     """Tokens and states of the grammar.
 
-    `terminals` are names and regular expressions, the first that matches wins; `words` says which words that match
-    `NAME` are tokens of their own. In a row of `states`, a symbol leads to the next state where the number is not
-    negative, and else, as `~number`, to the rule to reduce by. `starts` and `ends` are the first and last states of
-    each way to begin.
+    `terminals` are names and regular expressions; the first match wins. `words` are the words matching `NAME` that are
+    tokens of their own. In a row of `states`, a symbol maps to the next state if the number is not negative, otherwise,
+    as `~number`, to the rule to reduce by. `starts` and `ends` are the first and last states of each start symbol.
     """
 
     terminals: list[tuple[str, str]]
@@ -63,12 +61,12 @@ class GrammarTables:
     starts: dict[str, int]
     ends: dict[str, int]
     chains: dict[tuple[int, int, str], int] = field(default_factory=dict, compare=False)
-    """Ways through the states that `machine.py` has found."""
+    """Cached results of `Machine._chain`."""
 
     @cached_property
     def pattern(self) -> Pattern[str]:
-        """One expression for every token, after what is ignored: the group that matches names its kind, none the end
-        of the text. It matches everywhere, and what is ignored begins as no token does."""
+        """Regular expression for the next token, after ignored text. The matching group is the kind of the token; no
+        group means the end of the text. It matches everywhere, and no token begins like ignored text."""
         ignored = "|".join(expression for name, expression in self.terminals if name in self.ignored)
         tokens = "|".join(
             f"(?P<{name}>{expression})" for name, expression in self.terminals if name not in self.ignored
@@ -77,12 +75,12 @@ class GrammarTables:
 
     @cached_property
     def passing(self) -> frozenset[int]:
-        """The rules that only pass one value on."""
+        """Rules that only pass on a single value."""
         rules = enumerate(self.rules)
         return frozenset(number for number, rule in rules if rule.transparent and rule.size == 1 and rule.kept is None)
 
     def to_data(self) -> dict[str, Any]:
-        """As plain data, for JSON."""
+        """Return the tables as plain data for JSON."""
         return {
             "terminals": self.terminals,
             "words": self.words,
@@ -95,7 +93,7 @@ class GrammarTables:
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> GrammarTables:
-        """Return the inverse of `to_data`. Raises `KeyError`, `TypeError` or `ValueError` on anything else."""
+        """Return the inverse of `to_data`. Raises `KeyError`, `TypeError` or `ValueError` for other data."""
         return cls(
             [(name, expression) for name, expression in data["terminals"]],
             dict(data["words"]),
@@ -108,7 +106,7 @@ class GrammarTables:
 
 
 class _KeepUnused:
-    """Keeps the terminals that no rule names: they catch what is not a token, so that lexing never raises."""
+    """Keeps the terminals that no rule uses: they match invalid text, so that lexing never raises."""
 
     always_accept = ("UNKNOWN", "UNCLOSED_STRING", "UNCLOSED_TEXT")
 
@@ -117,7 +115,7 @@ class _KeepUnused:
 
 
 def build_tables(grammar: str) -> GrammarTables:
-    """Return the tables of a grammar in lark's notation; takes some 50 ms."""
+    """Return the tables of a grammar in lark's notation; takes about 50 ms."""
     from lark import Lark
     from lark.lexer import BasicLexer, PatternStr
     from lark.parsers.lalr_analysis import Shift
@@ -160,8 +158,8 @@ def build_tables(grammar: str) -> GrammarTables:
 
 
 def _rule(rule: Any) -> Rule:
-    """As lark shapes its trees: a token whose name begins with `_` is dropped, the children of such a rule are its
-    parent's, and a rule with a `?` and without an alias is dropped where it has one child."""
+    """Return a rule that shapes trees like lark: a token whose name begins with `_` is dropped, the children of such a
+    rule are spliced into its parent, and a rule with `?` and without an alias is replaced by its only child."""
     kept = [
         (index, not symbol.is_term and symbol.name.startswith("_"))
         for index, symbol in enumerate(rule.expansion)
@@ -178,18 +176,20 @@ def _rule_of(origin: str, label: str, size: int, kept: list[list[Any]] | None, t
     return Rule(origin, label, size, pairs, transparent)
 
 
+# Cache of the tables
+
 FORMAT = 1
-"""To be raised with the layout of the data."""
+"""Version of the data layout; raise it with every change."""
 
 
 @cache
 def tables() -> GrammarTables:
-    """Return the tables of our grammar, read or made once a process."""
+    """Return the tables of the Tripos grammar, read or built once for each process."""
     return tables_of(Path(__file__).with_name(GRAMMAR).read_text("utf-8"), cache_folder())
 
 
 def tables_of(grammar: str, folder: Path | None) -> GrammarTables:
-    """Return the tables of a grammar, from the folder where it has them, and else put there; None keeps nothing."""
+    """Return the tables of a grammar, from the folder or built and stored there; None as folder disables the cache."""
     maker = _maker()
     if maker is None:
         return build_tables(grammar)
@@ -205,8 +205,7 @@ def tables_of(grammar: str, folder: Path | None) -> GrammarTables:
 
 
 def _maker() -> str | None:
-    """Return what tells one lark from another: the text that says its version. None where there is no such file, as in
-    a bundle."""
+    """Return a text that identifies the version of lark, or None if it has no such file, as in a bundle."""
     found = PathFinder.find_spec("lark")
     try:
         return None if found is None or found.origin is None else Path(found.origin).read_text("utf-8")
@@ -215,8 +214,8 @@ def _maker() -> str | None:
 
 
 def cache_folder() -> Path | None:
-    """Return the folder for this in the user's cache: below `$XDG_CACHE_HOME` where that is set, else where the system
-    keeps such things; None where the user has no home."""
+    """Return the folder for the tables in the user's cache: below `$XDG_CACHE_HOME` if it is set, else in the system's
+    usual place; None if the user has no home."""
     given = os.environ.get("XDG_CACHE_HOME", "")
     if Path(given).is_absolute():
         return Path(given) / "tripos" / "grammar"
@@ -240,7 +239,7 @@ def _read(path: Path, key: str) -> GrammarTables | None:
 
 
 def _write(path: Path, key: str, made: GrammarTables) -> None:
-    """Write a file of its own, then give it its name, so that a reader finds a whole one or none."""
+    """Write a temporary file and rename it, so that a reader finds a complete file or none."""
     body = json.dumps(made.to_data(), separators=(",", ":"))
     part = path.with_suffix(f".{os.getpid()}")
     try:
@@ -255,7 +254,7 @@ def _write(path: Path, key: str, made: GrammarTables) -> None:
 
 
 def _ours(folder: Path) -> bool:
-    """Return true if only this user can put something there."""
+    """Return true if only this user can write to the folder."""
     if sys.platform == "win32":  # a folder in the user's profile is the user's
         return True
     found = folder.lstat()
@@ -266,11 +265,13 @@ def _digest(text: str) -> str:
     return sha256(text.encode()).hexdigest()
 
 
+# The automaton
+
 END = "$END"
 
 
 class Token(NamedTuple):
-    """A token of a kind of the grammar's, with its text and its place `start:end`."""
+    """Token of the grammar with its kind, text and position `start:end`."""
 
     kind: str
     text: str
@@ -279,7 +280,7 @@ class Token(NamedTuple):
 
 
 class Branch(NamedTuple):
-    """A parsed rule of the grammar; `start:end` includes tokens that are no children, such as brackets."""
+    """Parsed rule of the grammar; `start:end` includes tokens that are not children, such as brackets."""
 
     rule: str
     start: int
@@ -287,12 +288,12 @@ class Branch(NamedTuple):
     children: list[Branch | Token]
 
     def branches(self) -> Iterator[Branch]:
-        """Return the children that are no tokens."""
+        """Yield the children that are not tokens."""
         return (child for child in self.children if isinstance(child, Branch))
 
 
 class Machine:
-    """One parse, from a way to begin. Tokens are fed to it one after the other."""
+    """State of one parse from a start symbol. Tokens are fed one after the other."""
 
     def __init__(self, tables: GrammarTables, start: str) -> None:
         self._tables, self._rules, self._last = tables, tables.rules, tables.ends[start]
@@ -300,7 +301,7 @@ class Machine:
         self._values: list[Branch | Token] = []
 
     def feed(self, token: Token) -> bool:
-        """Take a token; False where it does not fit, which leaves the machine before it."""
+        """Accept a token. Returns False if it does not fit; the machine is then unchanged."""
         kind, states, rows, chains = token.kind, self._states, self._tables.states, self._tables.chains
         while (action := rows[states[-1]].get(kind)) is not None:
             if action >= 0:
@@ -316,7 +317,7 @@ class Machine:
         return False
 
     def finish(self) -> Branch | None:
-        """Return the whole, or None where something is missing."""
+        """Return the complete branch, or None if something is missing."""
         while (action := self._tables.states[self._states[-1]].get(END)) is not None:
             self._reduce(self._rules[~action])
             if self._states[-1] == self._last:
@@ -326,31 +327,31 @@ class Machine:
         return None
 
     def expected(self) -> set[str]:
-        """Return the kinds of tokens that would fit here."""
+        """Return the kinds of tokens that fit next."""
         return {symbol for symbol in self._tables.states[self._states[-1]] if symbol.isupper()}
 
     @property
     def top(self) -> str | None:
-        """The kind of the token that was taken last, where nothing was read from it yet."""
+        """Kind of the last token if it has not been reduced yet, else None."""
         value = self._values[-1] if self._values else None
         return value.kind if isinstance(value, Token) else None
 
     def is_inside(self, kind: str) -> bool:
-        """Return true if what a token of that kind began is not complete."""
+        """Return true if a construct that began with a token of that kind is incomplete."""
         return any(isinstance(value, Token) and value.kind == kind for value in self._values)
 
     def extend(self, kind: str, end: int) -> None:
-        """Let the token that was taken last reach to a place, where it is of that kind and nothing was read from it."""
+        """Extend the last token to a position, if it is of that kind and has not been reduced."""
         value = self._values[-1] if self._values else None
         if isinstance(value, Token) and value.kind == kind:
             self._values[-1] = value._replace(end=max(value.end, end))
 
     def takes(self, kind: str) -> bool:
-        """Return true if a token of that kind can stand here."""
+        """Return true if a token of that kind fits next."""
         return kind in self._tables.states[self._states[-1]]
 
     def pop(self) -> Branch | Token | None:
-        """Go back by one value, and give it; None where the machine is at its beginning."""
+        """Remove and return the last value; None if there is none."""
         if not self._values:
             return None
         self._states.pop()
@@ -370,8 +371,8 @@ class Machine:
         states.append(self._tables.states[states[-1]][origin])
 
     def _chain(self, below: int, top: int, kind: str) -> int:
-        """Return the state that a value comes to before a token of that kind, by rules that only pass it on. An
-        expression goes through ten of them, one for every level of precedence, so the way is walked once."""
+        """Return the state of a value before a token of that kind, after all rules that only pass it on. The result is
+        cached: an expression passes through ten such rules, one for each level of precedence."""
         rows, state = self._tables.states, top
         while (action := rows[state].get(kind, 0)) < 0 and ~action in self._tables.passing:
             state = rows[below][self._rules[~action].origin]

@@ -1,22 +1,19 @@
-"""Text to tokens, the brackets that pair, and the line breaks that end a statement. Never raises on any input.
+"""Tokens, bracket pairing, statement ends, and the pieces of a file that are parsed separately.
 
-Source text that does not read as it is: marks that turn its direction, and names that look like other names.
+The lexer never raises. It also warns about deceptive text: bidirectional control characters, and names that look like
+other names.
 
-Pieces of a file that are parsed by themselves, and the memory of earlier parses.
+A piece is a top-level statement with its block, or several that share a line or a continued line. The parse of a piece
+depends on the surrounding text only through its `Ending`. The scan skips strings, comments and table rows and pairs
+brackets like the lexer. In doubt it cuts less: a piece with two statements is still parsed correctly.
 
-A piece is a statement at the top of a file with its block; more than one where they share a line, or where a line goes
-on on the next. Nothing of what a piece is read as depends on the text around it, but for what is in its `Ending`. The
-scan passes over strings, comments and table rows as the lexer does, pairs brackets as `lexer.py` does, and where in
-doubt cuts less: two pieces in one are still read rightly.
+`ParseMemory` keeps the `Line`s of each piece with all nodes below. If the next version of a file is parsed with the
+same memory and the text of a piece is unchanged, wherever it is now, its `Entry` objects are the same objects. So
+`entry is earlier_entry` means that a statement is unchanged, and later phases may cache results by the `id` of an entry
+that they hold. Comparing or hashing entries by value is slow.
 
-What is kept and given again are the `Line`s of a piece, with everything below them. An editor's next version of a file
-is parsed with the same memory: where the text of a piece is the same, wherever it stands now, its `Entry` objects are
-the *same objects*, and so `entry is earlier_entry` says that a statement is unchanged to the letter. Later phases may
-key what they made of a statement on that (by `id` while they hold the entry, not by value: an entry compares and
-hashes by all that is in it, slowly).
-
-Spans of a kept piece tell where its text is now, in the `Source` that was parsed last; so do diagnostics, and all else
-that holds spans. A tree is therefore right until the next parse of its file with the same memory.
+Spans of a kept piece refer to the `Source` that was parsed last. A tree is therefore valid until the next parse of its
+file with the same memory.
 """
 
 from __future__ import annotations
@@ -36,14 +33,16 @@ from tripos_compiler.source.text import Segment, Source, Span
 from tripos_compiler.source.tree import Line
 from tripos_compiler.syntax.grammar import Token, tables
 
+# Brackets and statement ends
+
 OPENERS = {"_LPAR": "_RPAR", "_CALL": "_RPAR", "_LSQB": "_RSQB", "_INDEX": "_RSQB", "_LBRACE": "_RBRACE"}
 CLOSERS = frozenset(OPENERS.values())
 NO_LINE_BREAK_AFTER = frozenset({"_NL", "_LBRACE", "_COMMA"})
 
 
 class Ending(Enum):
-    """The end of a piece of a file: the end of the file; the line break that it ends in; or, where its braces are not
-    all closed, that line break and a declaration after it at the very left, which closes them."""
+    """End of a piece: the end of the file; the line break after it; or, if a brace is not closed, a declaration at the
+    left margin, which closes all braces."""
 
     FILE = 1
     LINE = 2
@@ -53,8 +52,11 @@ class Ending(Enum):
 def line_breaks(
     segment: Segment, tokens: list[Token], length: int, ending: Ending, diagnostics: Diagnostics
 ) -> tuple[list[Token], frozenset[int]]:
-    """Report the brackets of a piece of that length that do not pair, close its braces, and drop the line breaks inside
-    round and square brackets and those where no statement ends. Also the places of the brackets that stay open."""
+    """Report unpaired brackets of a piece, close its braces, and drop line breaks inside round and square brackets and
+    those that do not end a statement.
+
+    Returns the remaining tokens and the positions of unclosed brackets. `length` is the length of the piece.
+    """
     unclosed, stray = _pair_brackets(tokens)
     for run in _runs(tokens, stray):
         (first, *_, last), sign = (run * 2), run[0].text
@@ -101,8 +103,8 @@ def line_breaks(
 
 
 def _pair_brackets(tokens: list[Token]) -> tuple[set[int], set[int]]:
-    """Return the indexes of brackets that are never closed, and of closers that close nothing. A brace closes the round
-    and square brackets still open inside it, since those are the likelier slip; so does a new block."""
+    """Return the indexes of unclosed brackets and of unmatched closing brackets. A brace, or a new block, closes the
+    round and square brackets that are still open inside, since those are the likelier mistake."""
     unclosed: set[int] = set()
     stray: set[int] = set()
     stack: list[int] = []
@@ -126,6 +128,8 @@ def _pair_brackets(tokens: list[Token]) -> tuple[set[int], set[int]]:
     return unclosed, stray
 
 
+# Tokens
+
 CLOSING = {")": "_RPAR", "]": "_RSQB", "}": "_RBRACE"}
 
 LOOKALIKES = {
@@ -143,14 +147,15 @@ LOOKALIKES = {
     "’": ('"', "UNKNOWN"),
     "'": ('"', "UNKNOWN"),
 }
-"""Characters that an input method or an editor puts in for one of ours, with what is meant; they are read as that."""
+"""Characters that input methods or editors insert for ASCII signs, with the intended sign; they are read as that
+sign."""
 
 ENDINGS = frozenset({";", "；", "。"})
-"""Characters that end a statement elsewhere; here its line does, and they are passed over."""
+"""Statement terminators of other languages; they are skipped, since here the line break ends a statement."""
 
 
 def raw_tokens(text: str) -> Iterator[Token]:
-    """Yield the tokens of a text as the grammar has them, those for characters that fit nothing included."""
+    """Yield the tokens of a text according to the grammar, including those for unknown characters."""
     words = tables().words
     for found in tables().pattern.finditer(text):
         kind = found.lastgroup
@@ -160,7 +165,7 @@ def raw_tokens(text: str) -> Iterator[Token]:
 
 
 def lex(segment: Segment, text: str, diagnostics: Diagnostics) -> list[Token]:
-    """Return the tokens of a segment, whose text that is. What fits nothing is reported, and read as what was likely
+    """Return the tokens of a segment with the given text. Unknown characters are reported and read as what was probably
     meant."""
     tokens: list[Token] = []
     unknown: list[Token] = []
@@ -191,12 +196,12 @@ def lex(segment: Segment, text: str, diagnostics: Diagnostics) -> list[Token]:
 
 
 def _goes_on(text: str, before: Token, token: Token) -> bool:
-    """Return true if a token is the character before it once more, with nothing but blanks between them."""
+    """Return true if a token repeats the preceding character, with only blanks between them."""
     return token.kind == "UNKNOWN" and token.text == before.text and not text[before.end : token.start].strip(" \t")
 
 
 def _runs(tokens: Sequence[Token], places: AbstractSet[int]) -> Iterator[list[Token]]:
-    """The tokens at these places, those of one sign that stand side by side together."""
+    """Yield the tokens at these positions; adjacent tokens of the same sign are grouped."""
     run: list[int] = []
     for place in sorted(places):
         if run and (place != run[-1] + 1 or tokens[place].text != tokens[run[-1]].text):
@@ -208,7 +213,7 @@ def _runs(tokens: Sequence[Token], places: AbstractSet[int]) -> Iterator[list[To
 
 
 def _unknown(segment: Segment, text: str, run: Sequence[Token], diagnostics: Diagnostics) -> Iterator[Token]:
-    """Reports a character that fits nothing, however often it stands there in a row."""
+    """Report a run of an unknown character, and yield the tokens that it stands for."""
     token = run[0]
     found = token.text
     char = found if found.isprintable() else f"U+{ord(found):04X}"
@@ -231,7 +236,7 @@ def _unknown(segment: Segment, text: str, run: Sequence[Token], diagnostics: Dia
 
 
 def end_of_unclosed(text: str) -> int:
-    """Return where a string that is never closed was likely meant to end: before the brackets that end the line.
+    """Return the likely end of an unclosed string: before the brackets that end the line.
 
     >>> end_of_unclosed('"by hand) }  # a remark')
     8
@@ -243,24 +248,25 @@ def end_of_unclosed(text: str) -> int:
 
 
 def closers_after(text: str, end: int) -> Iterator[tuple[int, str]]:
-    """Yield the closing brackets that follow the likely end of a string that is never closed, with their places in
-    it."""
+    """Yield the closing brackets after the likely end of an unclosed string, with their positions."""
     for place, char in enumerate(text[end:].partition("#")[0], end):
         if char in CLOSING:
             yield place, char
 
 
+# Deceptive text
+
 TURNS = re.compile("[\u202a-\u202e\u2066-\u2069]")
-"""The marks of Unicode that change the direction of the text behind them."""
+"""Unicode characters that change the direction of the following text."""
 LIKE_LATIN = str.maketrans(
     "аеорсухіјѕԁԛԝһАВЕКМНОРСТУХІЈЅοαινρυκΑΒΕΖΗΙΚΜΝΟΡΤΥΧ",
     "aeopcyxijsdqwhABEKMHOPCTYXIJSoaivpukABEZHIKMNOPTYX",
 )
-"""Letters of Cyrillic and Greek, and those of Latin that look the same."""
+"""Cyrillic and Greek letters and the Latin letters that look like them."""
 
 
 def warn_of_deception(source: Source, diagnostics: Diagnostics) -> None:
-    """Warn of what a reader of a file takes for something else."""
+    """Warn about text that readers of a file mistake for something else."""
     if source.text.isascii():
         return
     line = 0
@@ -290,17 +296,19 @@ def warn_of_deception(source: Source, diagnostics: Diagnostics) -> None:
         diagnostics.warning("W0113", message, Span(source, token.start, token.end), help=f"write `{looks}`")
 
 
+# Pieces of a file
+
 PAIRS = {"(": ")", "[": "]", "{": "}"}
 SPACES = " \t\r\f\u3000\ufeff"
 STRINGS = ("TEXT", "STRING", "TABLE_ROW", "UNCLOSED_TEXT", "UNCLOSED_STRING", "COMMENT")
-"""The tokens in which brackets and line breaks are no such thing."""
+"""Tokens in which brackets and line breaks have no meaning."""
 GOES_ON = re.compile(r"(?:[,，、=＝+\-*/<>]|(?:^|[\W\d])(?:and|or|not|in))$")
-"""How a line ends that may go on on the next, where nothing but spaces follows."""
+"""End of a line that may continue on the next one."""
 WORD = re.compile(r"\w*")
 
 
 class Piece(NamedTuple):
-    """A stretch of a file. One that ends with its line includes the line break."""
+    """Range of a file. If it ends with its line, the line break is included."""
 
     start: int
     end: int
@@ -324,7 +332,8 @@ def split_pieces(text: str) -> list[Piece]:
 
 @cache
 def _patterns() -> tuple[Pattern[str], Pattern[str]]:
-    """Return what matters at the top of a file, and what in a block: only what may end it, with all before it."""
+    """Return the patterns for the top of a file and for a block; the latter matches only what may end it, with all text
+    before."""
     grammar = tables()
     strings = "|".join(f"(?P<{name}>{expression})" for name, expression in grammar.terminals if name in STRINGS)
     alike = {sign: "".join(char for char, (meant, _) in LOOKALIKES.items() if meant == sign) for sign in "()[]{}"}
@@ -341,13 +350,13 @@ def _patterns() -> tuple[Pattern[str], Pattern[str]]:
 
 @cache
 def _only_at_the_top() -> frozenset[str]:
-    """Return the words with which begins what stands only at the top of a file."""
+    """Return the first words of statements that are allowed only at the top of a file."""
     return frozenset(each.starts_with for each in CONSTRUCTS if places_of(each.starts_with) == [FILE])
 
 
 class _Scan:
-    """One pass over a text: the pieces found, where all but those that a declaration ends are said to end with their
-    line. `open` are the brackets that are open, in the end those that are never closed."""
+    """Single pass over a text that collects its pieces. Each piece is assumed to end with its line unless a declaration
+    ends it. `open` are the open brackets, at the end the unclosed ones."""
 
     def __init__(self, text: str, *, by_layout: bool) -> None:
         self.text = text
@@ -387,7 +396,7 @@ class _Scan:
                     self._bracket(kind, found[kind])
 
     def _plain(self, run: str, start: int) -> None:
-        """Names, numbers and signs."""
+        """Scan names, numbers and signs."""
         run, spaces = run.rstrip(SPACES), len(run) - len(run.lstrip(SPACES))
         solid = run.rstrip(SPACES + "".join(ENDINGS))
         if solid:
@@ -396,7 +405,7 @@ class _Scan:
             self._pass_over(start + spaces)
 
     def _pass_over(self, start: int) -> None:
-        """A reported stretch without a token is part of the piece before it, so that the last has tokens."""
+        """Skip a stretch without tokens. It becomes a part of the preceding piece, so that every piece has tokens."""
         self.start = start if self.start is None else self.start
         self.over = None
 
@@ -438,7 +447,7 @@ class _Scan:
                 self._close(char)
 
     def _close(self, sign: str) -> bool:
-        """Return true if a closing bracket closes anything."""
+        """Return true if a closing bracket matches an open one."""
         if sign == "}":
             self._close_round()
         if self.open and PAIRS[self.open[-1]] == sign:
@@ -460,14 +469,16 @@ def _meant(char: str) -> str:
     return LOOKALIKES[char][0] if char in LOOKALIKES else char
 
 
+# Cache of parsed pieces
+
 KEPT_PARSES = 8
-"""For how many parses of a file a piece is kept that does not occur in it: a slip is often undone at once."""
+"""Number of parses for which an absent piece is kept, since an edit is often undone at once."""
 
 
 @dataclass
 class Parsed:
-    """A parsed piece, with its diagnostics. `slipped` and `ending` are what it was read after and before; they tell on
-    nothing but what is reported. `parse` is the last parse of the file that it was part of."""
+    """Parsed piece with its diagnostics. `slipped` and `ending` are the conditions before and after it, which affect
+    only the reports. `parse` is the number of the last parse of the file that contained it."""
 
     segment: Segment
     ending: Ending
@@ -477,8 +488,8 @@ class Parsed:
     parse: int = 0
 
     def fits(self, piece: Piece, slipped: bool) -> bool:
-        """Return true if it would be read the same there: wherever it stands, if nothing at all is wrong in it. After a
-        bracket that does not pair, a mistake may not have been reported."""
+        """Return true if parsing it at another place would give the same result. That is so for a piece without errors.
+        After an unpaired bracket an error may not have been reported."""
         sound = not self.diagnostics.items and not self.slipped
         return sound or (self.ending is piece.ending and self.slipped == slipped)
 
@@ -490,14 +501,14 @@ class _File:
 
 
 class ParseMemory:
-    """The pieces of the last versions of some files. For one line of versions each, and for one thread."""
+    """Cache of the pieces of the last versions of some files, for one history of each file and for one thread."""
 
     def __init__(self) -> None:
         self._files: dict[str, _File] = {}
 
     def recall(self, source: Source, piece: Piece, text: str, slipped: bool) -> Parsed | None:
-        """Return what a piece of that text was read as, now in its new place; None where that is not known. A piece is
-        given once a parse, so that of two that are equal each has its own."""
+        """Return the cached parse of a piece, moved to its new place, or None. A cached parse is used once in a parse,
+        so that equal pieces have distinct objects."""
         file = self._files.setdefault(source.path, _File())
         for parsed in file.pieces.get(text, ()):
             if parsed.parse <= file.parses and parsed.fits(piece, slipped):
@@ -507,13 +518,13 @@ class ParseMemory:
         return None
 
     def keep(self, source: Source, text: str, parsed: Parsed) -> None:
-        """Keep what a piece was read as."""
+        """Add the parse of a piece."""
         file = self._files.setdefault(source.path, _File())
         parsed.parse = file.parses + 1
         file.pieces.setdefault(text, []).append(parsed)
 
     def forget(self, source: Source) -> None:
-        """End a parse of a file: what has not occurred in it for long is dropped."""
+        """End a parse of a file and drop the pieces that have not occurred for `KEPT_PARSES` parses."""
         file = self._files.setdefault(source.path, _File())
         file.parses += 1
         oldest = file.parses - KEPT_PARSES

@@ -1,11 +1,8 @@
-"""Text to syntax tree: a file piece by piece, a placeholder as a whole.
+"""Parser: tokens to branches with error recovery, and branches to the nodes of the syntax tree.
 
-Tokens to branches, with recovery: every independent mistake is reported in one run.
-
-After a mistake the parser pops to the start of the statement, takes it as broken and goes on at the next one; a
-block that follows a broken head is still read, so that the mistakes inside it are found too.
-
-The builder of the syntax tree: branches to nodes, and string literals to texts.
+A file is parsed piece by piece, a placeholder of a template as a whole. Every independent mistake is reported in one
+run: after a mistake the parser returns to the start of the statement, marks it as broken and continues with the next
+one. A block after a broken head is still read, so that mistakes inside it are found.
 """
 
 from __future__ import annotations
@@ -56,6 +53,8 @@ from tripos_compiler.syntax.lexer import (
     split_pieces,
 )
 
+# Tokens to branches, with recovery
+
 OPERATORS = frozenset(
     ("AND", "OR", "NOT", "IN", "NOT_IN", "EQ", "NE", "LE", "GE", "LT", "GT", "PLUS", "MINUS", "STAR", "SLASH", "EQUALS")
 )
@@ -80,19 +79,19 @@ HUMAN = {
 
 VERSION = re.compile(r"(?<![\w.])\d+\.\d+\.\d+(?![\w.])")
 FOLLOWING = re.compile(r"[ \t]*([\w.]+)")
-"""The word that follows a colon."""
+"""Word after a colon."""
 
 BROKEN = "ERROR"
-"""The token that stands for a statement which could not be read."""
+"""Token for a statement that could not be read."""
 
 Place = Callable[[int, int], Span]
-"""The span of the stretch `start:end` of what is parsed, where tokens count from its start."""
+"""Returns the span of `start:end` of the parsed text, in which tokens are counted from its start."""
 
 
 @dataclass
 class SyntaxReport:
-    """Where mistakes are reported, and with what code. `unclosed` are the places of the round and square brackets that
-    are never closed; `slipped` tells whether a bracket that does not pair was reported earlier in the file."""
+    """Destination of syntax errors, with their code. `unclosed` are the positions of unclosed round and square
+    brackets; `slipped` is true if an unpaired bracket was reported earlier in the file."""
 
     place: Place
     diagnostics: Diagnostics
@@ -100,14 +99,14 @@ class SyntaxReport:
     unclosed: frozenset[int] = frozenset()
     slipped: bool = False
     seen: int = 0
-    """So many diagnostics were looked through."""
+    """Number of diagnostics that have been examined."""
     lines: set[int] = field(default_factory=set)
-    """The lines that have a syntax error."""
+    """Lines with a syntax error."""
     unpaired: int | None = None
-    """The first place of a bracket that does not pair."""
+    """First position of an unpaired bracket."""
 
     def look_through(self, source: Source) -> None:
-        """Notes where syntax errors of a source have been reported."""
+        """Record the positions of syntax errors that have been reported for a source."""
         for earlier in self.diagnostics.items[self.seen :]:
             place = earlier.labels[0].span if earlier.labels else None
             if earlier.code.startswith("E010") and place and place.source is source:
@@ -118,12 +117,12 @@ class SyntaxReport:
 
 
 def read_lines(tokens: Iterable[Token], report: SyntaxReport) -> Branch:
-    """Return the branch of a file, or of a piece of one."""
+    """Return the branch of a file or a piece."""
     return _read("file", tokens, report) or Branch("file", 0, 0, [])
 
 
 def read_hole(tokens: Iterable[Token], report: SyntaxReport) -> Branch | None:
-    """Return the branch of a placeholder; None where it is malformed, which is reported once."""
+    """Return the branch of a placeholder, or None if it is malformed, which is reported once."""
     return _read("hole", tokens, report)
 
 
@@ -135,7 +134,7 @@ def _read(start: str, tokens: Iterable[Token], report: SyntaxReport) -> Branch |
     last: Token | None = None
     for token in tokens:
         if skipping:
-            # Skip to where the broken statement ends, or to its block.
+            # Skip to the end of the broken statement, or to its block.
             if depth or token.kind not in BOUNDARIES:
                 opens = token.kind in OPENERS and token.start not in report.unclosed
                 depth = max(0, depth + opens - (token.kind in CLOSERS))
@@ -156,7 +155,7 @@ def _read(start: str, tokens: Iterable[Token], report: SyntaxReport) -> Branch |
             depth = 0
             ends = token.kind in BOUNDARIES
             lost = last.end if ends and last is not None else token.end
-            # Where a line ends in an operator, the next was meant to go on: it is part of the mistake.
+            # A line after a trailing operator was meant as its continuation and is part of the mistake.
             if ends and not (token.kind == "_NL" and last is not None and last.kind in OPERATORS):
                 machine.extend(BROKEN, lost)
                 skipping = not machine.feed(token)
@@ -178,8 +177,11 @@ def _read(start: str, tokens: Iterable[Token], report: SyntaxReport) -> Branch |
 
 
 def _recover(machine: Machine, token: Token, diagnostics: Diagnostics) -> bool:
-    """Pop to a state that takes a broken statement, and feeds one. What follows a block on its line is taken for a
-    statement of its own; else the way back would lead into the block. `_read` extends it to all that is left out."""
+    """Pop to a state that accepts a broken statement, and feed one. `_read` extends it over the skipped tokens.
+
+    Text after a block on the same line is treated as a statement of its own; otherwise recovery would reenter the
+    block.
+    """
     start = token.start
     if machine.top == "_RBRACE":
         machine.feed(Token("_NL", "\n", start, start))
@@ -192,7 +194,7 @@ def _recover(machine: Machine, token: Token, diagnostics: Diagnostics) -> bool:
 
 
 def lose(diagnostics: Diagnostics, value: Branch | Token, start: int | None = None) -> int:
-    """Note the names in what is left out, and return the first place of it, or `start` where that is before."""
+    """Record the names in a skipped part, and return its first position, or `start` if that is earlier."""
     first = value.start if start is None else start
     waiting = [value]
     while waiting:
@@ -207,7 +209,7 @@ def lose(diagnostics: Diagnostics, value: Branch | Token, start: int | None = No
 
 
 def _version_at(text: str, place: int) -> str | None:
-    """Return the version that stands around a place without its quotation marks.
+    """Return the unquoted version number at a position, or None.
 
     >>> _version_at("benchmark quiz 1.2.0 {", 19), _version_at("score a = 1 2", 12)
     ('1.2.0', None)
@@ -252,11 +254,13 @@ def _report(machine: Machine, token: Token, last: Token | None, report: SyntaxRe
     report.diagnostics.error(report.code, found, span, help=help_)
 
 
+# Branches to nodes
+
 ESCAPES = {"n": "\n", "t": "\t", '"': '"', "\\": "\\"}
 
 
 def read_string(span: Span, raw: str, diagnostics: Diagnostics) -> Text:
-    """Return the text of a `"one line"` literal, escapes resolved."""
+    """Return the text of a `"one line"` literal with escapes resolved."""
     first, last = 1, len(raw) - 1
     parts: list[str] = []
     indexes, places = [0], [span.low + 1]
@@ -276,8 +280,7 @@ def read_string(span: Span, raw: str, diagnostics: Diagnostics) -> Text:
 
 
 def read_text(span: Span, raw: str) -> Text:
-    """Return the text of a triple-quoted literal: first line break dropped, common indent removed, trailing line
-    dropped."""
+    """Return the text of a triple-quoted literal without its first line break, common indentation and last line."""
     body, start = raw[3:-3], span.low + 3
     lines: list[tuple[int, str]] = []
     for line in body.split("\n"):
@@ -307,14 +310,14 @@ def read_text(span: Span, raw: str) -> Text:
 
 
 class Builder:
-    """Builds the nodes of one piece. `place` gives the span of a stretch of it."""
+    """Builds the nodes of one piece. `place` returns the span of a range of it."""
 
     def __init__(self, place: Place, diagnostics: Diagnostics) -> None:
         self.place = place
         self.diagnostics = diagnostics
 
     def line(self, branch: Branch) -> Line:
-        """Return the entries of a line."""
+        """Return the statements of a line."""
         return Line(self._span(branch), tuple(self._entry(entry) for entry in branch.branches()))
 
     def elements(self, branch: Branch) -> tuple[Syntax, ...]:
@@ -413,8 +416,7 @@ class Builder:
         return Name(self._span(node), _token(node).text)
 
     def _argument_name(self, node: Branch | Token, within: str) -> tuple[Name | None, Member | None]:
-        """Return the name before a colon, and the dotted name that it is, as a slice may have. A value of a choice may
-        need quotation marks."""
+        """Return the name before a colon and its dotted form, which a slice may have. A choice value may be quoted."""
         named = self.expression(node)
         match named:
             case Name():
@@ -448,7 +450,7 @@ class Builder:
 
 
 def dotted(syntax: Syntax) -> str | None:
-    """Return a dotted name as it is meant, without spaces; None of anything else."""
+    """Return a dotted name without spaces, or None for any other syntax."""
     match syntax:
         case Name(text=text):
             return text
@@ -459,7 +461,7 @@ def dotted(syntax: Syntax) -> str | None:
 
 
 def _has_trailing(children: Sequence[Branch | Token]) -> bool:
-    """Return true if a comma stands after the last argument."""
+    """Return true if there is a comma after the last argument."""
     return any(arg.rule == "trailing" for args in children for arg in _branch(args).branches())
 
 
@@ -473,16 +475,18 @@ def _token(node: Branch | Token) -> Token:
     return node
 
 
+# Files and placeholders
+
 DEEPEST = 96
-"""How many levels a statement may have: a limit of JSON readers and of Python's stack, not of the language."""
+"""Largest nesting depth of a statement, a limit of JSON parsers and of Python's stack instead of the language."""
 
 
 def parse(source: Source, diagnostics: Diagnostics, memory: ParseMemory | None = None) -> Block:
-    """Return the syntax tree of a file. Mistakes are reported to `diagnostics`; what could be read is returned.
+    """Return the syntax tree of a file. Mistakes are reported to `diagnostics`; the readable part is returned.
 
-    With a memory, what it knows from earlier versions of the file is not read again: the tree and the diagnostics are
-    the same, and lines that have not changed are the same objects as before (see `pieces.py`). A source is parsed once:
-    spans that are made of it later belong to this tree.
+    With a memory, unchanged pieces of earlier versions are not parsed again: tree and diagnostics are the same, and
+    unchanged lines are the same objects as before (see `lexer.py`). Parse a source only once: later spans of it belong
+    to this tree.
     """
     lines: list[Line] = []
     slipped = False
@@ -529,7 +533,7 @@ def _parse_piece(segment: Segment, text: str, piece: Piece, slipped: bool) -> Pa
 
 
 def parse_hole(source: Source, text: Text, start: int, end: int, diagnostics: Diagnostics) -> tuple[Syntax, ...] | None:
-    """Return the elements of the expression between `{{` and `}}`: characters `start:end` of a string. None where it is
+    """Return the elements of the expression between `{{` and `}}`, characters `start:end` of a string, or None if it is
     malformed, which is reported."""
 
     def place(low: int, high: int) -> Span:
@@ -554,7 +558,7 @@ def parse_hole(source: Source, text: Text, start: int, end: int, diagnostics: Di
 
 @lru_cache(maxsize=4096)
 def _sound_hole(written: str) -> Branch | None:
-    """Return the branch of a placeholder in which nothing is wrong; templates repeat the same few."""
+    """Return the cached branch of a placeholder without errors; templates repeat the same few."""
     diagnostics = Diagnostics()
     segment = Segment(Source("", written), 0, len(written))
 
@@ -573,7 +577,7 @@ def _hole_tokens(written: str) -> list[Token]:
 
 
 def _prune(place: Place, statements: list[Branch], diagnostics: Diagnostics) -> None:
-    """Break the statements that are nested deeper than `DEEPEST`, for the passes recurse."""
+    """Mark statements nested deeper than `DEEPEST` as broken, because later passes are recursive."""
     for statement in statements:
         level = [statement]
         for _ in range(DEEPEST):

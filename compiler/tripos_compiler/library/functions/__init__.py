@@ -1,1 +1,1 @@
-"""The functions of the library, by what they are about."""
+"""Functions of the library, by subject."""

@@ -1,9 +1,4 @@
-"""Functions that read an answer out of what a model says.
-
-The number at which a worked answer arrives.
-
-Parts of a value of JSON, each read as a type.
-"""
+"""Functions that read the answer of a reply: letters, yes or no, the final number, and parts of JSON."""
 
 from __future__ import annotations
 
@@ -83,6 +78,8 @@ def final_number(text: str, numbers: Locale = DEFAULT) -> float | None:
     """
     return read_as("final", text, numbers)
 
+
+# Parts of JSON
 
 BETWEEN = "."
 POSITION = re.compile(r"0|[1-9][0-9]*")

@@ -1,4 +1,4 @@
-"""Functions of dialogues, and of the lines of a reply held against several references."""
+"""Functions of dialogues, and comparison of the lines of a reply with several references."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Functions of lists and sets, the agreement of two of them as a number from 0 to 1, and values that may be missing.
+"""Functions of lists and sets, their agreement from 0 to 1, and functions of values that may be missing.
 
-Two lists are compared as bags, in which an item that occurs twice counts twice; for sets, and lists without repeats,
-that is the comparison of sets. Two empty ones agree fully, an empty one and another not at all.
+Two lists are compared as multisets: a repeated item counts with its multiplicity. For sets and lists without
+repetitions this is the comparison of sets. Two empty lists agree fully; an empty and a non-empty list do not agree at
+all.
 """
 
 from __future__ import annotations
@@ -227,7 +228,7 @@ def slice_(value: str | Collection[T], start: int, count: int | None = None) -> 
 
 
 def slice_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
-    """Return the type of a part: of a text a text, of a list or a set a list.
+    """Return the type of a part: a text for a text, a list for a list or a set.
 
     >>> from tripos_compiler.plan import TextType
     >>> slice_type({"value": TextType()}).kind
@@ -276,7 +277,7 @@ def zipped(items: Sequence[Any], others: Sequence[Any]) -> Any:
 
 
 def zip_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
-    """Return the type of pairs.
+    """Return the type of the pairs.
 
     >>> from tripos_compiler.plan import ListType, TextType
     >>> sorted(zip_type({"items": ListType(of=TextType()), "others": ListType(of=TextType())}).of.fields)
@@ -375,7 +376,7 @@ def rank(value: str, order: Annotated[Sequence[str], Implied("values", "value")]
 
 
 def rank_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
-    """Return the positions that there are; a message where neither the type nor an argument says the order.
+    """Return the range of positions, or the error if neither the type nor an argument determines the order.
 
     >>> from tripos_compiler.plan import ChoiceType, TextType
     >>> rank_type({"value": ChoiceType(values=("low", "high"))}) == IntegerType(low=0, high=1)

@@ -1,9 +1,6 @@
-"""Which option of a question a reply chooses.
+"""Reading of multiple-choice answers: letters of options, right or wrong, and where an exam answer is marked.
 
-Answers to questions of an exam: where they are marked, letters of options, and what is right or wrong.
-
-They read a reply and the answer that stands in the data alike: `BD`, `B、D`, `["B", "D"]` and `答案：Ｂ和Ｄ` are the
-same.
+A reply and the answer in the data are read alike: `BD`, `B、D`, `["B", "D"]` and `答案：Ｂ和Ｄ` are the same.
 """
 
 from __future__ import annotations
@@ -27,6 +24,8 @@ from tripos_compiler.replies.choices import (
 from tripos_compiler.replies.frames import plain
 from tripos_compiler.replies.text import answer_of, late_pattern
 from tripos_compiler.replies.truth import read_truth
+
+# Options by letter
 
 
 def chosen_option(text: str, options: Sequence[str], letters: str = "") -> str | None:
@@ -81,13 +80,15 @@ def shuffled_place(place: int, items: Collection[Any], by: str) -> int:
 
 
 def _latin(text: str, letters: Sequence[str]) -> str:
-    """Return a text with Latin letters in place of others, where these stand alone. A Latin letter that stands alone
-    names no option then, but where it is one of them."""
+    """Return a text with isolated letters of another alphabet replaced by Latin ones. Isolated Latin letters that are
+    not option letters become lower case, so that they name no option."""
     latin = {letter: letters_at(place) for place, letter in enumerate(letters)}
     some = "|".join(re.escape(letter) for letter in sorted(latin, key=len, reverse=True))
     alone = rf"(?<![^\W\u2e80-\uffff])(?:{some})(?![^\W\u2e80-\uffff])|(?<![A-Za-z0-9])[A-Z](?![A-Za-z0-9])"
     return re.sub(alone, lambda found: latin.get(found[0], found[0].lower()), text)
 
+
+# Places of an answer
 
 _BOX = late_pattern(r"\\boxed\s{0,9}\{(?:\\(?:text|mathrm|mathbf)\s{0,9}\{([^{}]*)\}|([^{}]*))\}")
 _FIELD = late_pattern(
@@ -119,15 +120,15 @@ _NUMBER = late_pattern(
     r"(?:(?:小?题|空|问)\s{0,3}[选:,]?|[.、:)](?!\d)|(?=[A-Z√×对错](?![A-Za-z]*[a-z])))"
 )
 _BARE = late_pattern(r"\A((?:[\W\d_]|[A-HTFN对错])+?)\n\s*\n")
-"""An answer alone, with the reasons below."""
+"""Answer alone above a blank line, with reasons below."""
 _TAIL = 400
-"""An answer that is marked is read so many characters far."""
+"""Number of characters of a marked answer that are read."""
 _MARKS = 32
-"""So many marks are looked at: a reply that repeats itself has thousands."""
+"""Largest number of marks that are examined: a reply that repeats itself has thousands."""
 
 
 def normalised_answer(answer: str) -> str:
-    """Return an answer in letters of one width and one script, without what a model thought aloud.
+    """Return an answer in half-width letters and simplified characters, without the model's thinking.
 
     >>> normalised_answer("<think>Ａ?</think>應選Ｂ")
     '应选B'
@@ -136,9 +137,9 @@ def normalised_answer(answer: str) -> str:
 
 
 def read_marked(text: str, read: Callable[[str], list[str]]) -> list[str]:
-    """Return what `read` finds where a plain text gives the answer of one question: in the field of JSON, the last box,
-    behind the last `答案：` or the like, or else the last `选`. In all of the text only where nothing is marked: the
-    reasons for an answer that was put in other words are not the answer."""
+    """Return the result of `read` on the answer of one question in a plain text: on a JSON field, the last box, the
+    text after the last `答案：` or similar, or the last `选`. The whole text is read only if nothing is marked, because
+    reasons for an answer in other words are not the answer."""
     marked = False
     for said in _places(text):
         marked = True
@@ -151,9 +152,8 @@ def read_marked(text: str, read: Callable[[str], list[str]]) -> list[str]:
 def read_parts(
     text: str, parts: int, read: Callable[[str], list[str]], read_all: Callable[[str], list[str]]
 ) -> list[str]:
-    """Return what a plain text answers to several questions, in their order. `read` finds one answer, `read_all` as
-    many as there are. Of the ways to read it the first that finds as many as there are parts counts, else the first
-    that finds something."""
+    """Return the answers of a plain text to several questions, in order. `read` finds one answer, and `read_all` all
+    answers. The first method that finds as many answers as there are parts is used, else the first that finds any."""
     said = [_until_reasons(text[mark.end() :][:_TAIL]) for mark in [*_STATED.finditer(text)][:_MARKS]]
     places = list(_places(text))
     ways: list[Callable[[], list[str]]] = [
@@ -176,7 +176,7 @@ def read_parts(
 
 
 def _places(text: str) -> Iterator[str]:
-    """Yield where an answer is marked, the likeliest first."""
+    """Yield the parts of a text in which an answer is marked, the likeliest first."""
     for fields in (_FIELD, _BOX, _BARE):
         found = [next(filter(None, each.groups()), "") for each in fields.finditer(text)]
         if found:
@@ -195,7 +195,7 @@ def _until_reasons(text: str) -> str:
 
 
 def _numbered(text: str, read: Callable[[str], list[str]]) -> list[str]:
-    """Return one answer behind each number."""
+    """Return one answer after each number."""
     numbers = list(_NUMBER.finditer(text))
     ends: Sequence[int] = [*(number.start() for number in numbers[1:]), len(text)]
     return [
@@ -203,12 +203,14 @@ def _numbered(text: str, read: Callable[[str], list[str]]) -> list[str]:
     ]
 
 
+# Letters and verdicts of an exam answer
+
 _QUESTION = late_pattern(r"\b[Qq](?:uestion)?\s?(?=\d)")
 _NONE = late_pattern(r"\bN/A\b", re.IGNORECASE)
 _SMALL_ALONE = late_pattern(r"(?:[^\w]|_)*[a-z](?:(?:[^\w]|[\d_])+[a-z])*(?:[^\w]|_)*")
 _SMALL = late_pattern(r"(?:[^\w]|_)*[a-h](?:(?:[^\w]|[\d_])*[a-h])*(?:[^\w]|_)*")
 _GOES_ON = r"(?=[ \t]{0,3}[A-H]{1,8}[ \t]{0,3}(?:[^\s\w]|_|$|\n|[和与及项选都均两三四五等]|以及))"
-"""A comma stands between two options, and not before a clause about the second."""
+"""Comma between two options, as opposed to one before a clause about the second."""
 _AND = rf"(?:[ \t\"'、;和与及或/&*+·]|以及|and(?![A-Za-z])|选?项|,{_GOES_ON}|[\"'],){{0,9}}"
 _ANY = rf"(?!{PRONOUN})[A-Z]"
 _ANY_AND = r"(?:[ \t\"'、;和与及或&*+·]|以及|and(?![A-Za-z])|选?项|,(?=[ \t]{0,3}[A-Z](?![A-Za-z]))|[\"'],){0,9}"
@@ -216,8 +218,8 @@ _OPENS_WITH_ANY = late_pattern(
     rf"[\W_]*+(?:(?:选?项|option\s)[\W_]*+)?({_ANY}(?:{_ANY_AND}{_ANY}){{0,40}}+)(?![A-Za-z])"
     rf"(?=\s*(?:\Z|\n|[].,;:!?。、)}}】」\"'*_\\|$]|选?项|[是为均都]|正确)|\s+{GOES_ON})"
 )
-"""Letters that need not be of the first eight, where an answer begins with them: elsewhere `X` is an unknown, `DNA` an
-acid and `I` a pronoun."""
+"""Letters beyond the first eight at the beginning of an answer. Elsewhere `X` is an unknown, `DNA` an acid and `I` a
+pronoun."""
 _ONLY_LETTERS = late_pattern(r"(?:[\W\d_]|[第题和与及选项]|以及|小题|and(?![A-Za-z])|[A-Z](?![a-z]))+")
 _RUN = late_pattern(rf"(?<![A-Za-z])[A-H](?:{_AND}[A-H]){{0,40}}(?![A-Za-z])")
 _OPENS = late_pattern(r"\W*+(?:选?项\W*+)?[A-H](?![A-Za-z])")
@@ -247,12 +249,12 @@ _NO_VERDICT = late_pattern(
     r"是否(?:正确|准确|属实)|(?:正确|准确|对|属实)(?:吗|与否|还是)|对(?:还是|或)错|[对错]不[对错]"
     r"|正确的?[^\s,.。;:!?]{0,6}?(?:应该?[是为]?|[是为])(?=.)"
 )
-"""A question, or what would be right instead."""
+"""Question, or statement of what would be right instead."""
 _ALONE = {
     **dict.fromkeys(("是", "是的", "真", "A", "Y"), "T"),
     **dict.fromkeys(("否", "不是", "假", "B", "X", "x"), "F"),
 }
-"""What says so only where nothing else stands beside it."""
+"""Words that are a verdict only if nothing else is written."""
 _ASKS = late_pattern(
     r"\A[^。.!?]{0,60}(?:对还是错|对或错|正确还是错误|true or false)\W*\Z|(?:无法|不能|难以)判断(?!为)|cannot (?:tell"
     r"|judge|determine)"
@@ -264,12 +266,12 @@ _HARDLY = late_pattern(
     r"|accurate)\b",
     re.IGNORECASE,
 )
-"""A verdict that is taken back: a statement that is not always right is wrong."""
+"""Hedged verdict: a statement that is not always right is wrong."""
 _JOINED = late_pattern(r"(?<![A-Za-z])[TFN]{2,}(?![A-Za-z])")
 _AROUND = " \t\n*_`\"'[](){}【】（）《》.。,，;；:：!！、#"
 _ENDS = late_pattern(r"[。！!？?\n;；]+")
 _SO = late_pattern(r"因此|所以|综上|总之|故|可见|应[为是]|therefore|thus|hence", re.IGNORECASE)
-"""What a conclusion begins with."""
+"""Words that introduce a conclusion."""
 
 
 def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
@@ -340,7 +342,7 @@ def _letters_of(said: str) -> list[str]:
 
 
 def _of_options(letters: str) -> list[str]:
-    """Return the letters of several options, in their order; none where some of them are a word."""
+    """Return the letters of several options, in order; empty if some of them form a word."""
     runs = re.findall("[A-Z]+", letters)
     return [letter for run in runs for letter in run] if all(map(are_options, runs)) else []
 

@@ -1,7 +1,4 @@
-"""Functions of numbers, and choices from a list by counts and numbers.
-
-Functions that read the number of an answer.
-"""
+"""Functions of numbers, choices from a list by counts and numbers, and functions that read a number in an answer."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from tripos_compiler.replies.numbers import Policy, odd_reason, read_number
 
 NOT_GIVEN: Any = None
 LONGEST = 400
-"""No number has more digits before or after the point."""
+"""Largest number of digits of a number before or after the point."""
 
 
 def absolute(value: N) -> N:
@@ -58,7 +55,7 @@ def largest(a: N | Collection[N], b: N = NOT_GIVEN, *more: N) -> N:
 
 
 def _in_one_order(number: N) -> tuple[N, str]:
-    """Return what puts numbers in one order: 1 is before 1.0, in whatever order they are given."""
+    """Return a sort key that puts 1 before 1.0, independent of the given order."""
     return number, repr(number)
 
 
@@ -71,8 +68,8 @@ def _numbers(a: Any, *more: N) -> list[N]:
 
 
 def end_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
-    """Return the type of the least or the greatest number; or what is wrong, where it is given one number alone, or a
-    list and further numbers.
+    """Return the type of the smallest or largest number, or the error if there is a single number, or a list and
+    further numbers.
 
     >>> from tripos_compiler.plan import IntegerType, ListType
     >>> end_type({"a": ListType(of=IntegerType())}).kind, end_type({"a": IntegerType()})
@@ -270,13 +267,14 @@ def best_of(items: Sequence[T], values: Sequence[float]) -> T:
     return items[max(range(len(items)), key=lambda place: values[place])]
 
 
+# Numbers in answers
+
 Locale = Annotated[str, Implied("locale")]
-"""The locale that a text writes numbers in; the compiler fills in that of the language at hand."""
+"""Locale in which a text writes numbers; the compiler fills in that of the current language."""
 
 
 def read_as(policy: Policy, text: str, locale: str) -> float | None:
-    """Return the number that a policy reads in a text, missing if there is none. Raises `Unread` for digits that may
-    mean two things."""
+    """Return the number that a policy reads in a text, or None. Raises `Unread` for ambiguous digits."""
     found = read_number(text, locale, policy)
     if (reason := odd_reason(found, locale)) is not None:
         raise Unread(reason)

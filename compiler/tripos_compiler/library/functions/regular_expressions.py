@@ -1,7 +1,7 @@
-r"""Regular expressions that are written as Python's and searched for in linear time, by RE2.
+r"""Regular expressions in Python's syntax, searched in linear time by RE2.
 
-An expression is parsed by Python and put into RE2's syntax, so that `\d`, `\w`, `\s`, `\b` and `$` mean what they
-mean in Python, for every script. What no engine searches for in linear time is refused.
+An expression is parsed by Python's parser and rewritten in RE2's syntax, so that `\d`, `\w`, `\s`, `\b` and `$` keep
+their Python meaning for every script. Constructs that cannot be searched in linear time are refused.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any, Literal
 from tripos_compiler.source.data_classes import dataclass
 
 MOST_REPEATS = 1_000
-"""RE2 takes no more."""
+"""RE2's limit of repetitions."""
 _LARGEST = 64 << 20
-"""Bytes that a compiled expression may take."""
+"""Largest size of a compiled expression in bytes."""
 _EDGE = r"[a\-]"
 _AHEAD = rf"(?:{_EDGE}[^\n]{_EDGE}|\n)*?"
-"""What stands before a place in a text with signs."""
+"""Text before a position in an edge-marked text."""
 _AROUND = "looks ahead or behind", 'write two conditions: `matches(text, "a") and not matches(text, "b")`'
 _GROUP = "depends on what a group found", "write every case out: `aa|bb` for `([ab])\\1`"
 _ONCE = "does not try all ways to match", "write `*`, `+`, `?` or `(?:…)`: the search takes linear time without it"
@@ -36,7 +36,7 @@ _OTHERS = {
     ops.ATOMIC_GROUP: _ONCE,
     ops.POSSESSIVE_REPEAT: _ONCE,
 }
-"""What is in no linear expression: what it does, and what mends it."""
+"""Constructs that cannot be searched in linear time: a description and the fix."""
 _WIDE = {
     ops.CATEGORY_DIGIT: r"\p{Nd}",
     ops.CATEGORY_NOT_DIGIT: r"\P{Nd}",
@@ -51,12 +51,12 @@ _ASCII = {
 }
 _OPPOSITE = {ops.CATEGORY_NOT_SPACE: ops.CATEGORY_SPACE, ops.CATEGORY_NOT_WORD: ops.CATEGORY_WORD}
 _DOTLESS = {"i": "\u0130\u0131", "\u0130": "iI\u0131", "\u0131": "iI\u0130"}
-"""Letters that are `i` to Python where case does not matter, and not to RE2."""
+"""Letters equal to `i` without regard to case in Python, but not in RE2."""
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 class NotLinearError(ValueError):
-    """An expression that cannot be searched for in linear time; the text says why, and `mend` what to write."""
+    """An expression cannot be searched in linear time; the text is the reason, and `mend` the fix."""
 
     def __init__(self, reason: str, mend: str) -> None:
         super().__init__(reason)
@@ -65,7 +65,8 @@ class NotLinearError(ValueError):
 
 @lru_cache(256)
 def searcher(pattern: str) -> Callable[[str], bool]:
-    """Say of a text whether an expression is found in it. Raises `re.error` where it is none, and `NotLinearError`.
+    """Return a function that decides whether an expression matches in a text. Raises `re.error` for an invalid
+    expression, and `NotLinearError`.
 
     >>> searcher(r"^(a+)+$")("a" * 100_000 + "b"), searcher(r"\\bcafé\\b")("le café noir")
     (False, True)
@@ -89,7 +90,7 @@ def searcher(pattern: str) -> Callable[[str], bool]:
 
 @dataclass(frozen=True)
 class Found:
-    """A place where an expression was found, and what its groups hold there; None of one that took no part."""
+    """Match of an expression with its groups; None for a group without a match."""
 
     start: int
     end: int
@@ -98,8 +99,8 @@ class Found:
 
 @lru_cache(256)
 def finder(pattern: str) -> Callable[[str], list[Found]]:
-    """Return all places of a text at which an expression is found, from left to right, none of them empty. Raises what
-    `searcher` does.
+    """Return a function that lists all non-empty matches of an expression in a text, from left to right. Raises the
+    errors of `searcher`.
 
     >>> [text.groups for text in finder(r"(\\w+)=(\\d)?")("a=1, été=")]
     [('a', '1'), ('été', None)]
@@ -143,7 +144,7 @@ def _compiled(pattern: str | bytes) -> Any:
 
 
 class _PlainText:
-    """A text as bytes that are searched, and the places of them in the text."""
+    """Text as bytes to search, with the mapping from bytes to characters."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -154,16 +155,16 @@ class _PlainText:
         return compiled.search(self.data, start)
 
     def after(self, at: int) -> int:
-        """Return the place of the next character."""
+        """Return the byte position of the next character."""
         return at + 1
 
     def characters(self, start: int, end: int) -> int:
-        """Return how many characters of the text some bytes are."""
+        """Return the number of characters in a range of bytes."""
         return len(self.data[start:end].decode())
 
 
 class _EdgedText(_PlainText):
-    """A text whose characters stand between signs of whether they are part of a word."""
+    """Text in which each character is enclosed in signs that say whether it is a word character."""
 
     def __init__(self, text: str, is_ascii: bool) -> None:
         super().__init__(text)
@@ -185,7 +186,7 @@ class _EdgedText(_PlainText):
 
 
 def _find(text: _PlainText, compiled: Any, groups: tuple[str, ...]) -> list[Found]:
-    """Return the matches of an expression whose first group is all of it, before `groups`."""
+    """Return the matches of an expression whose first group is the whole match, followed by `groups`."""
     found: list[Found] = []
     at = counted = characters = 0
     while at < len(text.data) and (match := text.match(compiled, at)) is not None:
@@ -211,8 +212,11 @@ def _find(text: _PlainText, compiled: Any, groups: tuple[str, ...]) -> list[Foun
 
 
 class _PatternWriter:
-    """Writes what Python parsed in RE2's syntax. RE2 knows the edges of words of ASCII letters only: `edged`, every
-    character is looked for between two signs that tell whether it is part of a word, as `_edged` writes a text."""
+    """Writes Python's parsed expression in RE2's syntax.
+
+    RE2 supports word boundaries only for ASCII. If `edged`, every character is searched between two signs that say
+    whether it is a word character, as `_edged` writes them.
+    """
 
     def __init__(self, edged: bool = False, capturing: bool = False) -> None:
         self.edged = edged
@@ -224,14 +228,14 @@ class _PatternWriter:
 
     @property
     def edged_in_ascii(self) -> bool:
-        """Return whether words are of ASCII letters. Raises `NotLinearError` where words of both kinds are looked
-        for."""
+        """Return whether word boundaries are those of ASCII words. Raises `NotLinearError` if an expression has both
+        kinds."""
         if len(self.edges) > 1:
             raise NotLinearError("has edges of words of two kinds", "write `(?a)` in front, or not at all")
         return True in self.edges
 
     def sequence(self, parts: Iterable[tuple[Any, Any]], flags: int) -> str:
-        """Return one part behind the other."""
+        """Return the concatenation of the parts."""
         return "".join(self._part(op, value, flags) for op, value in parts)
 
     def _part(self, op: Any, value: Any, flags: int) -> str:
@@ -276,7 +280,7 @@ class _PatternWriter:
         return r"\b" if place is ops.AT_BOUNDARY else r"\B"
 
     def _end_of_text(self) -> str:
-        """Return the end of a text, or the line break there, which is no part of what is found."""
+        """Return the end of a text, before an optional final line break."""
         if not self.capturing:
             return r"(?:\n?\z)"
         self.groups.append("end")
@@ -316,7 +320,7 @@ def _escaped(code: int, flags: int) -> str:
 
 
 def _more_of_range(low: int, high: int, flags: int) -> str:
-    """Return the letters that a range has too where case does not matter."""
+    """Return the additional letters of a range if case is ignored."""
     if not flags & re.IGNORECASE:
         return ""
     if flags & re.ASCII:
@@ -334,7 +338,7 @@ def _category(category: Any, flags: int) -> str:
 
 @lru_cache
 def _without(ranges: str) -> str:
-    """Return the ranges of all other characters: RE2 has no negated set within a set."""
+    """Return the complement of ranges: RE2 has no negated set inside a set."""
     import re2
 
     pieces: list[str] = []
@@ -346,12 +350,12 @@ def _without(ranges: str) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Return a text whose halves of characters are characters of private use, since UTF-8 has none for them."""
+    """Return a text whose surrogate halves are replaced by private-use characters, since UTF-8 cannot encode them."""
     return text if text.isascii() else _HALF.sub(lambda half: chr(ord(half[0]) + 0x100000), text)
 
 
 def _edged(text: str, is_ascii: bool) -> str:
-    """Return a text with a sign on both sides of each character, `a` beside one of a word; lines stay lines."""
+    """Return a text with a sign on both sides of each character, `a` for a word character; line breaks stay."""
     pieces = []
     for each in text:
         in_word = each == "_" or (each.isalnum() and (each.isascii() or not is_ascii))

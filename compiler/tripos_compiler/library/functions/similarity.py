@@ -1,4 +1,4 @@
-"""Functions of likeness: of two texts, of the nearest of a list, and of what one text repeats of another."""
+"""Similarity of texts: BLEU, chrF, ROUGE, edit distance, character n-grams, BM25, and repetition of a source."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tripos_compiler.replies.text import comparable
 from tripos_compiler.source.data_classes import dataclass
 
 RUN = 8
-"""So many words in a row are hardly ever the same by chance."""
+"""Number of consecutive words that are hardly ever equal by chance."""
 
 
 def echoed(text: str, source: str, run: int = RUN) -> float:
@@ -93,7 +93,7 @@ def _collection(texts: tuple[str, ...]) -> _Collection:
 
 
 GRAMS = (2, 3)
-"""The lengths of the runs of characters that `similarity` counts."""
+"""Lengths of the character n-grams of `similarity`."""
 SATURATION, BY_LENGTH = 1.5, 0.75
 """k1 and b of BM25."""
 
@@ -106,8 +106,8 @@ def _references(reference: str | Collection[str]) -> list[str]:
 
 
 def bleu_tokenizer(texts: Iterable[str]) -> str:
-    """Return the tokenizer of sacreBLEU for a text and its references: `zh` if one has characters of a script that puts
-    no space between words, otherwise `13a`. `zh` takes Chinese characters apart; `separated` does so for the others.
+    """Return the sacreBLEU tokenizer for a text and its references: `zh` if one has characters of a script without
+    spaces between words, otherwise `13a`. `zh` separates Chinese characters; `separated` does so for the others.
 
     >>> bleu_tokenizer(["the cat"]), bleu_tokenizer(["cat", "猫"]), bleu_tokenizer(["ねこ"])
     ('13a', 'zh', 'zh')
@@ -237,7 +237,7 @@ def similarity(a: str, b: str) -> float:
 
 
 def grams_of(text: str) -> Counter[str]:
-    """Return how often each run of characters that `similarity` counts occurs in a text.
+    """Return the counts of the character n-grams of `similarity` in a text.
 
     >>> sorted(grams_of("Ab"))
     [' a', ' ab', 'ab', 'ab ', 'b ']
@@ -273,8 +273,8 @@ def bm25_score(
     rarity: Callable[[str], float] = lambda _: 1.0,
     average_length: float | None = None,
 ) -> float:
-    """BM25 of a document, in tokens, in a collection: `rarity` is the weight (idf) of a token, `average_length` the
-    mean number of tokens of its documents, None for a document of just that length.
+    """Return the BM25 of a document, in tokens. `rarity` is the weight (idf) of a token in the collection, and
+    `average_length` its mean number of tokens; None means that the document has exactly this length.
 
     >>> bm25_score(["cat"], ["cat", "cat"]), bm25_score(["cat"], ["cat", "cat"], average_length=1.0)
     (1.4285714285714286, 1.0810810810810811)
@@ -307,7 +307,8 @@ def _chrf() -> Any:
 
 
 def _forget_tokens() -> None:
-    """sacreBLEU keeps the last 65,536 texts of each tokeniser; replies are seldom seen twice and may be long."""
+    """Clear sacreBLEU's token caches. It keeps the last 65,536 texts of each tokenizer; replies seldom recur and may be
+    long."""
     from sacrebleu.tokenizers import tokenizer_13a, tokenizer_re, tokenizer_zh
 
     for tokeniser in (tokenizer_13a.Tokenizer13a, tokenizer_re.TokenizerRegexp, tokenizer_zh.TokenizerZh):

@@ -1,7 +1,4 @@
-"""Functions of texts, and the words and terms that texts are compared and looked up by.
-
-Functions that lay a value out for a prompt, and the letters and scripts that options are written in.
-"""
+"""Functions of texts: comparison, regular expressions, words and terms, and the layout of values in prompts."""
 
 from __future__ import annotations
 
@@ -18,17 +15,19 @@ from tripos_compiler.library.types import ordered, sorted_items
 from tripos_compiler.replies.choices import letters_at
 from tripos_compiler.replies.text import comparable
 
+# Words and terms
+
 UNSPACED = r"\p{Han}\p{Hiragana}\p{Katakana}ー\p{Bopomofo}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-"""The scripts that put no space between words."""
+"""Scripts without spaces between words."""
 WORD = rf"[[\p{{L}}\p{{N}}\p{{M}}]--[{UNSPACED}]]+"
 INSIDE = r"(?:['’_-]|(?<=\p{Nd})[.,](?=\p{Nd}))"
-"""What may join two runs of letters and digits: `don't`, `well-known`, `3.14`."""
+"""Characters that may join two runs of letters and digits in a word: `don't`, `well-known`, `3.14`."""
 PATTERN = rf"(?V1)[{UNSPACED}]\p{{M}}*|{WORD}(?:{INSIDE}{WORD})*"
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text, as `comparable` writes them. In a script that puts no space between words, each
-    character is one.
+    """Return the words of a text in the form of `comparable`. In a script without spaces between words, each character
+    is a word.
 
     >>> words_of("It’s 3.5 well-known words: 两个字。")
     ["It's", '3.5', 'well-known', 'words', '两', '个', '字']
@@ -38,7 +37,7 @@ def words_of(text: str) -> list[str]:
 
 
 def separated(text: str) -> str:
-    """Return a text with spaces around each character of a script that puts none between words.
+    """Return a text with spaces around each character of a script without spaces between words.
 
     >>> separated("BLEUは良い").split()
     ['BLEU', 'は', '良', 'い']
@@ -47,7 +46,7 @@ def separated(text: str) -> str:
 
 
 def is_unspaced(text: str) -> bool:
-    """Return true if a text has characters of a script that puts no space between words.
+    """Return true if a text has characters of a script without spaces between words.
 
     >>> is_unspaced("두 단어"), is_unspaced("สองคำ")
     (False, True)
@@ -56,7 +55,7 @@ def is_unspaced(text: str) -> bool:
 
 
 def tokens_of(text: str) -> list[str]:
-    """Return the words of a text, all in the same case.
+    """Return the words of a text, case-folded.
 
     >>> tokens_of("Ein GROSSER Fuß")
     ['ein', 'grosser', 'fuss']
@@ -79,11 +78,11 @@ def _unspaced_pattern() -> Any:
 
 
 VERSION = "2"
-"""Changes with what terms are, so that an index that was kept is not taken for one of other terms."""
+"""Version of the terms, part of the identity of a stored index."""
 
 
 def terms_of(text: str) -> list[str]:
-    """Return the terms of a text for BM25, as often as they occur.
+    """Return the terms of a text for BM25, with repetitions.
 
     >>> terms_of("The cat sat")
     ['the', 'cat', 'sat']
@@ -101,8 +100,11 @@ def _runs() -> Any:
     return regex.compile(rf"(?V1)[{UNSPACED}]{{2,}}")
 
 
+# Comparison and regular expressions
+
+
 def caseless(text: str) -> str:
-    """Return the form in which texts are compared: without differences of writing that mean nothing, and of case.
+    """Return the form in which texts are compared: without irrelevant differences of writing and of case.
 
     >>> caseless("It’s Ａ GROSSER Fuß")
     "it's a grosser fuss"
@@ -368,6 +370,9 @@ def join(items: Collection[str], separator: str) -> str:
     return separator.join(ordered(items))
 
 
+# Layout for prompts
+
+
 def bullets(items: Collection[str]) -> str:
     """Return a line for each item, with a dash; those of a set in order.
 
@@ -379,7 +384,7 @@ def bullets(items: Collection[str]) -> str:
 
 
 SIGN = "{}"
-"""Stands in a mark where the letter or the number does."""
+"""Placeholder in a mark for the letter or number."""
 MARK = f"{SIGN}. "
 
 

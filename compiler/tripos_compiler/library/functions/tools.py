@@ -1,7 +1,4 @@
-"""Calls of tools: whether they are the right ones, and whether they fit the tools at hand.
-
-Tools as rows of data describe them, and calls of them with the values that are right: JSON that is checked.
-"""
+"""Tool calls: reading of tool descriptions and expected calls, and comparison of calls with them."""
 
 from __future__ import annotations
 
@@ -13,6 +10,8 @@ from typing import Any
 from tripos_compiler.library.signature import LARGEST, Undefined
 from tripos_compiler.library.types import Calls, ReadCall, Tools
 
+# Descriptions of tools and expected calls
+
 JSON_TYPES: Mapping[str, str] = {
     **{name: name for name in ("string", "integer", "number", "boolean", "array", "object")},
     "float": "number",
@@ -22,16 +21,16 @@ JSON_TYPES: Mapping[str, str] = {
     "bool": "boolean",
     "any": "string",
 }
-"""The types of JSON Schema, and other words for them in data sets. A value of `any` is written as a text."""
+"""JSON Schema types by the words for them in data sets; a value of type `any` is written as a text."""
 
 
 class NoTools(ValueError):
-    """A value describes no tools, or no calls."""
+    """A value does not describe tools, or calls."""
 
 
 def read_tools(value: Any) -> list[dict[str, Any]]:
-    """Return tools, each with `name`, `description` and `parameters`, from a list of them or from one. Each may stand
-    in an object of `type` `function`, as providers have it. Raises `NoTools`.
+    """Return tools, each with `name`, `description` and `parameters`, from a list or a single tool. A tool may be
+    wrapped in an object of `type` `function`, as providers do. Raises `NoTools`.
 
     >>> found = read_tools([{"name": "ping", "parameters": {"type": "dict", "properties": {"n": {"type": "float"}}}}])
     >>> found[0]["parameters"]
@@ -72,8 +71,8 @@ def _is_property(value: Any) -> bool:
 
 
 def read_allowed_calls(value: Any) -> list[dict[str, Any]]:
-    """Return calls with the values that each argument may have: objects of one name, of which each parameter has a
-    list. The value `""` in such a list says that the parameter may be left out. Raises `NoTools`.
+    """Return calls with the accepted values of each argument: objects with one key, whose parameters have lists. The
+    value `""` in a list means that the parameter may be omitted. Raises `NoTools`.
 
     >>> read_allowed_calls([{"area": {"base": [10], "unit": ["cm", ""]}}])
     [{'area': {'base': [10], 'unit': ['cm', '']}}]
@@ -91,7 +90,7 @@ def read_allowed_calls(value: Any) -> list[dict[str, Any]]:
 
 
 def json_schema(described: Any) -> Any:
-    """Return what describes a value, with the types of JSON Schema in place of other words for them.
+    """Return a description of a value with other words for types replaced by those of JSON Schema.
 
     >>> json_schema({"type": "dict", "properties": {"type": {"type": "float"}}})
     {'type': 'object', 'properties': {'type': {'type': 'number'}}}
@@ -113,13 +112,15 @@ def json_schema(described: Any) -> Any:
     return found
 
 
+# Comparison of calls
+
 KINDS: Mapping[str, type] = {
     "string": str, "integer": int, "number": float, "boolean": bool, "array": list, "object": dict,
 }  # fmt: skip
 LEFT_OUT = ""
-"""Stands among the values of an argument that may be left out."""
+"""Accepted value that means that the argument may be omitted."""
 IGNORED = re.compile(r"[ ,./\-_*^]")
-"""Characters in which two texts of an argument may differ."""
+"""Characters that are ignored in the comparison of text arguments."""
 
 
 def calls_match(calls: Sequence[ReadCall], tools: Tools, allowed: Calls) -> bool:
@@ -184,7 +185,7 @@ def _fits(call: ReadCall, parameters: Mapping[str, Any]) -> bool:
 
 
 def _is_of(value: Any, described: Any) -> bool:
-    """Return true if a value fits a JSON Schema, as far as types, `enum`, items and properties go."""
+    """Return true if a value fits a JSON Schema, as far as types, `enum`, items and properties are concerned."""
     if not isinstance(described, Mapping):
         return True
     if isinstance(described.get("enum"), list) and value not in described["enum"]:
@@ -205,7 +206,7 @@ def _is_of(value: Any, described: Any) -> bool:
 
 
 def _kind(described: Any) -> type | None:
-    """Return the class of the values that a parameter takes; None where it says no single type."""
+    """Return the Python class of the values of a parameter; None if it has no single type."""
     type_ = described.get("type") if isinstance(described, Mapping) else None
     return KINDS.get(JSON_TYPES.get(type_, "")) if isinstance(type_, str) else None
 
@@ -215,7 +216,7 @@ def _has_kind(value: Any, kind: type) -> bool:
 
 
 def _is_call(call: ReadCall, name: str, parameters: Mapping[str, Any], allowed: Mapping[str, list[Any]]) -> bool:
-    """Return true if a call is the allowed one of that tool."""
+    """Return true if a call of a tool is the allowed one."""
     arguments: Any = call["arguments"]
     if call["name"] != name or any(each not in arguments for each in parameters["required"]):
         return False
@@ -227,8 +228,8 @@ def _is_call(call: ReadCall, name: str, parameters: Mapping[str, Any], allowed: 
 
 
 def _is_allowed(value: Any, described: Mapping[str, Any], allowed: list[Any]) -> bool:
-    """Return true if an argument has the type of its parameter and one of its values. Where the first value is of
-    another type than the parameter, it is the name of a variable, and the argument must be equal to one of them."""
+    """Return true if an argument has the type of its parameter and one of its accepted values. If the first accepted
+    value has another type, it is the name of a variable, and the argument must equal an accepted value."""
     kind = _kind(described)
     if kind is float and type(value) is int:
         value = float(value) if -LARGEST <= value <= LARGEST else math.inf
@@ -254,7 +255,7 @@ def _is_allowed(value: Any, described: Mapping[str, Any], allowed: list[Any]) ->
 
 
 def _items_fit(value: list[Any], kind: type | None, allowed: list[Any]) -> bool:
-    """Return true if the elements of a list have their type, or that of the elements of one of the allowed lists."""
+    """Return true if the elements of a list have the declared element type, or that of one of the allowed lists."""
     if kind is None:
         return True
     for each in allowed:
@@ -267,8 +268,8 @@ def _items_fit(value: list[Any], kind: type | None, allowed: list[Any]) -> bool:
 
 
 def _is_allowed_record(value: Mapping[str, Any], allowed: Any) -> bool:
-    """Return true if every member of a record has one of its values, and none that is wanted is left out. Where a
-    member has no list of values, it has one value."""
+    """Return true if every member of a record has an accepted value and no required member is missing. A member without
+    a list of values has one accepted value."""
     if not isinstance(allowed, Mapping):
         return False
     listed = {name: values if isinstance(values, list) else [values] for name, values in allowed.items()}
@@ -286,5 +287,5 @@ def _are_allowed_records(value: list[Any], allowed: Any) -> bool:
 
 
 def _simple(value: Any) -> Any:
-    """Return a text in small letters, without what texts may differ in; anything else as it is."""
+    """Return a text in lower case without ignored characters; any other value unchanged."""
     return IGNORED.sub("", value).lower().replace("'", '"') if isinstance(value, str) else value

@@ -1,7 +1,4 @@
-"""Functions of trees and of the paths through them.
-
-Trees, such as a syllabus: from what a JSON or YAML file says to nodes known by their paths.
-"""
+"""Functions of trees and their paths, and the reader of tree files, such as a syllabus in JSON or YAML."""
 
 from __future__ import annotations
 
@@ -17,8 +14,10 @@ from tripos_compiler.plan import ListType, TextType, Type
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.inputs import LocatedText
 
+# Functions
+
 BETWEEN = " / "
-"""What stands between the names of a path."""
+"""Separator of the names of a path."""
 
 
 def leaves(tree: Tree) -> list[Path]:
@@ -119,12 +118,12 @@ def siblings(
 
 
 def _places(value: Path | Collection[Path] | None) -> set[Path]:
-    """Return the paths at which a row stands, by what its field says: one, several, or nothing."""
+    """Return the paths in the field of a row: one, several, or none."""
     return {Path(value)} if isinstance(value, str) else set(value or ())
 
 
 def siblings_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
-    """Return a list of the rows that are given; a message where none of their fields is a path or holds paths."""
+    """Return the list type of the given rows, or the error if none of their fields is a path or contains paths."""
     rows = types["rows"]
     assert not isinstance(rows, Sequence)
     record = element_type(rows)
@@ -136,7 +135,7 @@ def siblings_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
 
 
 def examples_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
-    """Return a list of texts; a message where the rows have no path or no text."""
+    """Return a list of texts, or the error if the rows have no path or no text."""
     rows = types["rows"]
     assert not isinstance(rows, Sequence)
     record = element_type(rows)
@@ -149,22 +148,25 @@ def examples_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
     return ListType(of=TextType())
 
 
+# Reader of tree files
+
 DEEPEST = 64
-"""So many levels a tree may have below its root."""
+"""Largest number of levels of a tree below its root."""
 NODE = frozenset({"name", "children"})
 
 Nested = dict[str, Any]
-"""Branches by name, each with its own branches below it; what has none is a leaf."""
+"""Branches by name, each with its own branches; a node without branches is a leaf."""
 
 
 @dataclass(frozen=True)
 class ParsedTree:
-    """A tree. A node is known by its path, the names from the root joined by ` / `; the root's path is empty."""
+    """Tree. A node is identified by its path, the names from the root joined by ` / `; the path of the root is
+    empty."""
 
     branches: Mapping[str, Any]
 
     def leaves(self) -> tuple[str, ...]:
-        """The paths to all leaves, in the order of the file.
+        """Return the paths to all leaves, in the order of the file.
 
         >>> read_tree({"Algebra": ["Sets", "Groups"], "Logic": None}).tree.leaves()
         ('Algebra / Sets', 'Algebra / Groups', 'Logic')
@@ -172,8 +174,7 @@ class ParsedTree:
         return tuple(leaves(self.branches))  # type: ignore[arg-type]
 
     def children(self, path: str = "") -> tuple[str, ...]:
-        """Return the names of the branches below a node, none below a leaf. Raises `KeyError` where there is no such
-        node.
+        """Return the names of the branches below a node; none below a leaf. Raises `KeyError` if there is no such node.
 
         >>> tree = read_tree({"Algebra": ["Sets", "Groups"]}).tree
         >>> tree.children(), tree.children("Algebra"), tree.children("Algebra / Sets")
@@ -182,7 +183,7 @@ class ParsedTree:
         return tuple(self.below(path).branches)
 
     def below(self, path: str) -> ParsedTree:
-        """Return the part of the tree below a node. Raises `KeyError` where there is no such node.
+        """Return the subtree below a node. Raises `KeyError` if there is no such node.
 
         >>> read_tree({"Algebra": {"Sets": ["Finite sets"]}}).tree.below("Algebra").leaves()
         ('Sets / Finite sets',)
@@ -194,12 +195,12 @@ class ParsedTree:
 
     @property
     def inner(self) -> int:
-        """Return how many nodes have branches, the root among them."""
+        """Return the number of inner nodes, including the root."""
         return sum(1 for _, below in self._nodes() if below)
 
     @property
     def depth(self) -> int:
-        """Return how many levels there are below the root."""
+        """Return the number of levels below the root."""
         return max((level for level, _ in self._nodes()), default=0)
 
     def _nodes(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -212,7 +213,7 @@ class ParsedTree:
 
 @dataclass(frozen=True)
 class TreeFault:
-    """An error in a tree, and how to mend it; the line of the file where it is, if the document told it."""
+    """Error in a tree and its fix, with the line of the file if the document has lines."""
 
     message: str
     help: str
@@ -221,7 +222,7 @@ class TreeFault:
 
 @dataclass(frozen=True)
 class TreeRead:
-    """A tree, and what is wrong in it; the branches that are wrong are not in it."""
+    """Tree and its errors; faulty branches are omitted from it."""
 
     tree: ParsedTree
     faults: tuple[TreeFault, ...]
@@ -230,9 +231,9 @@ class TreeRead:
 def read_tree(document: Any) -> TreeRead:
     """Return the tree that a document describes.
 
-    Branches are a mapping of names to what is below them, or a list of names, of such mappings, and of nodes
-    `{"name": …, "children": …}`; a node alone is a list of one. Nothing below a name makes it a leaf; brackets without
-    anything in them do not, since they are where branches were forgotten.
+    Branches are a mapping of names to subtrees, or a list of names, of such mappings, and of nodes
+    `{"name": …, "children": …}`; a single node is a list of one. A name with nothing below is a leaf. Empty brackets
+    are an error, since the branches were probably forgotten.
 
     >>> read_tree([{"name": "Algebra", "children": [{"name": "Sets"}]}, "Logic"]).tree.leaves()
     ('Algebra / Sets', 'Logic')
@@ -249,7 +250,7 @@ def read_tree(document: Any) -> TreeRead:
 
 
 def joined_trees(trees: Sequence[ParsedTree]) -> ParsedTree | str:
-    """Return one tree with the branches at the top of all; the name that stands at the top of two of them, if any does.
+    """Return one tree with the top branches of all trees, or the first name that occurs at the top of two of them.
 
     >>> one, two = read_tree({"Algebra": ["Sets"]}).tree, read_tree(["Logic"]).tree
     >>> joined_trees([one, two]).leaves(), joined_trees([one, one])
@@ -290,7 +291,7 @@ class _Reader:
         return found
 
     def _pairs(self, value: Any, above: tuple[str, ...]) -> Iterator[tuple[Any, Any]]:
-        """Yield the names of a level, with what is below each."""
+        """Yield the names of a level with their subtrees."""
         match value:
             case None | "":
                 return
@@ -331,11 +332,11 @@ class _Reader:
         return name
 
     def _fault(self, message: str, help: str, at: Any = None) -> None:
-        """Note what is wrong with `at`, a text that may know its line."""
+        """Report an error at `at`, a text that may know its line."""
         self.faults.append(TreeFault(message, help, at.line if isinstance(at, LocatedText) else None))
 
 
 def _below(above: tuple[str, ...]) -> str:
-    """Return where in the tree; the last names of a long path."""
+    """Return a description of a position in the tree, shortened to the last names of a long path."""
     shown = BETWEEN.join(above[-4:])
     return f"below `{'… / ' if len(above) > 4 else ''}{shown}`" if above else "at the top"
