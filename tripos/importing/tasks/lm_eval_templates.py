@@ -1,24 +1,14 @@
-"""Columns of the rows of a task, and what is known of their types: from the data, or from how templates use them.
+"""Translation of lm-eval's templates, in Jinja or Python, to templates and expressions of the language.
 
-Conditions of templates, and tests of whether a column is there.
+A question, target, description or list of options is the name of a column, a template, a constant, or a Python
+function. A function has no translation, unless lm-eval itself wrote the rows: then they have a column with its values.
 
-The fields of a task that depend on a row: the question, the options, the target, the description.
+Jinja's own parser parses the text, and nothing of it is executed. Every value has a code and a shape; a node without
+counterpart raises `Untranslated`. The types of columns come from the data, or from how templates use them: the first
+pass learns them, so a task is translated more than once.
 
-lm-eval takes each as the name of a column, as a template, as a constant, or as a Python function. A function has no
-translation; where the rows were written by lm-eval itself, they have a column with what it gave.
-
-Templates in Jinja, as lm-eval's tasks have them, as templates and expressions of the language.
-
-The text is parsed by Jinja's own parser and nothing of it is executed. Every value has a code and a shape; a node that
-has no counterpart raises `Untranslated`. A first pass learns the types of columns, so translate a task twice.
-
-Methods of Python and filters of Jinja that the language has a function for.
-
-Each is: the kind that it is applied to, the most arguments, how it is written, and the kind that it gives.
-
-Values of templates: expressions of the language, and what is known of their types.
-
-The form of a task of lm-eval: the keys that are read, each with what it may be. Other keys are passed over.
+An entry of the tables of methods and filters has the kind that it applies to, the maximum number of arguments, the
+code, and the kind of the result.
 """
 
 from __future__ import annotations
@@ -41,35 +31,35 @@ if TYPE_CHECKING:
 
 
 RESERVED = ("language",)
-"""Names that a field cannot have: those of axes."""
+"""Names of axes, which a field cannot have."""
 
 
 @dataclass
 class ColumnShape:
-    """Known facts about the values of a column: a kind, the shape of the items of a list, the fields of a record."""
+    """The known facts about the values of a column: a kind, the shape of a list's items, the fields of a record."""
 
     kind: str = ""
-    """`text`, `integer`, `number`, `bool`, `list`, `record`, or nothing where nobody knows."""
+    """`text`, `integer`, `number`, `bool`, `list`, `record`, or empty if unknown."""
     item: ColumnShape | None = None
     fields: dict[str, ColumnShape] = field(default_factory=dict)
     missing: bool = False
     certain: bool = False
-    """Told by data, so that no use changes it."""
+    """Inferred from data, so that its use in a template does not change it."""
     digits: bool = True
-    """Texts of it may be numbers, which a target that is a template reads as positions."""
+    """Some texts may be digits, which a templated target reads as positions."""
     brackets: bool = False
-    """Texts of it stand in square brackets, which a target that is a template reads as lists."""
+    """Some texts are in square brackets, which a templated target reads as lists."""
     least: int | None = None
-    """The least of its integers; None where nobody knows it."""
+    """The smallest of its integers, or None if unknown."""
     blank: bool = False
-    """A text of it is empty, or has blanks alone."""
+    """Some text is empty or blank."""
 
     def present(self) -> ColumnShape:
-        """Return the shape of what is made of a value, which is not missing."""
+        """Return the same shape as not missing, for a result computed from the value."""
         return replace(self, missing=False) if self.missing else self
 
     def want(self, kind: str) -> ColumnShape:
-        """Take it that values are of a kind; nothing changes where the kind is known."""
+        """Assume a kind for the values, unless the kind is known."""
         if not self.kind:
             self.kind = kind
             if kind == "list":
@@ -86,7 +76,7 @@ class ColumnShape:
         return self.fields[name]
 
     def items(self) -> ColumnShape:
-        """Return the shape of the items of a list; a text has texts."""
+        """Return the shape of the items of a list; the items of a text are texts."""
         if self.kind == "text":
             return ColumnShape("text")
         self.want("list")
@@ -97,7 +87,7 @@ class ColumnShape:
         return self.item
 
     def type_text(self) -> str:
-        """Return the type as the language writes it. What nobody knows is a text."""
+        """Return the type in the language. An unknown kind is text."""
         if self.kind == "list":
             inner = self.item.type_text() if self.item else "text"
             return f"list<{inner}>" + ("?" if self.missing else "")
@@ -118,7 +108,7 @@ class TaskColumns:
     shown: set[str] = field(default_factory=set)
     """Columns that a prompt prints."""
     closed: bool = False
-    """All columns are known, from the data: a name that is none of them is undefined."""
+    """All columns are known from the data: any other name is undefined."""
 
     @classmethod
     def of_rows(cls, rows: Iterable[Mapping[str, Any]]) -> TaskColumns:
@@ -132,12 +122,12 @@ class TaskColumns:
         return name in self.shapes or not self.closed
 
     def shape(self, name: str) -> ColumnShape:
-        """Return the shape of a column. Raises `Untranslated` where the data has none of that name."""
+        """Return the shape of a column. Raises `Untranslated` if the data has no column of this name."""
         if name not in self.shapes:
             if self.closed:
                 raise Untranslated(f"there is no column `{name}` in the data")
             self.shapes[name] = ColumnShape()
-        quoted(name)  # a column that no spec can name is none
+        quoted(name)  # raises if the name cannot be written in a spec
         self.names.setdefault(name, name_of(name, (*self.names.values(), *RESERVED)))
         return self.shapes[name]
 
@@ -146,13 +136,13 @@ class TaskColumns:
         return list(self.names)
 
     def blank_in(self, code: str, row: str) -> str | None:
-        """Return a column that an expression over a row looks up and that is empty in some rows; None where none is
-        known to be."""
+        """Return a column that an expression over a row uses and that is empty in some rows, or None if there is none
+        known."""
         looked_up = set(re.findall(rf"\b{row}\.(\w+)", code))
         return next((each for each, name in self.names.items() if name in looked_up and self.shapes[each].blank), None)
 
     def declared(self, secret: bool = True) -> list[str]:
-        """Return a line for each column that is used, as a data set declares it."""
+        """Return the declaration of each used column as a line of a data set."""
         wide = max((len(self.names[name]) for name in self.names), default=0)
         lines = []
         for name, fieldname in self.names.items():
@@ -165,12 +155,12 @@ class TaskColumns:
 
 
 def is_digits(text: str) -> bool:
-    """Return true if a text is a whole number as the language writes it, and not `²` or one in other digits."""
+    """Return true if a text consists of ASCII digits, unlike `²` or digits of other scripts."""
     return text.isascii() and text.isdigit()
 
 
 def shape_of(values: list[Any]) -> ColumnShape | None:
-    """Return the shape of values; None where no one type holds them.
+    """Return the shape of values, or None if no single type holds them.
 
     >>> shape_of(["a", None]).type_text(), shape_of([[1], []]).type_text(), shape_of([{"a": [True]}]).type_text()
     ('text?', 'list<integer>', '{ a list<bool> }')
@@ -206,28 +196,28 @@ def _held_shape(held: list[Any]) -> ColumnShape | None:
 
 @dataclass
 class TemplateValue:
-    """An expression of the language, and the shape of what it gives."""
+    """An expression of the language, and the shape of its value."""
 
     code: str
     shape: ColumnShape
     constant: Any = None
-    """The value itself, where it is written in the template."""
+    """The value of a literal in the template."""
     members: tuple[TemplateValue, ...] | None = None
-    """The values of a list that is written in the template."""
+    """The values of a list literal in the template."""
     printed: str = ""
-    """An expression for what is printed, where that is not the value: `None` for a value that is missing."""
+    """An expression for the printed text, if it differs from the value: `None` for a missing value."""
     parts: Pieces | None = None
-    """The texts that are put together in it."""
+    """The texts that are concatenated in it."""
     sought: bool = False
-    """A place among options where a text was sought: below 0 it is none."""
+    """The position of a text that was searched for among options; negative if it is not there."""
 
     @property
     def kind(self) -> str:
-        """Return the kind of the value; what nobody knows is a text."""
+        """The kind of the value; an unknown kind is text."""
         return self.shape.kind or "text"
 
     def as_text(self) -> str:
-        """Return an expression for the text that Jinja prints."""
+        """Return an expression for the text that Jinja prints. Raises `Untranslated`."""
         if self.kind == "text" and self.printed:
             return self.printed
         if self.shape.missing:
@@ -242,7 +232,7 @@ class TemplateValue:
         raise Untranslated(f"a {self.kind} that is printed")
 
     def hole(self) -> Code:
-        """Return the value as the filling of a hole."""
+        """Return the value as an expression in a hole."""
         said = self.as_text()
         return Code(self.code, said) if self.kind == "integer" else Code(said)
 
