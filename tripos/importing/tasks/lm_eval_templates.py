@@ -244,8 +244,8 @@ class TemplateValue:
 
 
 def item_at(of: TemplateValue, index: TemplateValue, known: bool) -> str:
-    """Return the code for an item of a list at an index that a row says. One below 0 counts from the end, as in Python;
-    that there is none is taken to be so where no row is `known`."""
+    """Return the code for an item of a list at an index from the row. A negative index counts from the end, as in
+    Python. It is assumed not to occur if no row is `known`."""
     least = index.shape.least
     if index.constant is not None or index.sought or not known or (least is not None and least >= 0):
         return f"nth({of.code}, {index.code})"
@@ -254,7 +254,7 @@ def item_at(of: TemplateValue, index: TemplateValue, known: bool) -> str:
 
 
 def constant(value: Any) -> TemplateValue:
-    """Return a value that is written in a template."""
+    """Return the value of a literal. Raises `Untranslated` for a type without counterpart."""
     match value:
         case bool():
             return TemplateValue("true" if value else "false", ColumnShape("bool"), value)
@@ -268,7 +268,7 @@ def constant(value: Any) -> TemplateValue:
 
 
 def concatenated(values: Sequence[TemplateValue]) -> TemplateValue:
-    """Return texts in a row as one."""
+    """Return the concatenation of texts."""
     if all(isinstance(each.constant, str) for each in values):
         return constant("".join(each.constant for each in values))
     parts = [piece for each in values for piece in each.pieces()]
@@ -276,19 +276,20 @@ def concatenated(values: Sequence[TemplateValue]) -> TemplateValue:
 
 
 def shape_called(kind: str) -> ColumnShape:
-    """Return the shape of what a function gives; `texts` is a list of texts, and an integer is a count or a place."""
+    """Return the shape of a function's result. `texts` is a list of texts; an integer is a count or a position."""
     if kind == "texts":
         return ColumnShape("list", item=ColumnShape("text"))
     return ColumnShape(kind, least=0 if kind == "integer" else None)
 
 
 def fallback(shape: ColumnShape) -> str:
-    """Return what stands for a value that is missing."""
+    """Return the code of the value that replaces a missing one."""
     return {"integer": "-1", "number": "-1", "bool": "false", "list": '[""]'}.get(shape.kind, '""')
 
 
+# Conditions
 class Conditions:
-    """Translates conditions; whoever inherits it translates values."""
+    """Translation of conditions. Subclasses translate values."""
 
     columns: TaskColumns
     assumed: dict[str, None]
@@ -298,11 +299,11 @@ class Conditions:
         raise NotImplementedError
 
     def column(self, name: str) -> TemplateValue:
-        """Return a column of the row."""
+        """Return the value of a column."""
         raise NotImplementedError
 
     def decided(self, test: Any) -> bool | None:
-        """Return how a test of whether a column is there comes out; None for any other test."""
+        """Return the result of a test whether a column is defined, or None for any other test."""
         kind = type(test).__name__
         if kind == "Not":
             found = self.decided(test.node)
@@ -315,7 +316,7 @@ class Conditions:
         return bool((name in self.columns) == (test.name == "defined"))
 
     def condition(self, node: Any) -> str:
-        """Return a condition. Raises `Untranslated` for what is neither true nor false."""
+        """Return the code of a condition. Raises `Untranslated` if the value has no truth."""
         decided = self.decided(node)
         if decided is not None:
             return "true" if decided else "false"
@@ -384,7 +385,7 @@ class Conditions:
 
 
 def bare(condition: str) -> str:
-    """Return a condition without brackets around the whole of it.
+    """Return a condition without the parentheses around all of it.
 
     >>> bare("(a == b)"), bare("(a) or (b)")
     ('a == b', '(a) or (b)')
@@ -395,8 +396,10 @@ def bare(condition: str) -> str:
     return condition
 
 
+# Methods of Python and filters of Jinja
 class Method(NamedTuple):
-    """A method or a filter, and its counterpart."""
+    """The counterpart of a method or filter: the kind it applies to, the maximum number of arguments, the code, and the
+    kind of the result."""
 
     needs: str
     most: int
@@ -492,25 +495,27 @@ FILTERS: dict[str, Method] = {
 }
 
 
+# Templates
 LONGEST_LOOP = 26
-"""Elements of a loop that counts: a longer list has no value, which a run says."""
+"""Maximum elements of a loop with an index. The index is missing for later elements of a longer list, which a run
+reports."""
 
 
 @dataclass
 class Translator(Conditions):
-    """Translates templates over the columns of a data set, whose row has a name."""
+    """Translator of templates over the columns of a data set; `row` is the name of its rows."""
 
     columns: TaskColumns
     row: str = "doc"
     shows: bool = True
-    """The texts are printed in prompts, so that no column in them is secret."""
+    """Whether the texts appear in prompts, so that their columns are not secret."""
     assumed: dict[str, None] = field(default_factory=dict)
-    """What was taken to be so, as the data is not at hand."""
+    """Assumptions made because the data is not available."""
     names: dict[str, TemplateValue] = field(default_factory=dict)
     fresh: int = 0
 
     def column(self, name: str) -> TemplateValue:
-        """Return a column of the row."""
+        """Return the value of a column."""
         shape = self.columns.shape(name)
         if self.shows:
             self.columns.shown.add(name)
@@ -524,7 +529,7 @@ class Translator(Conditions):
         return list(self._body(parsed(text).body))
 
     def single(self, text: str) -> TemplateValue | None:
-        """Return the value of a template that is one hole and nothing else, unprinted; None for any other."""
+        """Return the value of a template that is a single expression, or None for any other template."""
         body = list(parsed(text).body)
         if len(body) == 1 and type(body[0]).__name__ == "Output":
             parts = body[0].nodes
@@ -597,7 +602,7 @@ class Translator(Conditions):
 
     @contextmanager
     def naming(self, names: dict[str, TemplateValue]) -> Iterator[None]:
-        """Give names a meaning for a while."""
+        """Bind names within a context."""
         before = dict(self.names)
         self.names.update(names)
         try:
@@ -613,7 +618,7 @@ class Translator(Conditions):
         return made(node)
 
     def text_of(self, node: Any) -> str:
-        """Return a value that has to be a text."""
+        """Return the code of a value that must be a text."""
         found = self.value(node)
         found.shape.want("text")
         return found.as_text()
@@ -774,7 +779,7 @@ def _loop_indices(node: Any) -> Iterator[Any]:
 
 
 def parsed(text: str) -> Any:
-    """Return the syntax tree of a template, by Jinja's parser. Raises `Untranslated` for one that it refuses."""
+    """Parse a template with Jinja's parser. Raises `Untranslated` if Jinja refuses it."""
     from jinja2 import Environment, TemplateError
 
     environment = Environment(keep_trailing_newline=True, autoescape=False)
@@ -785,8 +790,9 @@ def parsed(text: str) -> Any:
         raise Untranslated(f"Jinja refuses it: {error}") from error
 
 
+# The form of a task
 class PythonName(str):
-    """The name of a Python function that a task refers to, `utils.process_docs`."""
+    """The name of a Python function that a task refers to, such as `utils.process_docs`."""
 
     __slots__ = ()
 
@@ -810,7 +816,7 @@ Texts = Annotated[list[Annotated[Any, A_NAME]], SEVERAL]
 
 
 class FilterStep(TypedDict):
-    """A function of a filter."""
+    """One function of a filter."""
 
     function: Annotated[Any, A_TEXT]
     regex_pattern: NotRequired[OptionalText]
@@ -829,7 +835,7 @@ class Filter(TypedDict):
 
 
 class Metric(TypedDict):
-    """A metric of a task or of a group."""
+    """A metric of a task or a group."""
 
     metric: Annotated[Any, A_TEXT]
     aggregation: NotRequired[OptionalText]
@@ -838,7 +844,7 @@ class Metric(TypedDict):
 
 
 class Settings(TypedDict, total=False):
-    """How a reply is generated."""
+    """Settings of the generation of a reply."""
 
     until: Annotated[list[Annotated[Any, A_SCALAR]], SEVERAL]
     max_gen_toks: Whole
@@ -850,7 +856,7 @@ class Settings(TypedDict, total=False):
 
 
 class DataSettings(TypedDict, total=False):
-    """How the rows are loaded."""
+    """Options for loading the rows."""
 
     data_files: Annotated[Any, kind("a text, a list or a mapping", str, list, dict, NULL)]
 
@@ -862,7 +868,7 @@ def _rows(value: Any) -> Any:
 
 
 class Shots(TypedDict, total=False):
-    """How worked examples are drawn and written."""
+    """How worked examples are sampled and written."""
 
     split: OptionalText
     sampler: OptionalText
@@ -876,7 +882,7 @@ Field = Annotated[Any, kind("a text, a number, a list or a mapping", str, int, f
 
 
 class TaskConfig(TypedDict, total=False):
-    """A task or a group, with all that it includes."""
+    """The configuration of a task or a group, with its includes."""
 
     group: Annotated[Any, A_NAME]
     task: Annotated[list[Annotated[Any, kind("a text or a mapping", str, int, float, dict)]], SEVERAL]
@@ -907,7 +913,7 @@ class TaskConfig(TypedDict, total=False):
 
 
 class Drawn(TypedDict, total=False):
-    """A task whose worked examples are drawn in a way of their own."""
+    """A task with its own configuration of worked examples."""
 
     fewshot_config: Shots
 
@@ -917,7 +923,7 @@ DRAWN = TypeAdapter(Drawn)
 
 
 def check_config(config: Mapping[str, Any], path: Path) -> None:
-    """Raise `Failure` R0246 for a task of another form, or for a member of a group that is one."""
+    """Raise `Failure` R0246 if a task, or a task among the members of a group, has another form."""
     shaped(FORM, config, path)
     if isinstance(config.get("fewshot_config"), dict):
         shaped(DRAWN, config, path)
@@ -926,31 +932,32 @@ def check_config(config: Mapping[str, Any], path: Path) -> None:
             check_config(each, path)
 
 
+# Fields of a task
 _COLUMN = re.compile(r"[^\W\d]\w*(?: \w+)?")
-"""A text that is taken for the name of a column where nobody knows the columns."""
+"""A text that is taken as the name of a column if the columns are unknown."""
 
 
 DIGITS = listed([quoted(str(each)) for each in range(10)])
-"""The numbers that a target may print."""
+"""The digits that a target may print."""
 
 
 @dataclass
 class TaskFields:
-    """Translates the fields of a task for the rows of one data set."""
+    """Translation of a task's fields for the rows of one data set."""
 
     config: Mapping[str, Any]
     columns: TaskColumns
     row: str
     written: bool = False
-    """lm-eval wrote the rows, and beside them what each of its functions gave."""
+    """Whether lm-eval wrote the rows, with the results of each function."""
     assumed: dict[str, None] = field(default_factory=dict)
 
     def translator(self, shows: bool) -> Translator:
-        """Return a translator for this row."""
+        """Return a translator for these rows."""
         return Translator(self.columns, self.row, shows, self.assumed)
 
     def text(self, key: str, given: Any, shows: bool = True, literal: bool = False) -> Pieces:
-        """Return a field that is a text; `literal` says that it is a template also where it could be a column."""
+        """Return a field that is a text. With `literal`, it is a template even if it could be a column's name."""
         is_template = isinstance(given, str) and not isinstance(given, PythonName)
         if is_template and not (self._is_known_column(given) if literal else self._is_column(given, key)):
             try:
@@ -965,7 +972,7 @@ class TaskFields:
         return [found.hole()]
 
     def value(self, key: str, given: Any, shows: bool = True) -> TemplateValue:
-        """Return a field as a value of whatever type: where it has no translation, the column that lm-eval wrote."""
+        """Return the value of a field of any type. If it has no translation, return the column that lm-eval wrote."""
         try:
             return self._value(key, given, shows)
         except Untranslated:
@@ -995,13 +1002,14 @@ class TaskFields:
         return constant(given)
 
     def made(self, key: str, given: PythonName, shows: bool) -> TemplateValue:
-        """Return the column with what a Python function gave. Raises `Untranslated` where nobody has run it."""
+        """Return the column with the results of a Python function. Raises `Untranslated` if lm-eval did not write the
+        rows."""
         if not self.written:
             raise Untranslated(f"`{key}` is a function in Python, `{given}`: --run-python writes what it gives")
         return self.translator(shows).column(f"_{key}")
 
     def options(self, given: Any = None) -> TemplateValue:
-        """Return the options of a question; `given` are those of worked examples, where a task says others for them."""
+        """Return the options of a question. `given` overrides them for worked examples."""
         found = self.value("doc_to_choice", self.config.get("doc_to_choice") if given is None else given)
         found.shape.items().want("text")
         if found.kind != "list" or found.shape.items().kind != "text":
@@ -1009,8 +1017,8 @@ class TaskFields:
         return found
 
     def place(self, key: str, given: Any, options: TemplateValue) -> TemplateValue:
-        """Return the position of the right option, or a list of positions: what the target says, or where its text
-        stands among the options."""
+        """Return the position of the right option, or a list of positions: the target itself, or the position of its
+        text among the options."""
         found = self.target(key, given)
         match found.kind:
             case "integer":
@@ -1025,8 +1033,8 @@ class TaskFields:
         raise Untranslated(f"a target that is a {found.kind}")
 
     def _among(self, found: TemplateValue, given: Any, options: TemplateValue) -> TemplateValue:
-        """Return where a text stands among the options, −1 where it is none; a number that a template prints is a
-        position."""
+        """Return the position of a text among the options, or −1 if it is none of them. A number that a template prints
+        is a position."""
         code = f"default(rank({found.code}, {options.code}), -1)"
         if found.constant is None and isinstance(given, str) and "{" in given and found.shape.digits:
             if self.columns.closed:
@@ -1036,8 +1044,8 @@ class TaskFields:
         return TemplateValue(code, ColumnShape("integer"), sought=True)
 
     def target(self, key: str, given: Any) -> TemplateValue:
-        """Return a target where there are options: a text, a position, or positions. One that a condition chooses among
-        numbers is a number, and so is a text that is one."""
+        """Return the target of a question with options: a text, a position, or positions. A condition that chooses
+        between numbers is a number, and so is a text of digits."""
         found = self._chosen_number(given) or self.value(key, given, shows=False)
         if not found.shape.kind:
             self.assumed[f"the target `{given}` is a position, not a text"] = None
@@ -1071,7 +1079,7 @@ class TaskFields:
 
 
 def listing(values: list[TemplateValue]) -> TemplateValue:
-    """Return a list that is written in a task."""
+    """Return a list literal of a task."""
     if not values:
         raise Untranslated("an empty list of options")
     if {each.kind for each in values} != {"text"}:
@@ -1088,7 +1096,9 @@ def _text_of(body: Any) -> str:
 
 
 def edge(pieces: Pieces, last: bool) -> str | None:
-    """Return the first or last character of a template; an empty text where it is empty, None where a row says it."""
+    """Return the first or last character of a template: empty if the template is empty, None if it depends on the
+    row.
+    """
     held = [each for each in pieces if each != ""]
     if not held:
         return ""
