@@ -1,7 +1,5 @@
-"""The contents of a benchmark's release: the spec, its plug-ins, and those of its data that may be copied.
-
-The parts of a benchmark that stay out of its release, because a subset of it is withheld.
-"""
+"""The content of a benchmark's release: the spec, its plug-ins, and the data that may be copied, without withheld
+items."""
 
 from __future__ import annotations
 
@@ -44,16 +42,16 @@ from tripos_runtime.datasets.slots import looked_into
 
 
 def check_pinned(compilation: Compilation) -> None:
-    """Raise `Failure` S0870 where a spec extends a release of which it does not say the digest: then what was released
-    could not be told."""
+    """Raise `Failure` S0870 if a spec extends a release without its digest, so that the release would not be
+    determined."""
     for release in compilation.unpinned:
         message = f"the spec extends {release.title} without its digest"
         raise Failure("S0870", message, f'write it after its name: sha256 "{release.digest}"')
 
 
 def vendor_releases(extended: Sequence[FoundRelease], about: ReleaseToml, folder: Path) -> tuple[ExtendedRelease, ...]:
-    """Copy the releases that are extended into a release's folder, where that is allowed; how each is found again. One
-    that lies in another of them comes with it. Raises `Failure` S0855 where a file is not as it was released, and
+    """Copy the extended releases into a release's folder, if their terms allow it, and return how each is found again.
+    A release that another one contains is not copied separately. Raises `Failure` S0855 if a file was changed, and
     `OSError`."""
     found = []
     for release in sorted(extended, key=lambda each: each.name):
@@ -93,12 +91,12 @@ def _copy(release: Release, to: Path) -> None:
 
 
 WITHHELD = "withheld"
-"""The source of a file that nobody is to have."""
+"""The source of a file that is not published."""
 
 
 @dataclass(frozen=True)
 class Copied:
-    """A file that is copied: where it lies, and its path in the release."""
+    """A copied file: its location, and its path in the release."""
 
     location: Path
     path: str
@@ -107,7 +105,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class Contents:
-    """The copied files, the named files, and the path of the spec's main file in the release."""
+    """The copied files, the external files, and the path of the spec's main file in the release."""
 
     main: str
     copied: tuple[Copied, ...]
@@ -126,7 +124,7 @@ class _Used:
 
 
 def own_sources(compilation: Compilation) -> list[str]:
-    """Return the files of the spec itself, without those of releases that it extends."""
+    """Return the files of the spec itself, without those of extended releases."""
     return [
         source.path
         for source in compilation.sources
@@ -135,15 +133,15 @@ def own_sources(compilation: Compilation) -> list[str]:
 
 
 def spec_root(compilation: Compilation, plan: Plan) -> Path:
-    """Return the folder that holds every file of a spec, its plug-ins too."""
+    """Return the folder that contains every file of a spec, including plug-ins."""
     sources = [Path(path).resolve() for path in own_sources(compilation)]
     plugins = [sources[0].parent / path for each in plan.plugins if each.release is None for path in each.files]
     return Path(os.path.commonpath([path.resolve().parent for path in (*sources, *plugins)]))
 
 
 def is_own(location: Path, compilation: Compilation, folders: DataFolders) -> bool:
-    """Return true if data lie in the folder of one of a spec's files, and so belong to whoever releases it. What lies
-    in a data folder is others', wherever that is, unless it is within the folder of the main file."""
+    """Return true if data lie in the folder of one of the spec's files, and so belong to the publisher. Data in a data
+    folder belong to others, unless that folder is inside the folder of the main file."""
     beside = [Path(path).resolve().parent for path in own_sources(compilation)]
     if location.is_relative_to(beside[0]):
         return True
@@ -154,11 +152,11 @@ def is_own(location: Path, compilation: Compilation, folders: DataFolders) -> bo
 def contents_of(
     compilation: Compilation, plan: Plan, folders: DataFolders, about: ReleaseToml, held: Collection[str] = ()
 ) -> Contents:
-    """Return what goes into a release of a plan. Data that lie beside the spec's files are copied; of others, such as
-    those in a data folder, only what `release.toml` allows; and none of the files, by SHA-256, that have items which
-    are `held` back.
+    """Return the content of a plan's release. Data next to the spec's files are copied. Other data, such as those of a
+    data folder, are copied only if `release.toml` allows it. A file with withheld items is never copied; `held` has the
+    SHA-256 of these.
 
-    Raises `Failure` S0853 for data that a release cannot find again.
+    Raises `Failure` S0853 for data that a release could not find again.
     """
     root = spec_root(compilation, plan)
     main = Path(compilation.sources[0].path).resolve()
@@ -208,7 +206,7 @@ def contents_of(
 
 
 def _handed_on(compilation: Compilation) -> dict[tuple[str, str], ExternalFile]:
-    """Return the data files that releases which are extended need and do not hold, by path and SHA-256."""
+    """Return the data files that extended releases need but do not contain, by path and SHA-256."""
     opened = [open_release(Path(each.folder)) for each in compilation.releases]
     return {(each.path, each.sha256): each for release in opened for each in release.manifest.external}
 
