@@ -245,8 +245,8 @@ def _data_of(compilation: Compilation, plan: Plan, folders: DataFolders) -> Iter
 
 
 def _named_in(data: FoundFile, dataset: Dataset, plan: Plan, folders: DataFolders) -> Iterator[_Used]:
-    """Yield the images and other files that the rows of a data file name, each seen from where the data file is. Raises
-    `Failure` S0853 for one that lies elsewhere."""
+    """Yield the images and other files that the rows of a data file name, by path relative to the data file's root.
+    Raises `Failure` S0853 for a file outside of it."""
     alone = replace(folders, media=KnownMedia())
     axes = {axis.name: axis for axis in plan.axes}
     for record in alone.rows(data):
@@ -264,15 +264,15 @@ def _inside(path: Path, root: Path) -> str:
     return (PurePosixPath(SPEC) / path.relative_to(root).as_posix()).as_posix()
 
 
+# Withheld items
 LEAST_BYTES = 20
-"""A text of fewer bytes is no item's own: words, numbers and names of topics are found everywhere."""
+"""Shorter texts are not specific to an item: words, numbers and names of topics occur everywhere."""
 
 
 def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundRelease] = ()) -> None:
-    """Raise `Failure` S0853 where a text of a withheld item is in a file of the release in `folder`: in another data
-    file, in a scenario over other rows, in a prompt. Withheld are those of its plan, and of the releases that it
-    extends, where their text is at hand. Texts that published items of their data set share do not count, and neither
-    does how they are broken into lines."""
+    """Raise `Failure` S0853 if a file of the release in `folder` contains a text of a withheld item: another data file,
+    a scenario over other rows, or a prompt. The withheld items are those of the plan, and those of extended releases
+    whose text is available. Texts that published items of the same data set share are ignored, and so is whitespace."""
     try:
         hidden = _hidden(source, withheld_of(source))
         for release in extended:
@@ -292,7 +292,7 @@ def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundReleas
 
 
 def _hidden(source: CaseSource, held: AbstractSet[str]) -> set[str]:
-    """Return the texts that of a data set only the items that are `held` back have."""
+    """Return the texts that only items in `held` have, by data set."""
     hidden: dict[str, set[str]] = {}
     shown: dict[str, set[str]] = {}
     for scenario in source.plan.scenarios if held else ():
@@ -305,8 +305,8 @@ def _hidden(source: CaseSource, held: AbstractSet[str]) -> set[str]:
 
 
 def _hidden_in(release: FoundRelease, extended: Sequence[FoundRelease], source: CaseSource) -> set[str]:
-    """Return the texts that a release which is extended holds back, as its own scenarios have them: what is taken of it
-    may be less. None where nobody gave the data that they are in: then they cannot be told here."""
+    """Return the withheld texts of an extended release, from all of its own scenarios, since the plan may take fewer.
+    Empty if their data are not available, so that no text can be compared."""
     held = held_back_in([release])
     if not held:
         return set()
@@ -340,8 +340,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    """Yield all texts of a file, as they are meant and not as its format writes them; of a file of no format that is
-    known here, its content."""
+    """Yield all texts of a file, decoded from its format. For an unknown format, yield its content."""
     if path.suffix == ".parquet":
         yield from _strings(pq.read_table(path).to_pylist())
         return
@@ -361,8 +360,8 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
-    """Return the data files, by SHA-256, that have items which are withheld, here or in a release that is extended:
-    those in `held_back`. Raises `Failure` S0853 where what was made from such items would tell them."""
+    """Return the SHA-256 of the data files with withheld items. `held_back` are the items that extended releases
+    withhold. Raises `Failure` S0853 if generated rows would reveal such items."""
     if not held_back and not any(subset.withheld for subset in plan.subsets):
         return set()
     held = held_sets(source, held_back)
@@ -375,14 +374,14 @@ def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = froze
 
 
 def _made_from(made: Made, plan: Plan) -> set[str]:
-    """Return the data sets that one is made from, at first or second hand."""
+    """Return the data sets that a data set is generated from, directly or indirectly."""
     own = {made.source.dataset} if isinstance(made.source, Data) else set()
     near = (own | looked_into(made)) - {made.name}
     return near.union(*(_made_from(each, plan) for each in plan.made if each.name in near))
 
 
 def held_sets(source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
-    """Return the data sets that have items which are withheld, here or in a release that is extended."""
+    """Return the data sets with withheld items, including those that extended releases withhold."""
     try:
         held = withheld_of(source) | held_back
         return {
@@ -395,9 +394,9 @@ def held_sets(source: CaseSource, held_back: frozenset[str] = frozenset()) -> se
 
 
 def put_aside(private: Path, release: Path) -> Path:
-    """Return the folder with what is withheld its name, beside the release that it belongs to."""
+    """Give the folder of withheld texts its name, next to the release. Return its new path."""
     target = release.with_name(f"{release.name}.withheld")
     shutil.rmtree(target, ignore_errors=True)
     private.chmod(0o700)
-    os.rename(private, target)  # noqa: PTH104 - to a name that is free now
+    os.rename(private, target)  # noqa: PTH104 - the target is free
     return target
