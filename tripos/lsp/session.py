@@ -311,7 +311,7 @@ class OpenBenchmark:
     def _compiled(self, instead: Mapping[str, str], project: Project, data: KeptData) -> Compilation:
         code = {path: text for path, text in self._reads.items() if not path.endswith(SUFFIX)}
         if any(self.documents.find_text(path) != text for path, text in code.items()):
-            self._memory = Memory(parses=self._memory.parses)  # the memory does not depend on the content of Python files
+            self._memory = Memory(parses=self._memory.parses)  # its results ignore changes in Python files
         self._reads = {}
         length = 0
 
@@ -433,7 +433,7 @@ class Checked:
 
 
 class EditorSession:
-    """Everything that a server knows; made when a client has said what it can do."""
+    """The state of one client's session."""
 
     def __init__(
         self,
@@ -454,16 +454,16 @@ class EditorSession:
         self._parses = ParseMemory()
         self._outlines: dict[str, Outline] = {}
 
-    # --- documents ---
+    # Documents
 
     def put(self, uri: str, text: str, version: int) -> Document:
-        """Open a document, or give it another text."""
+        """Open a document, or update its text."""
         document = self.documents.put(uri, text, version)
         self.membership.changed(document.path)
         return document
 
     def remove(self, uri: str) -> Document | None:
-        """Close a document, and forget the benchmarks that none is part of any more."""
+        """Close a document, and forget benchmarks without open documents."""
         document = self.documents.remove(uri)
         if document is not None:
             self.membership.changed(document.path)
@@ -473,18 +473,18 @@ class EditorSession:
         return document
 
     def refresh(self) -> None:
-        """Files on disk came, went or changed."""
+        """Handle files that changed on disk."""
         self.membership.refresh()
         for benchmark in self._benchmarks.values():
             benchmark.refresh()
 
-    # --- benchmarks ---
+    # Benchmarks
 
     def checked(self, path: str) -> list[Checked]:
-        """Return the benchmarks that a file is part of, as they are now; the file by itself where there is none. A
-        benchmark that cannot be compiled is left out, for a reason that is logged unless it is the user's.
+        """Return the current benchmarks that a file belongs to, or the file by itself if there are none. A benchmark
+        that cannot be compiled is left out; unless that is the user's doing, the reason is logged.
 
-        Raises `TooLong` where one is too long to be compiled while it is edited.
+        Raises `TooLong` if a benchmark is too long to be compiled while it is edited.
         """
         if not self.is_spec(path):
             return []
@@ -495,7 +495,7 @@ class EditorSession:
         return found
 
     def all_checked(self) -> Iterator[Checked]:
-        """Yield every benchmark that an open document is part of, once."""
+        """Yield every benchmark that an open document belongs to, without repetition."""
         seen: set[int] = set()
         for document in list(self.documents):
             try:
@@ -508,8 +508,9 @@ class EditorSession:
                     yield each
 
     def is_spec(self, path: str) -> bool:
-        """Return true if a document is a file, or will be one, and not an old version or something of a remote
-        place."""
+        """Return true if a document is a file or will be saved as one, rather than an old version or a remote
+        resource.
+        """
         return Path(path).is_absolute()
 
     def _keys(self, path: str) -> list[tuple[str, bool]]:
@@ -527,11 +528,11 @@ class EditorSession:
             raise
         except (OSError, UnicodeDecodeError):
             return None
-        except Exception as error:  # a bug of the compiler's must not take the other benchmarks with it
+        except Exception as error:  # a bug in the compiler must not affect other benchmarks
             self.log(f"cannot check {key[0]}: {type(error).__name__}: {error}")
             return None
 
-    # --- places ---
+    # Places
 
     def lines(self, source: Source) -> Lines:
         """Return the lines of a source."""
@@ -548,16 +549,16 @@ class EditorSession:
         return self.lines(span.source).range(span.start, span.end)
 
     def location(self, span: Span) -> Location:
-        """Return where a span is, in which file."""
+        """Return the location of a span."""
         return Location(self.documents.uri_of(span.source.path), self.range(span))
 
     def location_of(self, place: DocumentPlace) -> Location:
-        """Return where a place is, in which file."""
+        """Return the location of a place."""
         source = Source(place.path, self.documents.read(place.path))
         return Location(self.documents.uri_of(place.path), self.lines(source).range(place.start, place.end))
 
     def outline(self, path: str) -> Outline:
-        """Return the statements of a file as it is now. Raises `OSError` or `UnicodeDecodeError`."""
+        """Return the outline of a file's current text. Raises `OSError` or `UnicodeDecodeError`."""
         text = self.documents.read(path)
         known = self._outlines.get(path)
         if known is None or known.source.text != text:
@@ -565,31 +566,31 @@ class EditorSession:
         return known
 
     def view(self, uri: str) -> View | None:
-        """Return a document with what is known of it; None where it is not open."""
+        """Return an open document with its session, or None."""
         document = self.documents.find(uri)
         return View(self, document) if document is not None else None
 
 
 @dataclass(frozen=True)
 class View:
-    """An open document, as a request sees it."""
+    """An open document as a request sees it."""
 
     session: EditorSession
     document: Document
 
     @property
     def path(self) -> str:
-        """Return what the compiler calls it."""
+        """The path of the document for the compiler."""
         return self.document.path
 
     @property
     def text(self) -> str:
-        """Its text."""
+        """The text of the document."""
         return self.document.text
 
     @cached_property
     def checked(self) -> list[Checked]:
-        """The benchmarks that it is part of; none where one is too long."""
+        """The benchmarks that it belongs to; empty if one is too long."""
         try:
             return self.session.checked(self.path)
         except TooLong:
@@ -597,18 +598,18 @@ class View:
 
     @property
     def compilations(self) -> list[Compilation]:
-        """Return what those benchmarks come to."""
+        """The compilations of those benchmarks."""
         return [each.compilation for each in self.checked]
 
     @property
     def outline(self) -> Outline:
-        """Its statements."""
+        """The outline of the document."""
         return self.session.outline(self.path)
 
     def offset(self, position: Position) -> int:
-        """Return the code point at a position."""
+        """Return the offset of a position in code points."""
         return self.document.lines.offset(position)
 
     def range(self, start: int, end: int) -> Range:
-        """Return the range of a stretch of it."""
+        """Return the range between two offsets."""
         return self.document.lines.range(start, end)

@@ -1,8 +1,6 @@
-"""A picture: its rows, its words, and how the chart is made of them once its width is known.
+"""Pictures: their data and wording, the runs that figures come from, and the styles for papers and slides.
 
-Where the figures of a picture come from: one run, or the latest state of a benchmark with all of its models.
-
-Sizes, fonts and colours of pictures: for a column or a page of a paper, or for a slide.
+A chart is built once its width is known.
 """
 
 from __future__ import annotations
@@ -34,22 +32,22 @@ if TYPE_CHECKING:
 
 POINTS = {"pt": 1.0, "in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4}
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#999999")
-"""The palette of Okabe and Ito, whose colours people with any colour vision tell apart."""
+"""The palette of Okabe and Ito, which is distinguishable with any colour vision."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 DASHES = ([1, 0], [4, 2], [1, 2], [6, 2, 1, 2], [8, 3], [2, 1], [1, 1], [5, 1, 1, 1])
 CONTINUOUS = "viridis"
-"""The scale of a heat map: it grows evenly lighter, so it is read in grey and by any colour vision."""
+"""The colour scale of a heat map. Its lightness increases evenly, so it works in grey and with any colour vision."""
 LATIN = "Liberation Sans, Arial, Helvetica"
 WIDE = "Noto Sans CJK SC, Source Han Sans SC, Microsoft YaHei, PingFang SC, sans-serif"
-"""Fonts for Chinese, Japanese and Korean, on the systems that people have."""
+"""Fonts for Chinese, Japanese and Korean on common systems."""
 GREY, PALE = "#555555", "#DDDDDD"
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?|\.\d+) ?(pt|in|cm|mm)")
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a picture looks: its whole width and the size of its text in points, its font and its language. A `bare` one
-    has no title and no note, for a paper that says both in its caption."""
+    """The style of a picture: the whole width and the text size in points, the font and the language. A `bare` picture
+    has no title and no note, for papers with a caption."""
 
     width: float
     size: float
@@ -59,12 +57,12 @@ class Style:
 
     @property
     def fonts(self) -> str:
-        """The fonts of a text, the wanted ones first."""
+        """The fonts of a text, in order of preference."""
         return f"{self.font}, {WIDE}"
 
     @property
     def wide_fonts(self) -> str:
-        """The fonts of a text with Chinese, Japanese or Korean: those that were named after the first one, if any."""
+        """The fonts of a text with Chinese, Japanese or Korean: the fonts after the first one, if given."""
         _, _, named = self.font.partition(",")
         return f"{named.strip()}, {WIDE}" if named and self.font != LATIN else WIDE
 
