@@ -73,7 +73,7 @@ def _recorded(compilation: Compilation, path: str, start: int, end: int) -> Mapp
     ]
     if not found:
         return None
-    _, scope = min(reversed(found), key=lambda pair: pair[0].high - pair[0].low)  # if equal, the inner scope, which is recorded later
+    _, scope = min(reversed(found), key=lambda pair: pair[0].high - pair[0].low)  # a tie goes to the inner scope
     return {name: binding for name, binding in scope.items() if not _is_later(binding, path, start)}
 
 

@@ -1,7 +1,5 @@
-"""Supervised fine-tuning: a model learns the replies of chats, by the trainer of TRL.
-
-How a model is trained: everything that decides what comes out, besides the data and the model.
-"""
+"""Supervised fine-tuning of a model on the replies of chats, with TRL's trainer, and its recipe: all settings that
+decide the result."""
 
 from __future__ import annotations
 
@@ -19,12 +17,12 @@ from tripos.training.chats import Chats, Tokens, as_tokens, loss_of, within
 from tripos.training.environment import Device, GroupSplit, digest_of, split_by_group, versions, write_report
 
 FULL_RATE, LORA_RATE = 2e-5, 2e-4
-"""Learning rates where none is given: adapters are small and start at nothing, so they bear ten times as much."""
+"""Default learning rates. Adapters are small and start at zero, so they tolerate ten times as much."""
 
 
 @dataclass(frozen=True)
 class PublishedRecipe:
-    """A paper's recipe: `full` for all weights, `lora` for adapters, None where it trains none."""
+    """The recipe of a paper: `full` for all weights, `lora` for adapters, or None if it trains none."""
 
     paper: str
     full: Mapping[str, Any]
@@ -41,12 +39,12 @@ RECIPES: Mapping[str, PublishedRecipe] = MappingProxyType(
         ),
     }
 )
-"""The recipes that have a name. What a paper does not say is as without one."""
+"""Recipes by name. Settings that a paper does not state keep their defaults."""
 
 
 def settings_of(name: str | None, lora: int) -> dict[str, Any]:
-    """Return the settings that a named recipe says, for adapters of rank `lora` or all weights. Raises `Failure` R0202
-    where its paper trains no adapters.
+    """Return the settings of a named recipe, for adapters of rank `lora` or all weights. Raises `Failure` R0202 if its
+    paper trains no adapters.
 
     >>> settings_of("cjeval", 8)["epochs"], settings_of("edubench", 0)["batch"], settings_of(None, 0)
     (5.0, 8, {})
@@ -63,10 +61,10 @@ def settings_of(name: str | None, lora: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe. `batch` lines make a step, of which `at_once` go through the model together; `max_steps` ends training
-    early; `held_out` is the share of the items that are not learned; `lora` is the rank of adapters, 0 for training all
-    weights; `warmup` is the share of the steps in which the learning rate rises, before it falls as a cosine. `name` is
-    that of the published recipe whose settings hold where nothing else is said."""
+    """The settings of a training. `batch` lines make a step, with `at_once` of them in a forward pass; `max_steps` ends
+    training early. `held_out` is the share of items that are not learned. `lora` is the rank of adapters, or 0 to train
+    all weights. `warmup` is the share of steps with a rising learning rate, before it falls as a cosine. `name` is a
+    published recipe that gives the defaults."""
 
     model: str
     seed: int = 0
@@ -95,8 +93,8 @@ class Recipe:
         return LORA_RATE if self.lora else FULL_RATE
 
     def to_json(self) -> dict[str, Any]:
-        """Return the recipe as JSON values, with the learning rate that holds; without the model, which the report
-        names by what it is."""
+        """Return the recipe as JSON values with the effective learning rate. The model is left out, since the report
+        names it by its digest."""
         values = {**asdict(self), "learning_rate": self.rate}
         del values["model"]
         return values
@@ -107,12 +105,13 @@ PLAIN = (
     "{% if message['role'] == 'assistant' %}{{ eos_token }}{% endif %}\n\n{% endfor %}"
     "{% if add_generation_prompt %}assistant:\n{% endif %}"
 )
-"""How a chat is written for a model that has no template of its own, as base models do not."""
+"""The chat template of models without one, such as base models."""
 
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A causal model of transformers and its tokenizer. `plain` says that it had no template and got `PLAIN`."""
+    """A causal language model of transformers with its tokenizer. `plain` says that it had no template and uses
+    `PLAIN`."""
 
     model: Any
     tokenizer: Any
@@ -120,11 +119,10 @@ class LanguageModel:
 
 
 def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
-    """Return the model of a Hub's name, a folder, or a `.gguf` file, on the CPU, in 32 bits or, with `half`, in
-    bfloat16.
+    """Return the model of a Hub name, a folder or a `.gguf` file, on the CPU, in 32 bits or, with `half`, in bfloat16.
 
-    Weights of a GGUF file are unpacked, so that they can be trained. Raises `Failure` S0814 where there is no such
-    model or it cannot be read.
+    Weights of a GGUF file are unpacked, so that they can be trained. Raises `Failure` S0814 if the model is missing or
+    cannot be read.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
