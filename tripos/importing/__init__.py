@@ -1,1 +1,2 @@
-"""Imports of results that were produced elsewhere: scores by people or other judges, and replies of models."""
+"""Imports from elsewhere: data, scores by people or other judges, replies of models, logs of other tools, and their
+tasks."""

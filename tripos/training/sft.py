@@ -100,6 +100,7 @@ class Recipe:
         return values
 
 
+# The model
 PLAIN = (
     "{% for message in messages %}{{ message['role'] }}:\n{{ message['content'] | trim }}"
     "{% if message['role'] == 'assistant' %}{{ eos_token }}{% endif %}\n\n{% endfor %}"
@@ -155,7 +156,8 @@ def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
 
 
 def _unpacked(model: Any) -> None:
-    """Take from a model that came from a GGUF file what says that it is quantised: its weights are not any more."""
+    """Remove the marks of quantization from a model of a GGUF file, whose weights were unpacked. Raises `Failure` S0814
+    if they were not."""
     if getattr(model, "hf_quantizer", None) is None:
         return
     dense = all(parameter.is_floating_point() for parameter in model.parameters())
@@ -168,25 +170,26 @@ def _unpacked(model: Any) -> None:
 
 
 def save_language_model(loaded: LanguageModel, folder: Path) -> None:
-    """Write weights, configuration, tokenizer and template. Raises `Failure` S0817 where the disk refuses."""
+    """Write weights, configuration, tokenizer and template. Raises `Failure` S0817 if they cannot be written."""
     try:
         loaded.model.save_pretrained(folder)
         loaded.tokenizer.save_pretrained(folder)
-        for file in folder.glob("*.safetensors"):  # which are written for their owner only
+        for file in folder.glob("*.safetensors"):  # safetensors creates them readable only by the owner
             file.chmod(0o644)
     except OSError as error:
         raise Failure("S0817", f"cannot write `{folder}`: {error.strerror or error}", "write it elsewhere") from error
 
 
+# Training
 FORMAT = "tripos.model/1"
 
 Tell = Callable[[str], None]
-"""Takes a line that says how training goes."""
+"""Receives a line on the progress of training."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """The data as tokens: what is learned and what is held out, and how many chats were too long for either."""
+    """The data as tokens, learned and held out, and the number of chats that were too long."""
 
     split: GroupSplit
     learned: tuple[Tokens, ...]
@@ -195,8 +198,8 @@ class Prepared:
 
 
 def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
-    """Part the data by item and leave out chats of more than `recipe.max_tokens` tokens: cut off, a reply would teach
-    to stop anywhere. Raises `Failure` S0815 where nothing is left to learn."""
+    """Split the data by item and drop chats of more than `recipe.max_tokens` tokens: a truncated reply would teach the
+    model to stop anywhere. Raises `Failure` S0815 if nothing is left to learn."""
     split = split_by_group([chat.group for chat in data.chats], recipe.held_out, recipe.seed)
     tokens = [as_tokens(tokenizer, chat) for chat in data.chats]
     fitting = set(within(tokens, recipe.max_tokens))
@@ -212,10 +215,10 @@ def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
 def fine_tune(
     data: Chats, recipe: Recipe, device: Device, folder: Path, tell: Tell, clock: Callable[[], float] = time.monotonic
 ) -> dict[str, Any]:
-    """Train the model of `recipe` on `data`, write it to `folder` with its report beside it, and return the report.
+    """Train the model of `recipe` on `data`, write it to `folder` with its report, and return the report.
 
-    The loss is taken of the tokens of replies only. With adapters, these are merged into the weights that are written,
-    so that the folder is a model like any other. Raises `Failure` S0813 to S0817.
+    The loss covers only the tokens of replies. Adapters are merged into the written weights, so that the folder is an
+    ordinary model. Raises `Failure` S0813 to S0817.
     """
     import transformers
 
@@ -266,7 +269,7 @@ def fine_tune(
 
 
 def _dividing(batch: int, most: int) -> int:
-    """Return the largest part of a batch of at most `most` lines that makes it up without a rest."""
+    """Return the largest divisor of the batch size that is at most `most`."""
     return max(size for size in range(1, min(batch, most) + 1) if batch % size == 0)
 
 
@@ -348,14 +351,14 @@ def _train(trainer: Any) -> None:
 
 
 class _Teller:
-    """Says how training goes, in lines of our own."""
+    """Reports the progress of training."""
 
     def __init__(self, steps: int, tell: Tell) -> None:
         self.steps = steps
         self.tell = tell
 
     def callback(self) -> Any:
-        """Return the callback of transformers that it is."""
+        """Return it as a callback of transformers."""
         from transformers import TrainerCallback
 
         teller = self
