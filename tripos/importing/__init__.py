@@ -1,2 +1,1 @@
-"""Imports from elsewhere: data, scores by people or other judges, replies of models, logs of other tools, and their
-tasks."""
+"""Imports from elsewhere: data, scores, replies of models, and other tools' logs and tasks."""

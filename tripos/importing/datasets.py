@@ -1,5 +1,4 @@
-"""Reading of rows from files, the Hub and databases, and a proposed data set for them: types, likely secrets, keys,
-columns to leave out.
+"""Rows of files, the Hub and databases, and the data set that is proposed for them: types, secrets, keys.
 
 A column whose name contains a word for an answer, in any of many languages, is proposed as a secret. A name is split at
 spaces, marks, digits and capitals (`goldLabel`, `correct_answer_2`, `Muster-Lösung`). A word matches one whole part;
@@ -278,7 +277,7 @@ def type_of(values: Iterable[Any]) -> str:
     found = _type(held)
     if len(held) == len(given):
         return found
-    return "json?" if found.startswith("{") else f"{found}?"  # no record may be missing
+    return "json?" if found.startswith("{") else f"{found}?"  # a record cannot be optional
 
 
 def missing(value: Any) -> bool:
@@ -298,7 +297,7 @@ def unfit(values: Sequence[Any]) -> str | None:
     numbers = [each for each in held if isinstance(each, int | float)]
     if not all(map(in_bounds, numbers)):
         return localized("a number that is NaN or past ±1e70")
-    # JSON gives a whole number beyond 64 bits as the nearest floating point.
+    # JSON readers return integers beyond 64 bits as floats.
     whole = all(isinstance(each, int) or (each.is_integer() and abs(each) >= 2**63) for each in numbers)
     if whole and any(abs(each) >= 2**63 for each in numbers):
         return localized("a whole number beyond 64 bits, which belongs in quotation marks")
@@ -715,7 +714,7 @@ def _field(
         return ProposedField(column, name, None, left_out=reason)
     type_ = type_of(values)
     if name == KEY and type_.startswith("{"):
-        type_ = "json"  # `key { … }` would say which rows belong together
+        type_ = "json"  # `key { … }` would be a statement
     if not held:
         return ProposedField(column, name, type_, remark=localized("empty in every row"))
     others = {other: given for other, given in lists.items() if other != column and column not in other.split(" | ")}

@@ -1,5 +1,4 @@
-"""Scores of stored replies, read from the rows of a file, and the metrics and scales that such a reply can be graded
-on.
+"""Scores of stored replies, read from the rows of a file, and the metrics and scales of a gradable reply.
 
 A row is accepted whole or rejected whole.
 """

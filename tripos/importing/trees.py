@@ -1,5 +1,4 @@
-"""Trees of topics as JSON or YAML files: read, written, drafted from outlines that models replied, and approved by a
-person.
+"""Trees of topics as JSON or YAML files: read, drafted from outlines by models, and approved by a person.
 
 An outline has a heading or point a line. Its level follows from indentation, a bullet, a number or a Markdown
 heading. Among lines with the same indentation, the kind of mark decides, in the order in which the kinds first occur:

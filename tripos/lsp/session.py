@@ -311,7 +311,7 @@ class OpenBenchmark:
     def _compiled(self, instead: Mapping[str, str], project: Project, data: KeptData) -> Compilation:
         code = {path: text for path, text in self._reads.items() if not path.endswith(SUFFIX)}
         if any(self.documents.find_text(path) != text for path, text in code.items()):
-            self._memory = Memory(parses=self._memory.parses)  # its results ignore changes in Python files
+            self._memory = Memory(parses=self._memory.parses)  # its keys do not cover Python files
         self._reads = {}
         length = 0
 

@@ -1,5 +1,4 @@
-"""Declarations, references and renaming; and the outline, workspace symbols, folding, colours and formatting of
-documents."""
+"""Declarations, references and renaming; outline, symbols, folding, colours and formatting of documents."""
 
 from __future__ import annotations
 

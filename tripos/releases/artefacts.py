@@ -1,5 +1,4 @@
-"""Models that fill the roles of scorers, such as reward models: which of their files a release contains, and how they
-are found."""
+"""Models that fill the roles of scorers, such as reward models: their files in a release, and their lookup."""
 
 from __future__ import annotations
 

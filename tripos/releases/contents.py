@@ -1,5 +1,4 @@
-"""The content of a benchmark's release: the spec, its plug-ins, and the data that may be copied, without withheld
-items."""
+"""The content of a release: the spec, its plug-ins, and the data that may be copied, without withheld items."""
 
 from __future__ import annotations
 

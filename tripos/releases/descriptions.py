@@ -1,5 +1,4 @@
-"""Descriptions of a release for other programs: the data card for the Hugging Face Hub, Croissant metadata, and a
-citation file."""
+"""Descriptions of a release for other programs: the Hub's data card, Croissant metadata, and a citation file."""
 
 from __future__ import annotations
 

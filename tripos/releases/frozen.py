@@ -1,8 +1,7 @@
-"""Frozen items of a release: a Parquet file for each scenario, the public rows of partly withheld data sets, and
-generated rows.
+"""Frozen items of a release: a Parquet file for each scenario, public rows, and generated rows.
 
-Generated rows keep the model that wrote each and the time. A withheld row is represented by the digest of its content
-only.
+A data set with withheld items is released as its public rows. Generated rows keep the model that wrote each and the
+time. A withheld row is represented by the digest of its content only.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The shortcut audit: whether a reward model's accuracy shows that it knows what is good, or follows from something
-cheaper.
+"""The shortcut audit: whether a reward model knows what is good, or uses something cheaper.
 
 An author of replies in both the training and the test data may be recognized by stock phrases. Words alone may separate
 good from bad replies. With few topics, chance reaches a high accuracy too. So the accuracy is compared with training

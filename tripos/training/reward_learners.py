@@ -1,5 +1,4 @@
-"""Learners of reward models: a linear head, summed criteria, and all weights; their recipe, and baselines without a
-model.
+"""Learners of reward models: a linear head, summed criteria, all weights, and baselines without a model.
 
 A learner gets pairs and a seed, and returns a reward for any reply. The linear head uses the features of a frozen base
 model; it trains in seconds and is deterministic. Criteria are classifiers on the same features, learned together and

@@ -1,5 +1,4 @@
-"""Pairs of replies to learn from: made by `export NAME { pairs from DATASET … }` with their provenance, and read from
-such files."""
+"""Pairs of replies to learn from: made by `export NAME { pairs from DATASET … }`, and read from such files."""
 
 from __future__ import annotations
 

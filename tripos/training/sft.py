@@ -1,5 +1,7 @@
-"""Supervised fine-tuning of a model on the replies of chats, with TRL's trainer, and its recipe: all settings that
-decide the result."""
+"""Supervised fine-tuning of a model on the replies of chats with TRL, and its recipe.
+
+The recipe has all settings that decide the result, besides the data and the model.
+"""
 
 from __future__ import annotations
 

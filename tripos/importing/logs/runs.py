@@ -486,7 +486,7 @@ class Gathering:
                 for of, name in log.header.lower
                 if of == sample.task and (task, name) in self._scores
             }
-            wanted.whole = {  # of a score that is several numbers, the rater has the name of all
+            wanted.whole = {  # the rater has the name of a score with several parts
                 self._score(task, s.name)
                 for s in sample.scores
                 if (sample.task, s.rater.partition("/")[2]) in log.header.whole

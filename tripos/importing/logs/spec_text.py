@@ -190,7 +190,7 @@ def _measures(task: LoggedTask, numbers: set[str]) -> Iterator[tuple[str, str, s
 
 def _scenario(task: LoggedTask, numbers: set[str]) -> str:
     scores = "".join(f"  score {name} = {_scorer_of(name)}(response: {STEP}.text)\n" for name in task.scores)
-    if not scores:  # a scenario scores something
+    if not scores:  # a scenario needs a score
         scores = f'  score replied = {STEP}.text != ""\n'
     lower = {name: " lower is better" if name in task.lower else "" for name in task.scores}
     measures = "".join(f"  measure {name} = {it}{lower[score]}\n" for name, it, score in _measures(task, numbers))

@@ -1,5 +1,4 @@
-"""Import of Inspect's tasks: read in a separate process, and translated to a spec with rows, steps, scores and
-measures.
+"""Import of Inspect's tasks, read in a separate process and translated to a spec.
 
 The task's module runs in the Python environment that has Inspect. A chain of solvers becomes the steps of a scenario,
 and each scorer an expression with the Python functions that it calls. The messages that the steps send are compared

@@ -1,5 +1,4 @@
-"""Scoring of lm-eval's tasks: filters of replies, metrics, and figures of a whole data set, as scores, measures and
-aggregates.
+"""Scoring of lm-eval's tasks: filters of replies, metrics, and figures of a whole data set.
 
 A figure that a task computes in Python is recognized by its code, which is parsed and never executed. It is known if it
 passes the targets and predictions to scikit-learn's `f1_score` or `matthews_corrcoef` and returns the result.

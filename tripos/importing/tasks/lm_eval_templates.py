@@ -149,7 +149,7 @@ class TaskColumns:
             shape = self.shapes[name]
             told, words = shape.type_text(), ["secret"] if secret and name not in self.shown else []
             words += [f"from {quoted(name)}"] if fieldname != name else []
-            words.insert(len(words) if told.startswith("{") else 0, told)  # a block ends a field
+            words.insert(len(words) if told.startswith("{") else 0, told)  # a type in braces comes last
             lines.append(" ".join([fieldname.ljust(wide), *words]))
         return lines
 
