@@ -1,1 +1,1 @@
-"""People who grade: what they are handed, how it comes back, and what it becomes."""
+"""Grading by people: assignment of replies, sheets and the page, and the import of grades as scores."""

@@ -1,11 +1,9 @@
-"""Hands a person replies to grade: draws them, puts them in an order, records that in the store, and tells how much
-narrower their grades will make corrected measures.
+"""Assignment of replies to a person: sampling, order, the stored batch, and the expected effect on corrected measures.
 
-The division of a sample between scenarios and models that makes the error of a mean least, from earlier grades.
-
-With N replies in a part and a standard deviation σ there, parts have shares as N σ (Neyman 1934, "On the two different
-aspects of the representative method", section V). What varies is what people and judges differ by, as far as judges are
-followed: the residual of people's grades by the judges' (Angelopoulos, Duchi and Zrnic 2023, PPI++, section 6).
+A sample is divided between scenarios and models so that the error of a mean is smallest, given earlier grades. A part
+with N replies and standard deviation σ gets a share proportional to N σ (Neyman 1934, "On the two different aspects of
+the representative method", section V). The relevant variation is what people's grades add to those of judges: the
+residual of a regression on the judges' grades (Angelopoulos, Duchi and Zrnic 2023, PPI++, section 6).
 """
 
 from __future__ import annotations
@@ -49,11 +47,12 @@ Spreads = Mapping[Part, float]
 NO_SPREADS: Spreads = MappingProxyType({})
 T = TypeVar("T")
 FEWEST = 5
-"""With fewer labels the spread of a part is that of all."""
+"""A part with fewer labels gets the pooled spread."""
 
 
 def spreads(connection: Connection, plan: Plan, role: str) -> dict[Part, float]:
-    """Return how much grades vary in each part; where people graded nothing yet, how much those of judges do."""
+    """Return the standard deviation of grades in each part: of people's residuals, or of judges' grades if people
+    graded too little."""
     scorers = [scorer.name for scorer in plan.scorers if scorer.role == role]
     rows = connection.execute(
         f"""select scenario, model, metric, sample_id,
@@ -76,7 +75,7 @@ def spreads(connection: Connection, plan: Plan, role: str) -> dict[Part, float]:
 
 
 def _residuals(rows: Sequence[tuple[Part, float, float]]) -> Iterator[tuple[Part, float]]:
-    """Yield people's grades less what follows from the judges', with a slope that is not below 0."""
+    """Yield people's grades minus their regression on the judges' grades, with a slope of at least 0."""
     people, judges = [row[1] for row in rows], [row[2] for row in rows]
     of_people, of_judges = fmean(people), fmean(judges)
     below = pvariance(judges, of_judges) * len(rows)
@@ -87,7 +86,7 @@ def _residuals(rows: Sequence[tuple[Part, float, float]]) -> Iterator[tuple[Part
 
 
 def _by_part(values: Mapping[str, Sequence[tuple[Part, float]]]) -> dict[Part, float]:
-    """Return the standard deviation in each part, over metrics in the mean square.
+    """Return the standard deviation in each part: the root mean square over metrics.
 
     >>> few = [(("a", "m"), float(n % 2)) for n in range(6)] + [(("b", "m"), 4.0 * (n % 2)) for n in range(6)]
     >>> {part: round(spread, 3) for part, spread in _by_part({"MARK": few}).items()}
@@ -103,14 +102,14 @@ def _by_part(values: Mapping[str, Sequence[tuple[Part, float]]]) -> dict[Part, f
         for part, each in own.items():
             squares[part].append(variance(each) if len(each) >= FEWEST else pooled)
     found = {part: math.sqrt(fmean(each)) for part, each in squares.items()}
-    # A part where all graded alike so far may have others: it counts as a tenth of what varies most.
+    # A part with equal grades so far may still vary: use at least a tenth of the largest spread.
     least = max(found.values(), default=0.0) / 10
     return {part: max(spread, least) or 1.0 for part, spread in found.items()}
 
 
 def by_shares(queues: Mapping[Part, Sequence[T]], shares: Mapping[Part, float]) -> Iterator[T]:
-    """Yield what is in queues so that those taken at any time go by the shares, as Webster's method has it; so a
-    larger number of them contains the smaller.
+    """Yield from queues so that the numbers taken follow the shares at any time, by Webster's method. A larger sample
+    contains the smaller one.
 
     >>> "".join(by_shares({("x", "m"): "aaaa", ("y", "m"): "bbbb"}, {("x", "m"): 3.0, ("y", "m"): 1.0}))
     'aabaabbb'
@@ -125,12 +124,12 @@ def by_shares(queues: Mapping[Part, Sequence[T]], shares: Mapping[Part, float]) 
 def in_proportion(
     queue: Sequence[T], parts: Sequence[str], units: Sequence[Hashable], starts: Mapping[str, float]
 ) -> list[T]:
-    """Return a queue in an order in which any number from its front has the parts in their proportions.
+    """Return a queue in an order whose every prefix has the parts in proportion.
 
-    The j-th unit of a part of N, from 0, is put at (j + u) / N, where u, the part's start, is drawn between 0 and 1. So
-    whatever is in a random order before has the same chance to come among the first n (systematic sampling: Madow and
-    Madow 1944, "On the theory of systematic sampling"), and a larger number contains the smaller. What is of one unit
-    stays together, in the part of its first.
+    The j-th unit of a part of N, from 0, gets the position (j + u) / N, where u is the part's random start between 0
+    and 1. If the queue is in random order, each unit has the same chance to be among the first n (systematic sampling:
+    Madow and Madow 1944, "On the theory of systematic sampling"), and a larger sample contains the smaller one. Entries
+    of one unit stay together, in the part of the first.
 
     >>> "".join(in_proportion("aaaaaabbb", list("aaaaaabbb"), range(9), {"a": 0.5, "b": 0.4}))
     'abaabaaba'
@@ -149,14 +148,15 @@ def in_proportion(
     return [queue[at] for at in sorted(range(len(queue)), key=place)]
 
 
+# Sampling
 Show = Callable[[Sequence[GradableReply]], Mapping[str, ShownReply]]
 
 
 @dataclass(frozen=True)
 class AssignmentOptions:
-    """The options of an assignment: `limit` items a scenario, items whose axis has one of the values in `only`, these
-    scenarios, `sample` replies in all. `overlap` is the share of them that somebody else was handed too; `None` takes
-    no notice of others. `items` are those of the `subset` of that name."""
+    """The options of an assignment: at most `limit` items a scenario, only items whose axes have values in `only`, only
+    these scenarios, and `sample` replies in all. `overlap` is the share that others were assigned too; None ignores
+    others. `items` are the items of the `subset` with this name."""
 
     limit: int | None = None
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -167,19 +167,19 @@ class AssignmentOptions:
     subset: str | None = None
     items: Drawn | None = None
     whole_items: bool | None = None
-    """True if items are drawn, each with every reply to it, and the same ones of each model."""
+    """Whether items are sampled with all of their replies, the same items for each model."""
     optimal: bool | None = None
-    """True if a scenario and model has the more of the sample the more grades varied there (`spreads`)."""
+    """Whether a scenario and model with more varied grades (`spreads`) gets a larger share."""
     balance: tuple[str, ...] = ()
-    """Axes, arms and columns whose values the sample has in their proportions, in each scenario and model."""
+    """Axes, arms and columns whose values keep their proportions in the sample, within each scenario and model."""
 
     @property
     def whole(self) -> bool:
-        """True if every reply of the scenarios could be drawn, so that what was drawn stands for all of them."""
+        """Whether every reply of the scenarios could be sampled, so that the sample represents all of them."""
         return self.limit is None and self.items is None and not self.only
 
     def allows(self, candidate: GradableReply) -> bool:
-        """Return true if a reply lies where `only` and `scenarios` say."""
+        """Return true if a reply meets `only`, `scenarios` and `items`."""
         if self.scenarios and candidate.scenario not in self.scenarios:
             return False
         if self.items is not None and (candidate.scenario, candidate.unit.case.item_id) not in self.items:
@@ -190,12 +190,12 @@ class AssignmentOptions:
 
 @dataclass(frozen=True)
 class EarlierAssignments:
-    """The earlier assignments: what this person had, and what others had, as `(sample_id, fingerprint)`."""
+    """Earlier assignments of this person and of others, as keys `(sample_id, fingerprint)`."""
 
     own: Collection[tuple[str, str]] = ()
     others: Collection[tuple[str, str]] = ()
     drawn_of: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    """Of how many each of these was drawn at random, at most; 0 of those that were not."""
+    """The number of replies from which each was sampled at random, at most; 0 if it was not."""
 
 
 def draw(
@@ -205,11 +205,11 @@ def draw(
     show: Show,
     spread: Spreads = NO_SPREADS,
 ) -> dict[GradableReply, ShownReply]:
-    """Return the replies for one person, with what they see of them, in no order yet (`shuffled`).
+    """Return the sampled replies for one person with their views, unordered (see `shuffled`).
 
-    Of `sample` replies, scenarios have equal shares as far as they have replies, and within them models; with a
-    `spread` of each, those shares that make the error of a mean over all replies least (Neyman 1934). With an
-    `overlap`, what this person had before is not drawn again, and the rest of the shares is what nobody had.
+    Scenarios get equal shares of the `sample` as far as they have replies, and so do models within them. With a
+    `spread`, the shares minimize the error of a mean over all replies (Neyman 1934). With an `overlap`, replies that
+    this person had before are excluded, and the remaining share consists of replies that nobody had.
     """
     allowed = list(_limited((each for each in candidates if choice.allows(each)), choice.limit))
     if choice.overlap is None:
@@ -223,7 +223,7 @@ def draw(
 
 
 def shuffled(drawn: Iterable[GradableReply], seed: int, name: str) -> list[GradableReply]:
-    """Return an order of their own for every person, the same for the same seed."""
+    """Return the replies in a person's own order, reproducible by the seed."""
     return sorted(drawn, key=lambda each: digest(["order", seed, name, each.judgement_id]))
 
 
@@ -243,8 +243,8 @@ def _limited(candidates: Iterable[GradableReply], limit: int | None) -> Iterator
 def _take(
     candidates: Sequence[GradableReply], count: int | None, choice: AssignmentOptions, show: Show, spread: Spreads
 ) -> dict[GradableReply, ShownReply]:
-    """The first `count` that there is something to see of, in the order of the draw; of whole items so many more as
-    the items that were begun have."""
+    """Return the first `count` replies with a view, in sampling order. With whole items, the remaining replies of the
+    chosen items are added."""
     queue = _interleaved(candidates, choice, spread)
     found: dict[GradableReply, ShownReply] = {}
     while queue and (count is None or len(found) < count):
@@ -263,8 +263,8 @@ def _take(
 def _interleaved(
     candidates: Iterable[GradableReply], choice: AssignmentOptions, spread: Spreads
 ) -> list[GradableReply]:
-    """Every scenario's turn after another's, and within a scenario every model's; with spreads the turn is that of
-    whoever lags behind its share most."""
+    """Return the sampling order: alternating between scenarios, and within them between models. With spreads, the part
+    furthest below its share comes next."""
 
     def place(each: GradableReply) -> tuple[str, str]:
         own = digest(["draw", choice.seed, *each.key])
@@ -284,8 +284,8 @@ def _interleaved(
 
 
 def _balanced(queue: Sequence[GradableReply], choice: AssignmentOptions) -> list[GradableReply]:
-    """Return a queue with the values of what is to be balanced in their proportions, however much of it is drawn."""
-    of = "" if choice.whole_items else queue[0].of  # whole items are those of each model
+    """Return a queue whose every prefix has the balanced values in proportion."""
+    of = "" if choice.whole_items else queue[0].of  # whole items are the same for each model
     parts = ["".join(f"{each.value_of(name)}\n" for name in choice.balance) for each in queue]
     units = [_item(each) if choice.whole_items else each.key for each in queue]
     starts = {part: int(digest(["balance", choice.seed, of, part])[:8], 16) / 16**8 for part in parts}
@@ -293,7 +293,7 @@ def _balanced(queue: Sequence[GradableReply], choice: AssignmentOptions) -> list
 
 
 def _known_values(every: Sequence[GradableReply], choice: AssignmentOptions) -> None:
-    """Raise `Failure` R0202 for something to balance that no reply has, or that no whole item has one value of."""
+    """Raise `Failure` R0202 for a balanced name that no reply has, or an arm with several values in a whole item."""
     for name in choice.balance:
         known = sorted({each for reply in every for each in reply.value_names})
         if name not in known:
@@ -306,31 +306,32 @@ def _known_values(every: Sequence[GradableReply], choice: AssignmentOptions) -> 
 
 
 def turns(queues: Sequence[Sequence[GradableReply]]) -> Iterator[GradableReply]:
-    """Yield one of each queue, then the next of each, to the end of the longest."""
+    """Yield one of each queue in turn, until all are exhausted."""
     for place in range(max(map(len, queues), default=0)):
         yield from (queue[place] for queue in queues if place < len(queue))
 
 
+# Assignments
 NAME = re.compile(r"[^\W_][\w.-]{0,62}")
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """A batch and what is seen of each of its rows, by the name of the row."""
+    """A batch with the view of each row, by its name."""
 
     batch: Batch
     shown: Mapping[str, ShownReply]
     shared: int | None = None
-    """How many of the replies somebody else was handed too, where an overlap was asked for."""
+    """The number of replies that others were assigned too, if an overlap was requested."""
     graded: int = 0
-    """How many of those that were drawn the person has graded already; they are not handed out again."""
+    """The number of sampled replies that the person has already graded; they are not assigned again."""
     lacking: int = 0
-    """How many fewer there are than were asked for."""
+    """The number of replies missing from the requested sample."""
 
 
 @dataclass(frozen=True)
 class AssignmentDesk:
-    """A run of a store, and a person who grades it in a role; without a `round` for the first time."""
+    """Assignment of a run's replies to a person who grades in a role. A `round` of None is the first."""
 
     store: Store
     connection: Connection
@@ -341,7 +342,7 @@ class AssignmentDesk:
     round: int | None = None
 
     def __post_init__(self) -> None:
-        """Raise `Failure`: S0701 for a role that grades nothing, S0702 for an unfit name."""
+        """Raise `Failure` S0701 for a role that grades nothing, and S0702 for an invalid name."""
         if not NAME.fullmatch(self.name):
             raise Failure(
                 "S0702",
@@ -352,12 +353,12 @@ class AssignmentDesk:
 
     @property
     def replies(self) -> RunReplies:
-        """Return what there is to grade."""
+        """The gradable replies."""
         return RunReplies(self.connection, self.plan, self.run, self.role, evaluator_of(self.name), self.round)
 
     def hand(self, choice: AssignmentOptions, now: Callable[[], datetime]) -> Assignment:
-        """Draw a batch and record it. Raises `Failure`: S0707 where nothing is left to hand out, S0704; and
-        `StoreError` where the store cannot be written."""
+        """Sample a batch and store it. Raises `Failure` S0707 if no reply is left and S0704, and `StoreError` if the
+        store cannot be written."""
         handed = self._handed()
         replies = self.replies
         every = list(replies.candidates())
@@ -397,7 +398,7 @@ class AssignmentDesk:
         )
 
     def again(self, batch: Batch) -> Assignment:
-        """Return what is seen of a batch that was handed out before."""
+        """Return the views of an earlier batch. Raises `Failure` S0704 if some replies are missing."""
         wanted = {row.judgement_id: row.row for row in batch.rows}
         replies = self.replies
         found = [each for each in replies.candidates() if each.judgement_id in wanted]
@@ -411,8 +412,8 @@ class AssignmentDesk:
         return Assignment(batch, shown)
 
     def _drawn_too(self, sizes: Mapping[str, int]) -> None:
-        """Record of judgements that the person has given already that their replies were drawn now. Left out, they
-        would be missing among what was drawn at random."""
+        """Record that earlier judgements of the person were sampled now. Otherwise they would be missing from the
+        random sample."""
         kept = self.store.rows("judgements", set(sizes), TABLES["judgements"].schema.names)
         rows = [{**row, "drawn_of": sizes[name]} for name, row in kept.items() if (row["drawn_of"] or 0) < sizes[name]]
         if rows:
@@ -440,18 +441,18 @@ class AssignmentDesk:
 
 
 def _stratum(each: GradableReply) -> tuple[str, str, str]:
-    """Return among which replies a reply is drawn with the same chance: those of its scenario, model (or
-    two of them) and scorer."""
+    """Return the stratum of a reply, within which all have the same chance to be sampled: scenario, model or pair of
+    models, and scorer."""
     return each.scenario, each.of, each.step.scorer
 
 
 def _sizes(
     every: Sequence[GradableReply], choice: AssignmentOptions, handed: EarlierAssignments
 ) -> dict[tuple[str, str, str], int]:
-    """Return how many replies each stratum has of which what is drawn now was drawn at random.
+    """Return the size of each stratum for which the sample is random.
 
-    With an overlap, what somebody was handed earlier is drawn apart. That leaves a random rest only where it was drawn
-    at random itself, from all that is there now.
+    With an overlap, earlier assigned replies are sampled separately. The rest of a stratum is random only if those were
+    sampled at random too, from all replies that exist now.
     """
     if not choice.whole:
         return {}
@@ -485,8 +486,8 @@ def _row(each: GradableReply, shown: ShownReply, seed: int, name: str, drawn_of:
 
 @dataclass(frozen=True)
 class ExpectedGain:
-    """How far the interval of a corrected measure reaches `now`, with so many graded `items`, and about `then`, with
-    those of a batch too."""
+    """Half the width of a corrected measure's interval: `now` with the graded `items`, and about `then` with those of a
+    batch too."""
 
     measure: str
     model: str
@@ -497,8 +498,8 @@ class ExpectedGain:
 
 
 def expected_gains(connection: Connection, plan: Plan, batch: Batch) -> Iterator[ExpectedGain]:
-    """Yield what the grades of a batch will bring to every measure that people correct, where some are there already
-    and the batch has items of which nobody has graded anything."""
+    """Yield the expected effect of a batch on each measure that people correct, if it has grades already and the batch
+    has ungraded items."""
     handed: dict[str, set[str]] = {}
     for row in batch.rows:
         for model in row.models:

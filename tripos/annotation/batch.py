@@ -1,8 +1,7 @@
-"""A batch: which replies a person was handed, in which order, when, and what their grades will be called.
+"""Batches of replies that are assigned to a person for grading, and the check of the grades that come back.
 
-It is recorded in the store, beside the results: the sheet and the page know rows by names that tell nothing.
-
-Checks what a person gave against what they were handed: all of it can be kept, or none of it is.
+A batch records the replies, their order, the time, and the names of the future scores. It is stored with the results.
+The sheet and the page know rows only by opaque names. Grades are accepted all together or not at all.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from tripos_warehouse.store.store import Store
 
 @dataclass(frozen=True)
 class EnteredGrade:
-    """A grade as it was entered. `address` says where: `Grades!F7` in a sheet, `line 12` in the file of the page."""
+    """A grade as entered. `address` is its place: `Grades!F7` in a sheet, `line 12` in the file of the page."""
 
     row: str
     metric: str
@@ -35,8 +34,7 @@ class EnteredGrade:
 
 @dataclass(frozen=True)
 class Answers:
-    """A file that came back. `rows` are the rows that it has, with the address of each; a row that stands there twice
-    is in `twice`."""
+    """A returned file. `rows` has the address of each row, and `twice` the address and message of each repeated row."""
 
     batch: str
     rows: dict[str, str]
@@ -50,9 +48,9 @@ FORMAT = "tripos.annotation/1"
 
 @dataclass(frozen=True)
 class WantedGrade:
-    """A score that is asked for. `low` and `high` are inclusive, absent where the scale has no end; `whole` says
-    whether only whole numbers are on it; `key` is what a judge's reply calls it. With `choices` the grade is the place
-    of one of these names, from 1; each has the number that it stands for, if it stands for one."""
+    """A requested score. `low` and `high` are inclusive, or None without a bound. `whole` allows only whole numbers.
+    `key` is the name of the score in a judge's reply. With `choices`, the grade is the position of one of these names,
+    from 1; each has its number, if any."""
 
     metric: str
     key: str
@@ -94,7 +92,7 @@ class WantedGrade:
 
 @dataclass(frozen=True)
 class OtherReply:
-    """The reply that stands second, where two are compared."""
+    """The second reply of a comparison."""
 
     step: str
     model: str
@@ -103,7 +101,7 @@ class OtherReply:
 
 @dataclass(frozen=True)
 class HandedElement:
-    """The element of a list that is labelled: its place there, and what it is, as JSON."""
+    """The element of a list to label: its position, and its value as JSON."""
 
     place: str
     value: str
@@ -111,7 +109,7 @@ class HandedElement:
 
 @dataclass(frozen=True)
 class HandedReply:
-    """A reply that was handed out, or two of them to compare. `row` is what the person's file calls it."""
+    """An assigned reply, or two to compare. `row` is its name in the person's file."""
 
     row: str
     scenario: str
@@ -126,13 +124,14 @@ class HandedReply:
     fingerprint: str
     marks: tuple[WantedGrade, ...]
     drawn_of: int | None = None
-    """Of how many replies of its scenario and model it was drawn at random. None where some could not be drawn."""
+    """The number of replies of its scenario and model from which it was sampled at random, or None if some had no
+    chance."""
     other: OtherReply | None = None
     element: HandedElement | None = None
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it is, whoever it is handed to."""
+        """The identity of the assigned reply, independent of the person."""
         beside = None if self.other is None else self.other.sample_id
         return key_of(self.sample_id, beside if self.element is None else self.element.place, self.fingerprint)
 
@@ -142,14 +141,14 @@ class HandedReply:
         return (self.model,) if self.other is None else (self.model, self.other.model)
 
     def mark(self, metric: str) -> WantedGrade | None:
-        """Return the mark of that metric, where it is asked for."""
+        """Return the requested grade of a metric, or None."""
         return next((mark for mark in self.marks if mark.metric == metric), None)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The replies assigned to one person at once, in this order. Of a later round than the first, the grades are kept
-    as those of an imported round are."""
+    """The replies assigned to one person together, in order. With a `round`, the grades are stored like those of an
+    imported round."""
 
     batch: str
     run_id: str
@@ -164,18 +163,17 @@ class Batch:
 
     @property
     def evaluator(self) -> str:
-        """Return what the person is called in the tables."""
+        """The name of the person in the tables."""
         return evaluator_of(self.name)
 
 
 def key_of(sample_id: str, other: str | None, fingerprint: str) -> tuple[str, str]:
-    """Return what a reply, two of them or an element is called among all that were handed out, with the step that
-    asks for its grade."""
+    """Return the identity of an assigned reply, a pair or an element, with the step that requests its grade."""
     return sample_id if other is None else f"{sample_id} {other}", fingerprint
 
 
 def evaluator_of(name: str) -> str:
-    """Return what the person of that name is called in the tables.
+    """Return the name of a person in the tables.
 
     >>> evaluator_of("anna")
     'human/anna'
@@ -184,26 +182,26 @@ def evaluator_of(name: str) -> str:
 
 
 def name_of(run_id: str, role: str, name: str, seed: int, rows: tuple[HandedReply, ...]) -> str:
-    """Return the name of a batch, from what it is: the same command on the same store makes the same batch."""
+    """Return the name of a batch, a digest of its content: the same command on the same store gives the same batch."""
     return digest(["annotation", run_id, role, name, seed, [row.judgement_id for row in rows]], size=6)
 
 
 def row_name(seed: int, name: str, judgement_id: str) -> str:
-    """Return what a person's file calls a reply: it says nothing, and no other person's file has it."""
+    """Return the name of a reply in a person's file. It reveals nothing, and differs between persons."""
     return digest(["row", seed, name, judgement_id], size=6)
 
 
 def save_batch(store: Store, batch: Batch) -> Batch:
-    """Record a batch, and give back what the store has under its name: the first record stays as it is.
+    """Store a batch, and return the stored one. An existing record is kept unchanged.
 
-    Raises `StoreError` S0102 where the disk refuses.
+    Raises `StoreError` S0102 if it cannot be written.
     """
     keep_document(store, ANNOTATIONS, f"{batch.batch}.json", sealed({"format": FORMAT, **asdict(batch)}))
     return get_batch(store, batch.batch)
 
 
 def get_batch(store: Store, name: str) -> Batch:
-    """Return the batch of that name. Raises `Failure` S0704 where the store has no readable record of it."""
+    """Return the batch with this name. Raises `Failure` S0704 if it is missing or unreadable."""
     place = f"{store.place}/{ANNOTATIONS}/{name}.json"
     try:
         content = read_document(store, ANNOTATIONS, f"{name}.json") if name.isalnum() else None
@@ -229,7 +227,7 @@ def get_batch(store: Store, name: str) -> Batch:
 
 def _row(said: Mapping[str, Any]) -> HandedReply:
     other = dict(said.get("other") or {})
-    earlier = other.pop("choices", ())  # batches of earlier versions have the names to choose from there
+    earlier = other.pop("choices", ())  # earlier versions stored the choices here
     marks = tuple(_mark({"choices": earlier, **mark}) for mark in said["marks"])
     element = said.get("element")
     told = {"marks": marks, "other": OtherReply(**other) if other else None}
@@ -241,15 +239,14 @@ def _mark(said: Mapping[str, Any]) -> WantedGrade:
 
 
 def every_batch(store: Store) -> Iterator[Batch]:
-    """Yield all batches that were handed out from a store, by name. Raises `Failure` S0704 where a record is
-    unreadable."""
+    """Yield all batches of a store, by name. Raises `Failure` S0704 for an unreadable record."""
     for name in list_documents(store, ANNOTATIONS, ".json"):
         yield get_batch(store, name.removesuffix(".json"))
 
 
 def copy_batches(source: Store, target: Store) -> None:
-    """Record the batches of another store that this one has not; one that cannot be read is left out, and the source
-    says so. Raises `StoreError` S0102 where the disk refuses."""
+    """Copy the batches of another store that this one lacks. Unreadable ones are skipped and reported by the source.
+    Raises `StoreError` S0102 if one cannot be written."""
     for name in list_documents(source, ANNOTATIONS, ".json"):
         try:
             batch = get_batch(source, name.removesuffix(".json"))
@@ -259,9 +256,10 @@ def copy_batches(source: Store, target: Store) -> None:
             save_batch(target, batch)
 
 
+# Grades that come back
 @dataclass(frozen=True)
 class GradeError:
-    """Something that cannot be taken: where it stands, and why."""
+    """An invalid entry: its address, and the reason."""
 
     address: str
     reason: str
@@ -269,7 +267,7 @@ class GradeError:
 
 @dataclass(frozen=True)
 class IngestedGrades:
-    """The scores of a file, its faults, and how many of the replies that were handed out lack a grade."""
+    """The scores of a file, its errors, and the number of assigned replies without all grades."""
 
     scores: tuple[GivenScore, ...]
     faults: tuple[GradeError, ...]
@@ -277,8 +275,8 @@ class IngestedGrades:
 
 
 def check(batch: Batch, answers: Answers, *, partial: bool) -> IngestedGrades:
-    """Return the grades that a file holds. A reply needs a value for every metric; with `partial`, replies that lack
-    one are left out. Grades are to be kept only where there is no fault; faults come in the order of the file."""
+    """Return the grades of a file. Each reply needs a value for every metric; with `partial`, replies without one are
+    skipped. Scores are returned only if there are no errors. Errors are in file order."""
     handed = {row.row: row for row in batch.rows}
     faults = [GradeError(address, reason) for address, reason in answers.twice]
     faults += [
@@ -327,7 +325,7 @@ def _read(
 
 
 def read_value(mark: WantedGrade, value: Any) -> float | str:
-    """Return a value as a number on the scale, or what is wrong with it.
+    """Return a value as a number on the scale, or a message why it is invalid.
 
     >>> mark = WantedGrade("CLEAR", "CLEAR", "", 1, 5, True)
     >>> read_value(mark, " ４ "), read_value(mark, 7), read_value(mark, "good")
@@ -356,8 +354,7 @@ def read_value(mark: WantedGrade, value: Any) -> float | str:
 
 
 def _place(mark: WantedGrade, text: str) -> int | None:
-    """Return the place of the name that a text is, as it is written or else whatever its case; None where it is none,
-    or several."""
+    """Return the position of the matching name, exactly or ignoring case; None if no name or several match."""
     names = [name for name, _ in mark.choices]
     for form in (str, str.casefold):
         found = [place for place, name in enumerate(names, 1) if form(name) == form(text.strip())]

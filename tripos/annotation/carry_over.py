@@ -1,9 +1,9 @@
-"""Scores from outside a run under the plan of a run that has what they were said of.
+"""Scores from people and files, carried over to other runs that have the same replies.
 
-What a person graded, or a file rated, is a judgement like a judge's reply: it holds for every plan that asks the same.
-The scores are named by the plan besides, so another name, another condition or what becomes of values outside of a
-scale gives other scores. Those of a judge are read anew from what it said; so are these, at the end of a run, and
-wherever something new was said of what runs of other plans have.
+A grade by a person or a file is a judgement, like a judge's reply: it applies to every plan that asks the same. Scores
+also depend on the plan: on their name, their condition and the treatment of values outside the scale. So they are
+derived anew from the judgements at the end of each run, and whenever new judgements concern replies in runs of other
+plans.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tripos_warehouse.views.runs import RunRecord, get_plan
 
 
 class _GivenJudgement(NamedTuple):
-    """A judgement from outside. `parsed` is what it says, by what each score is called there."""
+    """A judgement by a person or a file. `parsed` has its values by the key of each score."""
 
     judgement_id: str
     sample_id: str
@@ -41,8 +41,8 @@ class _GivenJudgement(NamedTuple):
 
 
 def carry_scores(store: Store, plan: Plan, run_id: str) -> int:
-    """Write the scores of what was said from outside of the replies of a run, as its plan has them, where the store
-    lacks them or has them otherwise; how many these are. Raises `StoreError` as `connect_run` and `append` do."""
+    """Write the scores of a run's replies that follow from judgements by people and files, if the store lacks them or
+    has other values. Return their number. Raises `StoreError` as `connect_run` and `append` do."""
     prints = {step.judgement for step in _grades(plan)}
     if not _any_given(store, prints):
         return 0
@@ -51,13 +51,13 @@ def carry_scores(store: Store, plan: Plan, run_id: str) -> int:
         said = _said(connection, prints)
         scores = [*_by_people(connection, plan, run, said), *_imported(connection, plan, run, said)]
     found = difference(store, scores)
-    if found.fresh:  # what was said stays as it is
+    if found.fresh:  # the judgements stay unchanged
         store.append({"scores": rows_of(found, None, store.next_time())["scores"]})
     return len(found.fresh)
 
 
 def carry_to_other_runs(store: Store, given: Sequence[GivenScore]) -> None:
-    """Write the scores of what was just said under the plans of other runs that have what it was said of."""
+    """Write the scores that follow from new judgements to other runs with the same replies."""
     if not given:
         return
     judgements, fingerprints, bindings = (
@@ -88,11 +88,10 @@ def _grades(plan: Plan) -> Iterator[Grade]:
 
 
 def _any_given(store: Store, prints: set[str]) -> bool:
-    """Return true if anything was said from outside in the place of such judgements, without opening the whole
-    store."""
+    """Return true if a store has a judgement by people or files for these fingerprints, without opening all of it."""
     try:
         return bool(prints) and any_given(store.parts(JUDGEMENTS.name), prints)
-    except StoreError:  # whoever opens the store says what is wrong with it
+    except StoreError:  # opening the store reports the error
         return True
 
 
@@ -112,7 +111,7 @@ def _said(connection: Connection, prints: Iterable[str]) -> list[_GivenJudgement
 def _by_people(
     connection: Connection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
 ) -> Iterator[GivenScore]:
-    """Yield what people graded, of what they would be handed."""
+    """Yield the scores from people's judgements of replies that could be assigned to them."""
     said = {each.judgement_id: each for each in every if each.round is None}
     roles = {plan.scorer(step.scorer).role for step in _grades(plan) if plan.scorer(step.scorer).writes}
     for evaluator in sorted({each.evaluator for each in said.values()}):
@@ -150,7 +149,7 @@ def _by_people(
 def _imported(
     connection: Connection, plan: Plan, run: RunRecord, every: Sequence[_GivenJudgement]
 ) -> Iterator[GivenScore]:
-    """Yield what files rated, as far as the scales of the plan have it."""
+    """Yield the scores from imported ratings, as far as they are on the plan's scales."""
     said: dict[tuple[str, str, str], list[_GivenJudgement]] = {}
     for each in every:
         if each.round is not None:
@@ -186,13 +185,13 @@ def _imported(
 
 
 def _failure(said: _GivenJudgement, key: str) -> dict[str, Any] | None:
-    """Return the status and the error of a score that has no value, where that was told."""
+    """Return the status and the error of a score without a value, if they were given."""
     part = said.parsed.get(key)
     told = part if isinstance(part, dict) else {}
     return {name: told.get(name) for name in ("status", "error")} if told.get("status") else None
 
 
 def _part(said: _GivenJudgement, key: str) -> tuple[float | str | None, str | None]:
-    """Return the value, or the name that was chosen, and the reason of one score of a judgement."""
+    """Return the value or choice, and the reason, of one score of a judgement."""
     part = said.parsed.get(key)
     return (part.get("choice", part.get("score")), part.get("reason")) if isinstance(part, dict) else (None, None)

@@ -1,4 +1,4 @@
-"""The texts around the replies in a sheet, in the languages in which Tripos has words for it."""
+"""Texts of the grading sheet and page, in English and Chinese."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _NAMES = MappingProxyType(
 
 
 def words_for(language: str) -> Mapping[str, str]:
-    """Return the words for a language, English where there are none.
+    """Return the texts for a language; English if there are none.
 
     >>> words_for("zh")["rubric"], words_for("fr")["rubric"]
     ('评分标准', 'Rubric')

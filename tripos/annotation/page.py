@@ -1,6 +1,6 @@
-"""A batch as the page shows it, and what the page sends: grades and rationales, kept in the file of the person.
+"""The grading page: the data that it shows, and the grades and rationales that it sends.
 
-Nothing that the page is told says which model, item or sample a reply is of.
+The data never reveal which model, item or sample a reply belongs to.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ DATA = "grading.json"
 
 @dataclass(frozen=True)
 class GradingPage:
-    """The files that the page reads, and what takes its grades. `now` is the clock."""
+    """The data of the page, and the receiver of its grades. `now` is the clock."""
 
     assignment: Assignment
     grades: GradesFile
     now: Callable[[], datetime]
     medium: Callable[[str], bytes | None] = lambda sha256: None
-    """Gives the content of an image or another file by its digest."""
+    """Returns the content of an image or another file, by digest."""
 
     def json(self, path: str) -> bytes | None:
-        """Return the replies to grade, which is the one file of the page."""
+        """Return the replies to grade, the only JSON file of the page."""
         return orjson.dumps(self.data()) if path == DATA else None
 
     def table(self, path: str) -> Path | None:
-        """Return None: there are no tables."""
+        """Return None: the page has no tables."""
         return None
 
     def data(self) -> dict[str, Any]:
-        """Return what the page shows."""
+        """Return the data of the page."""
         shown = self.assignment.shown
         return {
             "items": [
@@ -58,8 +58,8 @@ class GradingPage:
         }
 
     def take(self, body: bytes) -> bytes:
-        """Keep a grade or a rationale, and return how many replies are graded. Raises `ValueError` for what is not on
-        the scale or of no reply, and `OSError` where the disk refuses."""
+        """Store a grade or a rationale, and return the number of graded replies. Raises `ValueError` for a value off
+        the scale or an unknown reply, and `OSError`."""
         said = orjson.loads(body)
         try:
             row = next(row for row in self.assignment.batch.rows if row.row == said["row"])
@@ -77,7 +77,7 @@ class GradingPage:
 
     @property
     def done(self) -> int:
-        """How many replies have a grade for every metric."""
+        """The number of replies with a grade for every metric."""
         values = self.grades.values
         return sum(all(mark.metric in values[row.row] for mark in row.marks) for row in self.assignment.batch.rows)
 

@@ -1,11 +1,8 @@
-"""The replies of a run that a role grades, found as a run finds them: a person is one more evaluator of each grade.
+"""The replies of a run that a role grades, and their views: a person is one more evaluator of each grade.
 
-The names of judgements and scores are those that a model in that role would have had, so nothing else in Tripos needs
-to know that it was a person.
-
-A reply, or two of them, that a person may be handed, and the view of it.
-
-Elements of a list that a person labels, one at a time: the choice of a judge about each is a score of its own.
+Judgements and scores have the names that a model in the role would have given them, so the rest of Tripos does not
+distinguish people. A person may grade a reply, compare two, or label the elements of a list; each label is a score of
+its own.
 """
 
 from __future__ import annotations
@@ -58,25 +55,25 @@ Places = tuple[int, ...]
 
 @dataclass(frozen=True)
 class LabelledElement:
-    """An element of a reply that a role labels: `step` asks about it, and `score` is what its label is kept as."""
+    """An element of a reply that a role labels. `step` asks about it, and `score` stores its label."""
 
     score: Score
     step: Verdict
     places: Places
     value: str
-    """The element, as JSON."""
+    """The element as JSON."""
 
     @property
     def place(self) -> str:
-        """Its place in the list, as rows of scores have it."""
+        """The position in the list, as in the rows of scores."""
         return element_name(self.places)
 
     def score_id(self, evaluator: str, sample_id: str, binding: str, round: int | None) -> str:
-        """Return what its score by a person is called."""
+        """Return the name of its score by a person."""
         return digest(["element score", self.score.fingerprint, evaluator, sample_id, binding, self.place, round])
 
     def judgement_id(self, unit: Unit, evaluator: str, sample_id: str, binding: str, round: int | None) -> str:
-        """Return what the judgement of a person is called: in the first round as that of a model in the role."""
+        """Return the name of a person's judgement: in the first round the same as for a model in the role."""
         if round is None:
             calls = (each for each in unit.calls if each.step is self.step and each.element == self.places)
             return next(each.name for each in calls if each.model == evaluator)
@@ -85,7 +82,7 @@ class LabelledElement:
 
 
 def labels_of(bound: BoundTreatment, role: str) -> list[tuple[Score, Verdict]]:
-    """Return the scores of a treatment that are a role's choice about each element of one list, and nothing else."""
+    """Return the scores of a treatment that are exactly a role's choice for each element of one list."""
     found = []
     for score in bound.treatment.steps:
         if not isinstance(score, Score) or score.judge is None or score.when is not None or score.earlier:
@@ -98,26 +95,26 @@ def labels_of(bound: BoundTreatment, role: str) -> list[tuple[Score, Verdict]]:
 
 
 def elements_of(human: Human, unit: Unit, score: Score, step: Verdict) -> Iterator[LabelledElement]:
-    """Yield the elements that a judge would be asked about, in their order. Raises `LookupError` where they follow from
-    what is not in a store."""
+    """Yield the elements that a judge would be asked about, in order. Raises `LookupError` if they depend on data
+    outside the store."""
     alias = step.loops[0].alias
     for places, names in human.names_of_elements(unit, step).items():
         yield LabelledElement(score, step, places, orjson.dumps(names[alias], default=str).decode())
 
 
 def names_of(human: Human, unit: Unit, element: LabelledElement) -> Mapping[str, Any] | None:
-    """Return the names that a judge's question about an element is made from; None where it would not be asked."""
+    """Return the names in a judge's question about an element, or None if it would not be asked."""
     return human.names_of_elements(unit, element.step).get(element.places)
 
 
 @dataclass(frozen=True, eq=False)
 class GradableReply:
-    """A reply that could be handed out, by the name that its judgement will have."""
+    """A gradable reply, by the name of its future judgement."""
 
     unit: Unit
     step: Grade | Compare | Verdict
     sample_id: str
-    """The reply that is graded: of a chat the last one. Of two that are compared the one that is shown first."""
+    """The graded reply: the last one of a chat, or the first shown of a pair."""
     judgement_id: str
     model: str
     binding: str
@@ -125,7 +122,7 @@ class GradableReply:
     pair: Pair | None = None
     other: OtherReply | None = None
     element: LabelledElement | None = None
-    """The element of a list that is labelled, where it is not the whole reply."""
+    """The list element to label, if it is not the whole reply."""
     also: tuple[GradableReply, ...] = ()
     """The same judgement under further scores, which may have other conditions."""
 
@@ -136,27 +133,27 @@ class GradableReply:
 
     @property
     def key(self) -> tuple[str, str]:
-        """What it is, whoever it is handed to."""
+        """The identity of the reply, independent of the person."""
         beside = None if self.other is None else self.other.sample_id
         return key_of(self.sample_id, beside if self.element is None else self.element.place, self.fingerprint)
 
     @property
     def of(self) -> str:
-        """The model whose reply it is, or the two, in the order of their names."""
+        """The model of the reply, or the two models of a pair, sorted by name."""
         return self.model if self.other is None else " & ".join(sorted((self.model, self.other.model)))
 
     @property
     def arms(self) -> Mapping[str, str]:
-        """The arms that it was made in, each with its value."""
+        """The arms of its treatment with their values."""
         return self.unit.bound.treatment.arms
 
     @property
     def value_names(self) -> Iterable[str]:
-        """The axes, arms and columns that it has a value of."""
+        """The axes, arms and columns that it has a value for."""
         return {*self.unit.case.context, *self.arms, *self.unit.case.fields}
 
     def value_of(self, name: str) -> str:
-        """Return its value of an axis, an arm or a column, as a text; an empty one where it has none."""
+        """Return its value of an axis, arm or column as text, or an empty text."""
         case = self.unit.case
         return str(case.context.get(name, self.arms.get(name, case.fields.get(name, ""))))
 
@@ -167,8 +164,8 @@ class GradableReply:
 
 
 def pairs_to_compare(units: Sequence[Unit], role: str) -> Iterator[Pair]:
-    """Yield every two replies that a role compares, each in the order that their names decide: half of them in either,
-    and the same for everybody."""
+    """Yield every pair of replies that a role compares, in one order that depends on their names: half of them in each
+    order, the same for everyone."""
     for pair in pairs_of(units):
         if pair.bound.role_of(pair.step) == role and _is_shown(pair):
             yield pair
@@ -181,7 +178,7 @@ def _is_shown(pair: Pair) -> bool:
 
 
 def gradable_pair(plan: Plan, pair: Pair, binding: str, evaluator: str, round: int | None) -> GradableReply:
-    """Return two replies as something to grade. Of a later round the verdict is called otherwise."""
+    """Return a pair as something to grade. In a later round, the judgement has another name."""
     step, scorer = pair.step, plan.scorer(pair.step.scorer)
     assert isinstance(scorer.gives, ChoiceType)
     choices = tuple((name, compared_worth(scorer, name) or 0.0) for name in scorer.gives.values)
@@ -198,8 +195,7 @@ def gradable_pair(plan: Plan, pair: Pair, binding: str, evaluator: str, round: i
 
 @dataclass(frozen=True)
 class ShownReply:
-    """The view of a reply for a person: headings and texts, as the judge's prompt takes them, in the item's
-    language."""
+    """A person's view of a reply: headings and texts in the item's language, as in the judge's prompt."""
 
     language: str
     title: str
@@ -210,8 +206,8 @@ class ShownReply:
 
 @dataclass(frozen=True)
 class ShownScale:
-    """A metric as a person sees it; `levels` are `(low, high, text)` from the highest down. With `names` each value is
-    the place of one of them, from 1."""
+    """A metric as shown to a person. `levels` are `(low, high, text)`, highest first. With `names`, each value is the
+    position of one of them, from 1."""
 
     metric: str
     title: str
@@ -224,22 +220,22 @@ class ShownScale:
 
     @property
     def values(self) -> tuple[int, ...]:
-        """The values to choose from; empty where there are too many, or no end of them."""
+        """The values to choose from; empty if there are too many or no bounds."""
         if self.low is None or self.high is None or not self.whole or (self.high - self.low > 20 and not self.names):
             return ()
         return tuple(range(self.low, self.high + 1))
 
 
 OF_REPLY = ("status", "messages", "reply", "parsed", "finish_reason", "error")
-"""The columns that a reply is read back from."""
+"""The columns of a stored reply."""
 SHOWN_AT_ONCE = 256
-"""So many replies are read from the store at a time."""
+"""Number of replies that are read from the store together."""
 
 
 def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
-    """Return the role that a person fills: `role`, or without one the only role that grades, or `judge`.
+    """Return the role that a person fills: `role`, or by default the only role that grades, or `judge`.
 
-    Raises `Failure` S0701 where it gives no grades that a person could give in its place.
+    Raises `Failure` S0701 if the role gives no grades that a person could give.
     """
     steps = [step for scenario in plan.scenarios for step in scenario.steps]
     graded = [step.scorer for step in steps if isinstance(step, Grade | Compare)]
@@ -258,7 +254,7 @@ def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
 
 @dataclass(frozen=True)
 class RunReplies:
-    """The replies of a run, for the person `evaluator` in `role`. Without a `round` it is the first."""
+    """The replies of a run for the person `evaluator` in `role`. A `round` of None is the first."""
 
     connection: Connection
     plan: Plan
@@ -269,13 +265,13 @@ class RunReplies:
 
     @cached_property
     def _world(self) -> World:
-        """Return what programs look into, which a store has no files of."""
+        """The world of expressions, without data files, which a store does not have."""
         axes = {axis.name: axis for axis in self.plan.axes}
         return World(self.plan, Sources(self.plan, DataFolders(), (), axes))
 
     def candidates(self, pairs: bool = True) -> Iterator[GradableReply]:
-        """Yield every reply once, by scenario and item, and every two replies that are compared; some may turn out to
-        have nothing to grade (`show`). What several scores ask the same of is graded once."""
+        """Yield every gradable reply once, by scenario and item, and every pair to compare. Some may have no view (see
+        `show`). Scores that ask the same share one judgement."""
         own = RoleBinding(self.run.roles, self.run.compared_role, self.run.identities)
         binding = replace(own, models={**self.run.roles, self.role: (self.evaluator,)})
         seen: set[str] = set()
@@ -305,20 +301,20 @@ class RunReplies:
                     yield replace(first, also=tuple(others)) if others else first
 
     def graded(self) -> set[str]:
-        """Return the judgements that the person has given already."""
+        """Return the ids of judgements that the person has already given."""
         query = "select judgement_id from main.judgements where evaluator = ?"
         return {name for (name,) in self.connection.execute(query, [self.evaluator]).fetchall()}
 
     def show(self, candidates: Sequence[GradableReply]) -> dict[str, ShownReply]:
-        """Return what there is to see of each, by judgement, under the first of its scores that applies; absent are
-        those where a judge would have had nothing to grade, and those that the store does not say enough of."""
+        """Return the view of each reply by judgement, for the first of its scores that applies. Replies that a judge
+        would not grade, or that the store lacks data for, are left out."""
         shown: dict[str, ShownReply] = {}
         for view in self.views([score for each in candidates for score in (each, *each.also)]):
             shown.setdefault(view.of.judgement_id, view)
         return shown
 
     def views(self, candidates: Sequence[GradableReply]) -> list[ShownReply]:
-        """Return what there is to see of each score, as `show` does of each judgement."""
+        """Return the view of each score (see `show`)."""
         shown: list[ShownReply] = []
         for start in range(0, len(candidates), SHOWN_AT_ONCE):
             some = candidates[start : start + SHOWN_AT_ONCE]
@@ -343,7 +339,7 @@ class RunReplies:
             yield found if self.round is None else self._again(found, self.round)
 
     def _labelled(self, units: Mapping[Unit, BoundTreatment]) -> Iterator[GradableReply]:
-        """Yield every element of a list that the role labels; of replies that the store does not say enough of none."""
+        """Yield every list element that the role labels. Replies that the store lacks data for are skipped."""
         listed = {unit: labels for unit in units if (labels := labels_of(unit.bound, self.role))}
         human = Human(self._world, self._samples({name for unit in listed for name in _read_by(unit)}))
         for unit, labels in listed.items():
@@ -364,23 +360,23 @@ class RunReplies:
         return GradableReply(unit, each.step, sample, judgement, model, binding, (mark,), element=each)
 
     def _compared(self, units: Mapping[Unit, BoundTreatment]) -> Iterator[GradableReply]:
-        """Yield every two replies to an item that the role compares, in one of both orders."""
+        """Yield every pair of replies to an item that the role compares, in one of both orders."""
         for pair in pairs_to_compare(list(units), self.role):
             of_run = Pair(pair.step, *(units[side].pattern(side.model, side.number) for side in pair.sides))
             yield gradable_pair(self.plan, pair, of_run.given_binding, self.evaluator, self.round)
 
     def _find_ends(self, units: Sequence[Unit]) -> None:
-        """Find out which turns of the chats of an item were not asked."""
+        """Record which turns of an item's chats were not asked."""
         chats = [unit for unit in units if any(ask.before in unit.bound.asks for ask in unit.bound.asks.values())]
         kept = self._samples({name for unit in chats for name in unit.samples.values()}) if chats else {}
         for unit in chats:
             try:
                 Human(self._world, kept).ask_all(unit)
-            except LookupError:  # a judge decided, or what is not in the store
+            except LookupError:  # depends on a judge, or on data outside the store
                 unit.unasked = tuple(name for name in unit.bound.asks if unit.samples[name] not in kept)
 
     def _again(self, found: GradableReply, round: int) -> GradableReply:
-        """Return the reply in a later round: its judgement and scores are called as those of an imported round are."""
+        """Return the reply in a later round, with the names of an imported round."""
         assert isinstance(found.step, Grade)
         about = {"sample_id": found.sample_id, "binding": found.binding}
         named = [imported_score(about, found.step, mark.metric, self.evaluator, round, 0.0) for mark in found.marks]
@@ -434,7 +430,7 @@ class RunReplies:
             )
         except Unavailable:
             return None
-        except LookupError:  # data sets, trees and Python functions are not in the store
+        except LookupError:  # needs data sets, trees or Python functions, which the store does not have
             if (asked := self._asked(each)) is None:
                 return None
             texts = ((words_for(language)["prompt"], asked),)
@@ -444,7 +440,7 @@ class RunReplies:
         return ShownReply(language, title, texts, scales, each)
 
     def _asked(self, each: GradableReply) -> str | None:
-        """Return what a model in the same role was asked about this reply, where one was."""
+        """Return what a model in the same role was asked about this reply, if one was."""
         found = self.connection.execute(
             """select messages from main.judgements
             where sample_id = ? and fingerprint = ? and not starts_with(evaluator, ?) order by judgement_id limit 1""",
@@ -485,13 +481,12 @@ def _names_of(human: Human, each: GradableReply) -> Mapping[str, Any] | None:
 
 
 def _read_by(unit: Unit) -> set[str]:
-    """Return the names of the replies of a unit."""
+    """Return the ids of a unit's replies."""
     return {*unit.samples.values(), *(name for names in unit.listed.values() for name in names)}
 
 
 def printed(scorer: Scorer, language: str) -> list[str]:
-    """Return the parameters of a scorer that its judge gets to see, in the order of the prompt, and then of its system
-    message."""
+    """Return the parameters that a scorer's judge sees, in the order of the prompt and then the system message."""
     found: dict[str, None] = {}
     for texts in (scorer.prompt, scorer.system):
         template = None if texts is None else texts.get(language)
@@ -505,7 +500,7 @@ def printed(scorer: Scorer, language: str) -> list[str]:
 
 
 def own_words(scorer: Scorer, language: str) -> str:
-    """Return the words of a scorer's prompt in one line, with `…` for what it prints: what its judge is asked."""
+    """Return a scorer's prompt on one line, with `…` for each inserted value."""
     template = None if scorer.prompt is None else scorer.prompt.get(language)
     parts = () if template is None else template.parts
     inner = (each for part in parts for each in (part.parts if isinstance(part, Passage) else (part,)))
@@ -513,7 +508,7 @@ def own_words(scorer: Scorer, language: str) -> str:
 
 
 def _roots(expr: Any) -> Iterator[str]:
-    """Yield the names that an expression looks up, given as JSON."""
+    """Yield the names that an expression refers to, given as JSON."""
     if isinstance(expr, dict):
         if expr.get("op") == "ref":
             yield expr["path"][0]

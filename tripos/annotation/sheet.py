@@ -1,10 +1,10 @@
-"""Writes a batch as a spreadsheet: a row for each reply, a column with a drop-down for each metric, the rubric beside.
+"""Files of grades: the spreadsheet of a batch, written and read, and the file that the grading page appends to.
 
-Everything but the grades and the rationale is locked. A text stays a text, whatever it begins with.
+A sheet has a row for each reply, a column with a drop-down list for each metric, and the rubric on another sheet. Only
+grades and rationales can be edited. A text is never interpreted as a formula.
 
-The file that the page writes to: a line of JSON for each grade, on the disk before the page hears that it is saved.
-
-The last line about a cell counts. Half a line at the end, which a crash can leave, is not read.
+The page's file has a line of JSON for each grade, which is on disk before the page reports it as saved. The last line
+for a cell counts. A partial last line, which a crash may leave, is ignored.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CHECK_PATH = "check the path: `tripos annotate --name NAME` writes the file, and
 
 
 def read_grades(path: Path) -> Answers:
-    """Return what stands in a file of the page. Raises `Failure` S0706 where it cannot be read or is none."""
+    """Read the page's file. Raises `Failure` S0706 if it is unreadable or another file."""
     try:
         lines = read_untrusted(path, MOST_DATA_BYTES).split(b"\n")[:-1]
     except OSError as error:
@@ -80,11 +80,11 @@ def read_grades(path: Path) -> Answers:
 
 
 class GradesFile:
-    """The file of one batch, open for further grades. `values` and `rationales` have what was given so far, by row."""
+    """The open file of one batch. `values` and `rationales` have the current grades by row."""
 
     def __init__(self, path: Path, batch: Batch, now: str) -> None:
-        """Go on with the file where there is one of this batch. Raises `Failure`: S0706 where the file is none, S0703
-        where it belongs to another batch or cannot be written."""
+        """Open the file, and continue an existing one of this batch. Raises `Failure` S0706 if it is another kind of
+        file, and S0703 if it belongs to another batch or cannot be written."""
         self.path = path
         self.values: dict[str, dict[str, Any]] = {row.row: {} for row in batch.rows}
         self.rationales: dict[str, str] = {}
@@ -106,14 +106,14 @@ class GradesFile:
         self.rationales.update(found.rationales)
 
     def grade(self, row: str, metric: str, value: float | None, at: str) -> None:
-        """Keep a grade, or with `None` that there is none any more. Raises `OSError` where the disk refuses."""
+        """Store a grade, or remove it with None. Raises `OSError`."""
         self._append({"row": row, "metric": metric, "value": value, "at": at})
         self.values[row][metric] = value
         if value is None:
             del self.values[row][metric]
 
     def explain(self, row: str, text: str, at: str) -> None:
-        """Keep a rationale. Raises `OSError` where the disk refuses."""
+        """Store a rationale. Raises `OSError`."""
         self._append({"row": row, "rationale": text, "at": at})
         self.rationales[row] = text
 
@@ -129,20 +129,21 @@ class GradesFile:
                 raise OSError(28, "the disk is full")
             os.fsync(self._file.fileno())
         except OSError:
-            self._file.truncate(place)  # or the next line would be joined to half of this one
+            self._file.truncate(place)  # otherwise the next line would follow half of this one
             raise
 
 
+# Spreadsheets, read
 def read_sheet(path: Path) -> Answers:
-    """Return what stands in a spreadsheet. Empty cells are no entries.
+    """Read a spreadsheet. Empty cells are skipped.
 
-    Raises `Failure` S0706 where it cannot be read or is not one that `tripos annotate` wrote.
+    Raises `Failure` S0706 if it is unreadable or not from `tripos annotate`.
     """
     try:
-        # What openpyxl warns of, such as a missing style, is nothing that a grade has.
+        # Warnings of openpyxl, such as missing styles, do not concern grades.
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # Row by row: a person may have formatted whole columns, a million cells each.
+            # Read row by row: formatted columns have a million cells each.
             book = load_workbook(path, read_only=True, data_only=True)
             try:
                 return _read(path, book)
@@ -151,7 +152,7 @@ def read_sheet(path: Path) -> Answers:
     except Failure:
         raise
     except Exception as error:
-        # Whatever openpyxl and the parsers below it make of a damaged file, it cannot be read.
+        # openpyxl and its parsers raise many kinds of errors for a damaged file.
         told = error.strerror if isinstance(error, OSError) and error.strerror else " ".join(str(error).split())
         raise Failure(
             "S0706",
@@ -161,7 +162,7 @@ def read_sheet(path: Path) -> Answers:
 
 
 LONGEST_REASON = 300
-"""Characters of what a library says of a damaged file, which may be the file itself."""
+"""Maximum characters of a library's message about a damaged file, since it may quote the file."""
 
 
 def _read(path: Path, book: Workbook) -> Answers:
@@ -215,15 +216,16 @@ def _text(value: Any) -> str:
     return "" if value is None else str(value).strip()
 
 
+# Spreadsheets, written
 SHEET_FORMAT = "tripos.sheet/1"
 ABOUT = "tripos"
-"""The hidden sheet that says which batch it is."""
+"""The hidden sheet with the name of the batch."""
 KEYS_ROW, HEADINGS_ROW, FIRST_ROW = 1, 2, 3
 ROW_KEY, RATIONALE_KEY, MARK_KEY = "row", "rationale", SHEET_MARK
 CELL_MOST = 32_000
-"""A cell takes 32,767 characters."""
+"""Maximum characters of text in a cell; the format allows 32,767."""
 TALLEST = 400.0
-"""Points; a row can have 409."""
+"""Maximum row height in points; the format allows 409."""
 LINE = 15.0
 WIDE, NARROW, GRADE = 70, 14, 13
 
@@ -236,8 +238,7 @@ _SHUT = PatternFill("solid", fgColor="E4E4E4")
 
 
 def sheet_bytes(batch: Batch, shown: Mapping[str, ShownReply], made_at: datetime) -> bytes:
-    """Return the file as bytes. `shown` has what is seen of each row, by its name; a sheet for each language of
-    them."""
+    """Return the spreadsheet as bytes, with a sheet for each language. `shown` has the view of each row by name."""
     book = Workbook()
     book.remove(book.active)  # type: ignore[arg-type]
     book.properties.created = book.properties.modified = made_at.replace(tzinfo=None)
@@ -256,14 +257,14 @@ def sheet_bytes(batch: Batch, shown: Mapping[str, ShownReply], made_at: datetime
 
 
 def put_sheet_text(cell: Cell, text: str) -> None:
-    """Put a text into a cell that is read, with the line ends of one system."""
+    """Write a text into a cell, with normalized line ends and without illegal characters."""
     put_text(cell, ILLEGAL_CHARACTERS_RE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n")))
     cell.quotePrefix = True
     cell.alignment = _TOP
 
 
 class _Grades:
-    """The sheet of one language, its rubric, and its long texts where there are any."""
+    """The sheet of one language with its rubric, and a sheet for long texts if needed."""
 
     def __init__(
         self,
@@ -296,7 +297,7 @@ class _Grades:
         for place, (number, row) in enumerate(self.rows, FIRST_ROW):
             self._row(place, number, row)
         for name, validation in validations.items():
-            # Added one by one, each cell would be compared with all before it.
+            # Adding cells one by one would compare each with all before it.
             column = get_column_letter(self.keys.index(MARK_KEY + name) + 1)
             validation.sqref = MultiCellRange(" ".join(ranges(column, self.open_rows[name])))
             self.sheet.add_data_validation(validation)
@@ -348,8 +349,7 @@ class _Grades:
         self.sheet.row_dimensions[place].height = min(TALLEST, max(2, tallest) * LINE)
 
     def _fitting(self, text: str, number: int, label: str, link: Cell) -> str:
-        """Return the text as it fits into a cell; what is longer than a row is tall stands whole on a sheet of its
-        own."""
+        """Return the text that fits into a cell. A longer one is written in full to the sheet of long texts."""
         if lines_of(text, WIDE) * LINE <= TALLEST and len(text) <= CELL_MOST:
             return text
         if self.texts is None:
@@ -401,12 +401,12 @@ class _Grades:
 
 
 LIST_MOST = 255
-"""Characters of a list of values in a cell."""
+"""Maximum characters of a list of values in a cell."""
 
 
 def listed_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names that a cell can have a list of; none where one could be taken for a number or for several, or where
-    they are too long: their places are listed then.
+    """Return names that can be a drop-down list. Empty if one looks like a number or a list, or they are too long;
+    positions are used then.
 
     >>> listed_names(("RIGHT", "WRONG")), listed_names(("1", "2")), listed_names(("a, b", "c"))
     (('RIGHT', 'WRONG'), (), ())
@@ -416,7 +416,7 @@ def listed_names(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def ranges(column: str, rows: Sequence[int]) -> list[str]:
-    """Return rows of a column, in ascending order, as ranges of cells.
+    """Return ascending rows of a column as cell ranges.
 
     >>> ranges("E", [3, 4, 5, 7])
     ['E3:E5', 'E7']
@@ -431,7 +431,7 @@ def ranges(column: str, rows: Sequence[int]) -> list[str]:
 
 
 def lines_of(text: str, width: int) -> int:
-    """Return how many lines a wrapped text takes in a column; a Chinese character is two wide.
+    """Return the number of lines of a text wrapped to a column's width; wide characters count as two.
 
     >>> lines_of("ab\\nabcd", 3), lines_of("四十二", 4)
     (3, 2)
@@ -458,7 +458,7 @@ def _between(low: int | None, high: int | None) -> dict[str, Any]:
 
 def _cell(sheet: Worksheet, row: int, column: int) -> Cell:
     cell = sheet.cell(row, column)
-    assert isinstance(cell, Cell)  # nothing is merged
+    assert isinstance(cell, Cell)  # no cells are merged
     return cell
 
 
@@ -477,5 +477,5 @@ def _grade_cell(cell: Cell) -> None:
 
 def _lock(sheet: Worksheet) -> None:
     sheet.protection.sheet = True
-    # These say what is locked: columns and rows may be made wider, and text formatted.
+    # False means unlocked: columns, rows and text may be formatted.
     sheet.protection.formatColumns = sheet.protection.formatRows = sheet.protection.formatCells = False

@@ -1,1 +1,1 @@
-"""Imports of results that were produced elsewhere: scores by people or other judges, and replies of models."""
+"""Imports from elsewhere: data, scores, replies of models, and other tools' logs and tasks."""

@@ -1,18 +1,13 @@
-"""Where rows are imported from: files, a data set of the Hub, a table or query of a database.
+"""Rows of files, the Hub and databases, and the data set that is proposed for them: types, secrets, keys.
 
-A data set that is proposed for the rows of a file: types, likely secrets, groups of rows, what to leave out.
+A column whose name contains a word for an answer, in any of many languages, is proposed as a secret. A name is split at
+spaces, marks, digits and capitals (`goldLabel`, `correct_answer_2`, `Muster-Lösung`). A word matches one whole part;
+`*` stands for any letters, so `antwort*` also matches `Antworten`, and `_` joins consecutive parts. Case, accents and
+forms of Unicode are ignored. In scripts without spaces, or with articles joined to the word, a word matches anywhere in
+the name.
 
-The narrowest type of the language that holds the values of a column.
-
-Words for right answers, and for what tells of one, in the names of columns: in the languages of the world.
-
-A name is taken apart at spaces, marks, digits and capitals: `goldLabel`, `correct_answer_2`, `Muster-Lösung`. A word
-counts if it is one of the parts; `*` in it stands for any letters, so `antwort*` is in `Antworten` too, and `_` joins
-parts that stand in a row. Capitals, accents and forms of Unicode make no difference. In scripts without spaces or with
-articles that are written onto the word, a word counts wherever it stands.
-
-A column too many that is kept from a model costs a word in a spec; one too few gives an answer away. So words are
-taken that often mean an answer, and so is what is said of one: `solution_count` tells of the solution.
+A column too many that is hidden from models costs the author one word in the spec; one too few leaks the answer. So
+words that often mean an answer, or describe one (`solution_count`), are included.
 """
 
 from __future__ import annotations
@@ -42,23 +37,23 @@ from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 NEW = "R0209"
 READ = 50_000
-"""Rows that tell the types; the compiler checks the rest."""
+"""Rows from which types are inferred; the compiler checks the others."""
 SQLITE, DUCKDB = (".sqlite", ".sqlite3", ".db"), (".duckdb",)
 DATABASES = (*SQLITE, *DUCKDB)
-"""The ends of the names of files that are databases."""
+"""File endings of databases."""
 DATA = re.compile(r".+\.(jsonl|ndjson|json|csv|tsv|parquet|arrow|feather|xlsx)(\.gz|\.zst)?", re.IGNORECASE)
 PART = re.compile(r"-\d{5}-of-\d{5}(?=\.)")
-"""How the Hub numbers the files of one split."""
+"""The suffix by which the Hub numbers the files of one split."""
 ABOUT = frozenset({"dataset_infos.json", "dataset_info.json", "croissant.json", "package.json"})
 
 
 def rows_of_files(
     source: str, near: Path, folders: Sequence[Path], trust: Trust = TRUSTED, *, outside: bool = False
 ) -> tuple[list[dict[str, Any]], Path]:
-    """Return the first rows of the files that `source` means for a spec at `near`, with what names of files capture,
-    and the folder of the first file. The folder that `source` names may be read, and with `outside` what links there
-    lead to. Raises `Failure`."""
-    place = near if source.startswith(HUB) else near.parent / source  # what is fetched lies beside the spec
+    """Return the first rows of the files that `source` names for a spec at `near`, with the captures of their names,
+    and the folder of the first file. The folder that `source` names may be read, and with `outside` also the targets of
+    links in it. Raises `Failure` R0209."""
+    place = near if source.startswith(HUB) else near.parent / source  # downloaded files are cached next to the spec
     named = SourceFolder.of_pattern(place, trust, outside=outside, folders=folders)
     looked = replace(named.data, folders=tuple(folders))
     try:
@@ -72,12 +67,12 @@ def rows_of_files(
     return found, Path(files[0].location).parent
 
 
-# --- the Hub ---
+# Files of the Hub
 
 
 def files_of_hub(names: Sequence[str], split: str | None) -> str:
-    """Return the pattern of the files of one split, among the names of files of a data set. Raises `Failure` where
-    they are of several splits or configurations, with what to choose from.
+    """Return the pattern that matches the files of one split, given the file names of a data set. Raises `Failure`
+    R0209 if they belong to several splits or configurations; the message lists the choices.
 
     >>> files_of_hub(["README.md", "data/test-00000-of-00002.parquet", "data/test-00001-of-00002.parquet"], None)
     'data/test-*.parquet'
@@ -103,21 +98,21 @@ def files_of_hub(names: Sequence[str], split: str | None) -> str:
 
 
 def _words(path: str) -> list[str]:
-    """Return the words in a path that can name a split: folders, and parts of the name of the file."""
+    """Return the words of a path that can name a split: the folders, and the parts of the file name."""
     *folders, name = path.split("/")
     return [*folders, *re.split(r"[-_.*]+", name)]
 
 
-# --- databases ---
+# Rows of a database
 
 
 def rows_of_database(
     path: Path, query: str | None, trust: Trust = TRUSTED, *, outside: bool = False
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a query to a database in a file, or of its only table. Nothing of the database, such as a view,
-    reads another file, unless `outside` is given. Raises `Failure`.
+    """Yield the rows of a query to a database file, or of its only table. The database cannot read other files, for
+    example through a view, unless `outside` is true. Raises `Failure` R0209.
 
-    A value that JSON has not becomes text as ISO 8601 writes it, and a decimal number a number.
+    A value that JSON does not have becomes text as in ISO 8601, and a decimal becomes a number.
     """
     file = SourceFolder.around(path, trust, outside=outside).file(path)
     try:
@@ -171,7 +166,7 @@ def _from_duckdb(path: Path, query: str | None, *, outside: bool) -> Iterator[di
 
 
 def _reader(type_: Any) -> Callable[[Any], Any]:
-    """Return the function that gives the numbers of a type of DuckDB as their shortest decimals."""
+    """Return a function that converts values of a DuckDB type, with each float as its shortest decimal."""
     match type_.id:
         case "float":
             return partial(shortest_decimal, bits=32)
@@ -208,7 +203,7 @@ def _rows(names: Sequence[str], found: Any, path: Path) -> Iterator[dict[str, An
 
 
 def _written(value: Any, name: str, path: Path) -> Any:
-    """Return a value as JSON has it. Raises `Failure` for one that it has not."""
+    """Return a value in JSON's types. Raises `Failure` R0209 if it has none."""
     plain = plain_value(value)
     lacking = next(_of_no_json(plain), None)
     if lacking is None:
@@ -241,7 +236,7 @@ def _first_line(error: Exception) -> str:
 
 
 def json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[bytes]:
-    """Yield rows as JSON Lines. Raises `Failure` for a number that JSON has not."""
+    """Yield rows as lines of JSON. Raises `Failure` R0209 for a number that JSON does not have."""
     for number, row in enumerate(rows, 1):
         try:
             yield json.dumps(row, ensure_ascii=False, allow_nan=False).encode()
@@ -249,23 +244,26 @@ def json_lines(rows: Iterator[dict[str, Any]]) -> Iterator[bytes]:
             raise Failure(NEW, f"row {number:,} holds a number that is none", "leave it out of the query") from error
 
 
+# Types of columns
 NAME = re.compile(r"[^\W\d]\w*")
 WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})")
 DECIMAL = re.compile(r"-?(0|[1-9]\d*)\.\d+")
 WORDS = frozenset({"true", "false"})
 LETTER = re.compile(r"[A-J]")
 MOST_NAMES = 12
-"""A column with more different texts than that is a text, and no choice."""
+"""A column with more distinct texts than this is text, not a choice."""
 LONGEST_NAME = 24
 ROWS_A_NAME = 3
-"""A choice has so many rows for each of its names, or it is a text whose values happen to repeat."""
+"""A choice needs at least this many rows for each of its names. Otherwise the values are text that happens to
+repeat.
+"""
 SUFFIXES = {"image": (".png", ".jpg", ".jpeg", ".gif", ".webp"), "audio": (".wav", ".mp3"), "file": (".pdf",)}
-"""The ends of names of files that a model can be shown, by the type that shows them."""
+"""File endings of media that can be shown to a model, by type."""
 SPEAKERS = frozenset({"speaker", "role", "from", "user"})
 
 
 def type_of(values: Iterable[Any]) -> str:
-    """Return the type of values, with `?` where some are missing; `json` where no narrower one holds them.
+    """Return the type of values: with `?` if some are missing, and `json` if no narrower type fits.
 
     >>> type_of(["1", "12"]), type_of(["007", "1"]), type_of([1, 2.5]), type_of([["a"], None]), type_of([{"a": 1}])
     ('integer', 'text', 'number', 'list<text>?', '{ a integer }')
@@ -279,16 +277,16 @@ def type_of(values: Iterable[Any]) -> str:
     found = _type(held)
     if len(held) == len(given):
         return found
-    return "json?" if found.startswith("{") else f"{found}?"  # no record may be missing
+    return "json?" if found.startswith("{") else f"{found}?"  # a record cannot be optional
 
 
 def missing(value: Any) -> bool:
-    """Return whether a cell holds nothing."""
+    """Return true if a cell is empty."""
     return value is None or value == ""
 
 
 def unfit(values: Sequence[Any]) -> str | None:
-    """Return why no type holds values as they are: a number that is none or too large, or bytes of no known kind.
+    """Return why no type holds these values, or None: a number that is NaN or too large, or bytes of an unknown kind.
 
     >>> unfit([1, 2.5, "x", [None]]), unfit([{"a": 2**64}]), unfit([float("nan")])
     (None, 'a whole number beyond 64 bits, which belongs in quotation marks', 'a number that is NaN or past ±1e70')
@@ -299,7 +297,7 @@ def unfit(values: Sequence[Any]) -> str | None:
     numbers = [each for each in held if isinstance(each, int | float)]
     if not all(map(in_bounds, numbers)):
         return localized("a number that is NaN or past ±1e70")
-    # JSON gives a whole number beyond 64 bits as the nearest floating point.
+    # JSON readers return integers beyond 64 bits as floats.
     whole = all(isinstance(each, int) or (each.is_integer() and abs(each) >= 2**63) for each in numbers)
     if whole and any(abs(each) >= 2**63 for each in numbers):
         return localized("a whole number beyond 64 bits, which belongs in quotation marks")
@@ -319,7 +317,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def choice(names: Sequence[str]) -> str:
-    """Return the type of these names.
+    """Return the `choice` type of these names.
 
     >>> choice(["yes", "not sure"])
     'choice(yes, "not sure")'
@@ -328,7 +326,7 @@ def choice(names: Sequence[str]) -> str:
 
 
 def letters(most: int) -> list[str]:
-    """Return the first capital letters.
+    """Return the first `most` capital letters.
 
     >>> letters(3)
     ['A', 'B', 'C']
@@ -357,7 +355,7 @@ def _type(held: list[Any]) -> str:
 
 
 def _type_of_texts(held: list[str]) -> str:
-    """Return the type of cells of CSV, where all is text. What has a zero in front is a text: its zeros count."""
+    """Return the type of cells of a CSV file, which are all text. A number with a leading zero is text."""
     if all(WHOLE.fullmatch(each) for each in held):
         return "integer"
     if all((WHOLE.fullmatch(each) or DECIMAL.fullmatch(each)) and in_bounds(float(each)) for each in held):
@@ -378,7 +376,7 @@ def _type_of_texts(held: list[str]) -> str:
 
 
 def _is_short(text: str) -> bool:
-    """Return whether a text can be the name of a choice; one of digits alone is a number of something."""
+    """Return true if a text can be the name of a choice. Digits alone cannot: they are a number."""
     return text == text.strip() and text.isprintable() and len(text) <= LONGEST_NAME and any(map(str.isalpha, text))
 
 
@@ -412,12 +410,12 @@ def _type_of_records(held: list[Mapping[str, Any]]) -> str:
 
 
 def _is_medium(value: Any) -> bool:
-    """Return whether a cell is a record with `bytes` and `path`, as the library `datasets` writes files."""
+    """Return true if a cell is a record of `bytes` and `path`, as the library `datasets` stores files."""
     return isinstance(value, Mapping) and set(value) == {"bytes", "path"}
 
 
 def _type_of_contents(held: list[Any]) -> str:
-    """Return the type of files that cells hold, by what the contents begin with."""
+    """Return the type of files in cells, by their first bytes."""
     from tripos_runtime.datasets.media import type_of as mime_of
 
     contents = [each if isinstance(each, bytes) else each["bytes"] for each in held]
@@ -427,6 +425,7 @@ def _type_of_contents(held: list[Any]) -> str:
     return kind if kind in SUFFIXES else "json"
 
 
+# Words for right answers in column names
 PARTS = {
     "English": "answer answers *answer *answers ans answerkey solution solutions gold golds golden reference "
     "references label labels *label *labels target targets truth groundtruth key correct explanation explanations "
@@ -482,7 +481,7 @@ PARTS = {
     "Zulu": "impendulo izimpendulo",
     "Esperanto": "respondo respondoj solvo",
 }
-"""Words that are parts of a name, by language, without accents."""
+"""Words that match a whole part of a name, by language, without accents."""
 ANYWHERE = {
     "Chinese": "答案 解答 解析 正确 正確 回答 参考答 標準答 标准答 题解",
     "Japanese": "答え 解答 正解 回答 模範解 解説 こたえ",
@@ -506,15 +505,15 @@ ANYWHERE = {
     "Burmese": "အဖြေ",
     "Amharic": "መልስ",
 }
-"""Words that count wherever they stand in a name, by language."""
+"""Words that match anywhere in a name, by language."""
 ALONE = frozenset({"答", "解", "답"})
-"""Words that count if they are a whole part."""
+"""Words of one character that match only a whole part."""
 PLAIN = str.maketrans({"ø": "o", "ł": "l", "đ": "d", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th"})
-"""Letters that Unicode does not take apart into a letter and an accent."""
+"""Letters that Unicode does not decompose into a letter and an accent."""
 
 
 def is_answer_name(column: str) -> bool:
-    """Return true if the name of a column has a word for a right answer.
+    """Return true if a column name contains a word for a right answer.
 
     >>> [is_answer_name(name) for name in ("correct_answer_2", "goldLabel", "Musterlösung", "RÉPONSE", "câu trả lời")]
     [True, True, True, True, True]
@@ -532,7 +531,7 @@ def is_answer_name(column: str) -> bool:
 def _answer_words_parts(name: str) -> list[str]:
     """Return the parts of a name, folded: at marks, before capitals, and around digits.
 
-    >>> _parts("goldLabel2"), _parts("XMLAnswer"), _parts("Muster-Lösung")
+    >>> _answer_words_parts("goldLabel2"), _answer_words_parts("XMLAnswer"), _answer_words_parts("Muster-Lösung")
     (['gold', 'label', '2'], ['xml', 'answer'], ['muster', 'losung'])
     """
     text = unicodedata.normalize("NFKC", name)
@@ -546,8 +545,8 @@ def _answer_words_parts(name: str) -> list[str]:
 
 
 def _folded(text: str) -> str:
-    """Return a text without capitals and accents. Marks that are letters of their script, as vowels are in those of
-    India, become nothing too: they do so in the words as well."""
+    """Return a text without case and accents. Combining vowels, as in the scripts of India, are removed too; the words
+    are folded the same way."""
     plain = unicodedata.normalize("NFKD", text.casefold().translate(PLAIN))
     return "".join(letter for letter in plain if unicodedata.category(letter) not in ("Mn", "Mc", "Cf"))
 
@@ -564,45 +563,46 @@ def _anywhere() -> frozenset[str]:
     return frozenset(_folded(word).replace("_", "") for some in ANYWHERE.values() for word in some.split())
 
 
+# The proposed data set
 GROUPS = frozenset({"passage", "context", "story", "article", "document", "paragraph", "conversation", "dialogue"})
-"""Names of columns whose rows belong together where a value repeats."""
+"""Column names whose repeated values group rows."""
 PERSONAL = re.compile(
     r"e-?mail|phone|mobile|(first|last|full|sur|student|user|nick)[ _-]?name|student[ _-]?id|address"
     r"|姓名|邮箱|电话|手机|学号|vorname|nachname|telefon|nom de famille|prénom|courriel|correo",
     re.IGNORECASE,
 )
-"""What stands in the headers of columns about a person."""
+"""Headers of columns about a person."""
 MAIL = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+")
 SENT = frozenset({"timestamp", "zeitstempel", "horodateur", "marca temporal", "时间戳记", "时间戳", "提交时间"})
-"""What forms call the column with the time of each reply."""
+"""Headers that forms give to the time of submission."""
 SMALL = frozenset(
     {"a", "an", "the", "of", "to", "in", "on", "for", "and", "or", "is", "are", "do", "does", "did", "with", "this"}
     | {"that", "you", "your", "how", "what", "which", "who"}
 )
-"""Words that a name leaves out."""
+"""Words that are dropped from a long header."""
 LONGEST = 30
-"""Letters: a header that is longer is a question, and gets a name of a few of its words."""
+"""A header with more letters is a question, and becomes a name of a few of its words."""
 MOST_WORDS = 4
 AXIS = "language"
-"""The axis that every benchmark has: a field of its name holds the languages of the benchmark."""
+"""The axis of every benchmark; a field with this name holds a language of the benchmark."""
 OPERATORS = ("and", "or", "not", "in")
-"""The words that no name may be."""
+"""Reserved words that cannot be names."""
 KEY = "key"
-"""The word for rows that belong together, which can be the name of a field too."""
+"""The keyword for rows that belong together, which can also be the name of a field."""
 LANGUAGES = frozenset({AXIS, "lang", "locale"})
 CODE = re.compile(r"[a-z]{2,3}(-[A-Za-z]{2,4})?")
 SCRIPTS = {"HIRAGANA": "ja", "KATAKANA": "ja", "HANGUL": "ko", "CJK": "zh", "GREEK": "el", "HEBREW": "he", "THAI": "th"}
-"""The first word of the names of letters, by the one language that they tell of. Latin tells of none."""
+"""The language of a script, by the first word of its letters' Unicode names. Latin is used by too many languages."""
 SHARE = 0.2
-"""So much of the letters is of a script that tells of a language."""
+"""Minimum share of letters in a script for its language to be proposed."""
 TRIED = 20_000
-"""The letters that are looked at."""
+"""The number of letters to examine."""
 
 
 @dataclass(frozen=True)
 class ProposedField:
     """A column: its name in the file and in the spec, its type, whether it is secret, and why. `left_out` is the reason
-    not to read it, and else empty; the field of an axis has no type."""
+    to skip the column, or empty. The field of an axis has no type."""
 
     column: str
     name: str
@@ -613,7 +613,7 @@ class ProposedField:
 
     @property
     def line(self) -> str:
-        """The field as the language writes it, with the remark beside it."""
+        """The field in the language of specs, with the remark as a comment."""
         if self.left_out:
             return f"  # {localized('left out')}: {_plain(self.column)} ({self.left_out})"
         words = [self.type] if self.type else []
@@ -625,7 +625,7 @@ class ProposedField:
 
 @dataclass(frozen=True)
 class ProposedDataset:
-    """A data set for the rows of `source`, to be read and mended."""
+    """A proposed data set for the rows of `source`, for an author to read and correct."""
 
     name: str
     source: str
@@ -636,19 +636,19 @@ class ProposedDataset:
 
     @property
     def secrets(self) -> list[str]:
-        """The fields that the models under test never see."""
+        """Names of the fields that are hidden from the models under test."""
         return [each.name for each in self.fields if each.secret]
 
     @property
     def text(self) -> str:
-        """The block, as the language writes it."""
+        """The data set as a block of a spec."""
         lines = [f"dataset {self.name} from {_quoted(self.source)} {{", *(each.line for each in self.fields)]
         if self.key is not None:
             lines.append(f"  key {self.key}  # {localized('rows with one value belong together')}")
         return "\n".join([*lines, "}"]) + "\n"
 
     def to_json(self) -> dict[str, Any]:
-        """Return what is proposed, field by field."""
+        """Return the proposal as JSON values, field by field."""
         fields = [
             {
                 "column": each.column,
@@ -667,8 +667,8 @@ class ProposedDataset:
 def propose(
     name: str, source: str, rows: Sequence[Mapping[str, Any]], axes: Collection[str] = (), folder: Path | None = None
 ) -> ProposedDataset:
-    """Return a data set for rows. A column with the name of an axis has its type, and one with paths of images,
-    recordings or PDFs that lie in `folder` has theirs.
+    """Return a data set for rows. A column named like an axis gets the axis's type. A column with paths of images,
+    recordings or PDFs in `folder` gets the type of that medium.
 
     >>> rows = [{"question": "2 + 2?", "options": ["3", "4"], "right": "4", "E-mail": "a@b.org"}] * 2
     >>> print(propose("item", "sums.jsonl", rows).text, end="")
@@ -714,7 +714,7 @@ def _field(
         return ProposedField(column, name, None, left_out=reason)
     type_ = type_of(values)
     if name == KEY and type_.startswith("{"):
-        type_ = "json"  # `key { … }` would say which rows belong together
+        type_ = "json"  # `key { … }` would be a statement
     if not held:
         return ProposedField(column, name, type_, remark=localized("empty in every row"))
     others = {other: given for other, given in lists.items() if other != column and column not in other.split(" | ")}
@@ -743,7 +743,8 @@ def _field(
 def _answer(
     values: Sequence[Any], lists: Mapping[str, Sequence[list[Any]]], names: Mapping[str, str]
 ) -> tuple[bool, str]:
-    """Return whether values are the right answers by what they are: an option of the row, or its place."""
+    """Return whether the values are right answers, and why: each is an option of its row, or the letter or place of
+    one."""
     for other, given in lists.items():
         if not all(len(each) > 1 for each in given) or any(missing(value) for value in values):
             continue
@@ -766,12 +767,12 @@ def _answer(
 
 
 OPTION = re.compile(r"(?:(?:option|choice|opt|选项)[ _-]?)?([a-j]|\d)", re.IGNORECASE)
-"""The name of a column that holds one option of several."""
+"""The header of a column that holds one of several options."""
 
 
 def _options_in_columns(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[list[Any]]]:
-    """Return the options of each row where every option is a column, such as `A`, `B` and `C`; under the names of these
-    columns."""
+    """Return the options of each row if every option has its own column, such as `A`, `B` and `C`, under their joined
+    names."""
     some = [column for column, values in columns.items() if OPTION.fullmatch(column) and not any(map(missing, values))]
     texts = [column for column in some if all(isinstance(each, str) for each in columns[column])]
     if len(texts) < 2:
@@ -780,7 +781,7 @@ def _options_in_columns(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[
 
 
 def _is_option(values: Sequence[Any], lists: Mapping[str, Sequence[list[Any]]]) -> bool:
-    """Return whether each value is a text among the options of its row, which a number would not equal."""
+    """Return true if each value is a text among the options of its row. A number would not equal that text."""
     return any(all(value in options for value, options in zip(values, given, strict=True)) for given in lists.values())
 
 
@@ -793,7 +794,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _letters_of(held: Sequence[str], values: Sequence[Any], lists: Mapping[str, Sequence[list[Any]]]) -> str:
-    """Return the choice of as many letters as there are options, where every letter is that of an option."""
+    """Return the choice of as many letters as there are options, if every letter names an option."""
     for given in lists.values():
         most = max(map(len, given), default=0)
         places = [(ord(value) - ord("A"), len(options)) for value, options in zip(values, given, strict=True) if value]
@@ -803,7 +804,7 @@ def _letters_of(held: Sequence[str], values: Sequence[Any], lists: Mapping[str, 
 
 
 def _medium(held: Sequence[str], folder: Path | None) -> str | None:
-    """Return the type of the files that cells name, where the first is there."""
+    """Return the media type of files that cells name, or None if the first of them does not exist."""
     kinds = (kind for kind, ends in SUFFIXES.items() if all(each.casefold().endswith(ends) for each in held))
     kind = next(kinds, None)
     if kind is None or folder is None:
@@ -812,8 +813,8 @@ def _medium(held: Sequence[str], folder: Path | None) -> str | None:
 
 
 def _several(held: Sequence[str]) -> str:
-    """Return a remark on cells that hold several of a few answers, as forms write them; empty where they do not: each
-    answer of such a cell stands in another one too."""
+    """Return a remark if cells hold several of a few answers, as forms write them, or an empty text. Each answer of
+    such a cell must occur in another cell too."""
     for mark in (", ", ";"):
         cells = [{part.strip() for part in each.split(mark)} for each in set(held)]
         counts = Counter(part for cell in cells for part in cell)
@@ -824,7 +825,7 @@ def _several(held: Sequence[str]) -> str:
 
 
 def _names(columns: Iterable[str]) -> dict[str, str]:
-    """Return the name of each column in the spec, each another one.
+    """Return a unique name in the spec for each column.
 
     >>> _names(["id", "Question text", "Which of these do you read on most days?", "1st", "???"])
     {'id': 'id', 'Question text': 'Question_text', 'Which of these do you read on most days?': 'these_read_most_days', \
@@ -849,7 +850,7 @@ def _names(columns: Iterable[str]) -> dict[str, str]:
 
 
 def _key(columns: Mapping[str, Sequence[Any]], fields: Sequence[ProposedField]) -> str | None:
-    """Return the field whose rows belong together: it names a passage or the like, and its values repeat."""
+    """Return the field that groups rows: it names a passage or the like, and its values repeat."""
     for field in fields:
         if _base(field.column) not in GROUPS or field.secret or field.left_out or field.type not in ("text", "integer"):
             continue
@@ -860,7 +861,7 @@ def _key(columns: Mapping[str, Sequence[Any]], fields: Sequence[ProposedField]) 
 
 
 def _base(column: str) -> str:
-    """Return the name of a column without a word for a number in it.
+    """Return a column name without a suffix such as `id`, `no` or `title`.
 
     >>> _base("Passage_ID"), _base("story title")
     ('passage', 'story')
@@ -869,7 +870,7 @@ def _base(column: str) -> str:
 
 
 def _languages(columns: Mapping[str, Sequence[Any]], fields: Sequence[ProposedField]) -> tuple[str, ...]:
-    """Return the languages of the rows, as far as a column or the script of the texts tells them."""
+    """Return the languages of the rows: from a language column, or else from the scripts of the texts."""
     for column, values in columns.items():
         if column.strip().casefold() in LANGUAGES:
             codes = list(dict.fromkeys(str(each) for each in values))

@@ -1,6 +1,6 @@
-"""Rows of a file to replies that a run would have got: to which item, by which model, which sample of which step.
+"""Replies read from the rows of a file: matched to items, models and samples, scored and committed as a run.
 
-Replies of a file to the rows of a run that nobody had to make: its items, samples and scores, in one commit.
+An import calls no model. It writes what a run with these replies would have written, in one commit.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ from tripos_warehouse.views.connect import connect
 
 KNOWN = {"model_served": str, "finish_reason": str, "tokens_in": int, "tokens_out": int, "tokens_reasoning": int,
          "cost_usd": float, "latency_s": float, "logprobs": list}  # fmt: skip
-"""What may be known of a reply beside its text."""
+"""Optional columns of a reply, with their types."""
 OWN = ("scenario", "item", "position", "model", "sample", "step", "reply", *KNOWN)
-"""The fields of a row of replies, beside the fields of the items, the axes and the arms."""
+"""Fields of a row of replies, besides the fields of items, the axes and the arms."""
 
 
 @dataclass(frozen=True)
 class ImportedReply:
-    """A reply of a file. `model` fills the compared role; without one it is the same for every model. `number` counts
-    the samples from 0."""
+    """A reply of a file. `model` fills the compared role; if None, the reply counts for every model. `number` counts
+    samples from 0."""
 
     record: FileRow
     model: str | None
@@ -62,7 +62,7 @@ class ImportedReply:
 
 @dataclass(frozen=True)
 class CaseReplies:
-    """A case with its units, the replies to it by the names of samples, and the rows that they come from."""
+    """A case with its units, its replies by sample id, and the rows that they come from."""
 
     case: Case
     units: Sequence[Unit]
@@ -72,7 +72,7 @@ class CaseReplies:
 
 @dataclass
 class ImportedReplies:
-    """The replies of a file by scenario and item; what does not fit is in `rejected`."""
+    """The replies of a file by scenario and item, and the rejected rows."""
 
     plan: Plan
     compared: str
@@ -80,11 +80,11 @@ class ImportedReplies:
     rejected: list[RowError] = field(default_factory=list)
     blank: int = 0
     unused: tuple[str, ...] = ()
-    """The columns that say nothing here."""
+    """Columns that are not used."""
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The compared models that replied, in the order in which they come up."""
+        """The compared models that replied, in order of first appearance."""
         every = (reply.model for replies in self.by_item.values() for reply in replies)
         return tuple(dict.fromkeys(model for model in every if model is not None))
 
@@ -95,7 +95,7 @@ class ImportedReplies:
         return tuple(each for each in self.plan.scenarios if each.name in names)
 
     def cases(self, source: CaseSource, binding: RoleBinding) -> Iterator[CaseReplies]:
-        """Yield the cases that have replies, each with the names that a run would give to these."""
+        """Yield the cases that have replies, under the sample ids that a run would give them."""
         for scenario in self.scenarios:
             treatments = recorded_treatments(scenario, self.plan, binding)
             for case in source.of(scenario, Selection()):
@@ -129,7 +129,7 @@ class ImportedReplies:
 
 
 def _not_asked(case: Case, reply: ImportedReply) -> str:
-    """Return why a reply is to nothing that is asked."""
+    """Return why no unit asks for this reply."""
     talks = {talk.name for talk in case.scenario.talks}
     for treatment in case.scenario.treatments:
         for step in treatment.steps:
@@ -140,8 +140,8 @@ def _not_asked(case: Case, reply: ImportedReply) -> str:
 
 
 def read_replies(table: FileRows, plan: Plan, source: CaseSource) -> ImportedReplies:
-    """Return the replies of a file to the items of a plan. Raises `Failure` S0502 where the mapping says what there is
-    not, and `DataError` where the items cannot be read."""
+    """Return the replies of a file to the items of a plan. Raises `Failure` S0502 if the mapping names an unknown
+    field, and `DataError` if the items cannot be read."""
     return _ReplyReader(table, plan, source).read()
 
 
@@ -215,7 +215,7 @@ class _ReplyReader:
         return said
 
     def _number(self, record: FileRow, step: Ask, key: object) -> int:
-        """Return which sample it is. Where the row does not say, the samples of a question count as they come."""
+        """Return the sample number of a row. Rows without one are numbered in file order."""
         number = whole(record.get("sample"), "sample")
         if number is None:
             number = self.counts.get(key, 0)
@@ -250,7 +250,7 @@ def _known(record: FileRow, name: str, kind: type) -> Any:
 
 
 def _token_probabilities(said: Any, name: str) -> str:
-    """Return probabilities of tokens as the store keeps them."""
+    """Return token probabilities as the store writes them. Raises `UnfitValue` if they are not in OpenAI's form."""
     try:
         found = json.loads(said) if isinstance(said, str) else said
         written = write_token_probabilities([dict(each) for each in found])
@@ -260,13 +260,14 @@ def _token_probabilities(said: Any, name: str) -> str:
     return written
 
 
+# Generated data sets
 FREE = "mock/careful"
-"""A model that costs nothing."""
+"""A model without cost."""
 
 
 @dataclass(frozen=True)
 class MadeRows:
-    """The models of the roles that generate data sets, and how many rows of each are yet to be made, where any are."""
+    """The models of the roles that generate data sets, and the number of missing rows by data set."""
 
     models: Mapping[str, str]
     unmade: Mapping[str, int]
@@ -275,12 +276,12 @@ class MadeRows:
 def take_made_rows(
     plan: Plan, source: CaseSource, config: Config, ledger: Any, given: Mapping[str, str], command: Sequence[str]
 ) -> MadeRows:
-    """Put the rows that the store of `config` has where `source` finds them. Rows that were there before, such as those
-    of a release, stay. A role that makes rows is filled by the model that is `given`, or by the only one that filled it
-    in the runs of the store that made these rows. `command` is how a run of the spec is typed.
+    """Make the generated rows in the store of `config` available to `source`. Rows that are already there, such as
+    those of a release, stay. A role is filled by `given`, or else by the only model that filled it in the runs that
+    generated these rows. `command` is the command line of a run of the spec.
 
-    Raises `Failure` R0201 where nobody says which of several models made the rows, and E0307 where none are made yet;
-    its hint is the command that makes them.
+    Raises `Failure` R0201 if several models generated the rows, and E0307 if no rows exist yet; its hint is the command
+    that generates them.
     """
     making = [made for made in plan.made if made.name not in source.sources.made.frozen]
     if not making:
@@ -310,7 +311,7 @@ def take_made_rows(
 
 
 def _fillings(root: Path, making: Sequence[Made]) -> dict[str, set[str]]:
-    """Return the models that filled each role in the runs of a store that made these data sets."""
+    """Return the models that filled each role in the runs of a store that generated these data sets."""
     found: dict[str, set[str]] = {}
     if not is_store(root):
         return found
@@ -326,8 +327,8 @@ def _fillings(root: Path, making: Sequence[Made]) -> dict[str, set[str]]:
 
 
 def _unmade(plan: Plan, making: Sequence[Made], models: Mapping[str, str], command: Sequence[str]) -> Failure:
-    """Return what to type so that the rows are made. The models that reply are those that cost nothing: their replies
-    are not those that are imported."""
+    """Return the failure whose hint is the command that generates the rows. Roles that are not needed get a model
+    without cost, since their replies are not the imported ones."""
     named = " and ".join(f"`{made.name}`" for made in making if made.asks)
     makers = {ask.role for made in making for ask in made.asks}
     words = [*command, "--model", FREE]
@@ -338,13 +339,14 @@ def _unmade(plan: Plan, making: Sequence[Made], models: Mapping[str, str], comma
     return Failure("E0307", message, f"make them, then import again: {shlex.join(words)}")
 
 
+# The committed import
 AT_ONCE = 1000
-"""So many cases are looked up in the store together."""
+"""Number of cases that are looked up in the store together."""
 
 
 @dataclass
 class ReplyImport:
-    """The result of an import of replies. `rows` is empty where nothing is new."""
+    """The result of an import of replies. `rows` is empty if the store already has everything."""
 
     root: Path
     rows: dict[str, list[Any]]
@@ -353,8 +355,8 @@ class ReplyImport:
     source: CaseSource
 
     def commit(self) -> bool:
-        """Write the rows in one commit, and before it the images and other files that the prompts show; whether there
-        were any rows. Raises `StoreError`, and `Failure` E0307 where the items cannot be read any more."""
+        """Write the rows in one commit, after the images and other files that the prompts show. Return false if there
+        were no rows. Raises `StoreError`, and `Failure` E0307 if the items cannot be read any more."""
         if not self.rows:
             return False
         store = Store.open(self.root, create=True)
@@ -373,29 +375,29 @@ class ReplyImport:
             return
         media = self.source.reader.media
         media.store = stored_media(store)
-        for scenario in self.source.plan.scenarios:  # what a cell holds is kept when it is read
+        for scenario in self.source.plan.scenarios:  # reading a case stores its media
             deque(self.source.of(scenario, Selection()), 0)
         for messages in shown:
             media.keep_shown(messages)
 
 
 class NoLedger:
-    """A ledger of a store that is not there yet."""
+    """The ledger of a store that does not exist yet."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """Nothing is kept."""
+        """Return None for every id."""
         return [None] * len(ids)
 
     def rows(self, table: str, ids: object) -> Mapping[str, Any]:
-        """There are none."""
+        """Return no rows."""
         return {}
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing."""
 
 
 def role_flags(texts: Sequence[str]) -> dict[str, str]:
-    """Return the model of each role that `--role NAME=MODEL` names. Raises `Failure` R0202."""
+    """Return the model of each role, parsed from `--role NAME=MODEL`. Raises `Failure` R0202."""
     found: dict[str, str] = {}
     for text in texts:
         name, equals, model = text.partition("=")
@@ -415,11 +417,11 @@ def record(
     command: Sequence[str],
     releases: Mapping[str, str] = NO_RELEASES,
 ) -> ReplyImport:
-    """Return what the replies of a file come to in the store of `config`, without anything being written. `folder` is
-    that of the spec, and `releases` those of releases that it extends, for their Python functions; `command` is how a
-    run of the spec is typed.
+    """Score the replies of a file and return the rows for the store of `config`, without writing them. `folder` is the
+    folder of the spec, and `releases` the folders of releases that it extends, for their Python functions. `command` is
+    the command line of a run of the spec.
 
-    Raises `Failure`, also where the plan has parts that are not run, and `StoreError` where the store cannot be read.
+    Raises `Failure`, also if the plan has parts that cannot run, and `StoreError` if the store cannot be read.
     """
     _check_roles(plan, roles)
     root = Path(config.store)
@@ -504,7 +506,7 @@ def _record(
 
 
 def _taken(recorder: Recorder, cases: Iterator[CaseReplies]) -> Iterator[tuple[CaseReplies, dict[str, Refusal]]]:
-    """Yield every case with what is refused of its replies."""
+    """Yield every case with its refused replies."""
     while batch := list(islice(cases, AT_ONCE)):
         yield from zip(batch, recorder.take((each.units, each.replies) for each in batch), strict=True)
 
@@ -520,8 +522,8 @@ def _check_roles(plan: Plan, roles: Mapping[str, str]) -> None:
 
 
 def _binding(plan: Plan, replies: ImportedReplies, roles: Mapping[str, str]) -> RoleBinding:
-    """Return who fills the roles: the compared one is filled by the models of the file, others that reply by `roles`,
-    or by the compared model where there is only one. Judges are nobody."""
+    """Return the models of each role. The models of the file fill the compared role. Other roles that reply are filled
+    by `roles`, or else by the compared model if there is only one. Roles that only judge stay empty."""
     asked = {step.role for s in replies.scenarios for step in s.steps if isinstance(step, Ask)}
     models: dict[str, tuple[str, ...]] = {}
     for role in plan.roles:

@@ -1,8 +1,7 @@
-"""The rows of a file that is imported, numbered as whoever opens the file sees them.
+"""Rows of an imported file: the mapping of their columns, rejected rows, and the item that each row belongs to.
 
-Rows that do not fit: each with its place, the value and the reason.
-
-Finds the item that a row is about: by its id, by its place in the scenario, or by what its fields say.
+Rows are numbered from 1 as in the file. An item is found by its id, by its position in the scenario, or by the values
+of its fields.
 """
 
 from __future__ import annotations
@@ -37,13 +36,14 @@ NAMES: Mapping[str, tuple[str, ...]] = {
     "value": ("value", "score"),
     "rationale": ("rationale", "reason"),
 }
-"""The columns in which a field is looked for, where nothing says in which it is and it has other names than its own."""
+"""Default column names of fields that are not only looked up under their own name."""
 
 
 @dataclass(frozen=True)
 class ColumnMap:
-    """`columns` says in which column a field is, `set` what it is in every row, `values` what the file's words mean;
-    `each` is a column that holds a list, each entry of which is a row of its own."""
+    """How to read the columns of a file: `columns` maps a field to its column, `set` gives a field one value in all
+    rows, and `values` maps the file's words to values. `each` names a column that holds a list; each entry becomes a
+    row."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
     set: Mapping[str, Any] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class ColumnMap:
     each: str | None = None
 
     def column(self, name: str, record: Mapping[str, Any]) -> str | None:
-        """Return the column of a record in which a field is; None where it has none.
+        """Return the column of a record that holds a field, or None.
 
         >>> ColumnMap({"value": "Score"}).column("value", {"Score": 3}), ColumnMap().column("item", {"item_id": "a"})
         ('Score', 'item_id')
@@ -62,8 +62,8 @@ class ColumnMap:
         return next((each for each in NAMES.get(name, (name,)) if each in record and each not in taken), None)
 
     def get(self, name: str, record: Mapping[str, Any]) -> Any:
-        """Return what a record says of a field, in the words of the benchmark; None where it says nothing. Spaces
-        around a text do not count, and an empty one says nothing.
+        """Return a record's value of a field, translated by `values`, or None if it is missing. Surrounding spaces are
+        removed from every field except the reply; an empty text counts as missing.
 
         >>> told = ColumnMap({"model": "system"}, {"round": 2}, {"model": {"A": "openai/gpt"}})
         >>> told.get("model", {"system": "A "}), told.get("round", {}), told.get("value", {"score": " "})
@@ -80,7 +80,7 @@ class ColumnMap:
 
 
 def is_blank(said: Any) -> bool:
-    """Return true if a cell says nothing: it is empty, or holds what some writers put there for an empty one.
+    """Return true if a cell is empty: None, NaN or only spaces.
 
     >>> [is_blank(said) for said in (None, " ", float("nan"), 0, "0")]
     [True, True, True, False, False]
@@ -96,8 +96,8 @@ def is_blank(said: Any) -> bool:
 
 
 def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, Any], each: str | None) -> ColumnMap:
-    """Return the mapping of a TOML file, if any, with what the command line says put over it: `columns` are written
-    `FIELD=COLUMN`, `fixed` are fields that are the same in every row. Raises `Failure` S0502."""
+    """Return the mapping of a TOML file, if any, overridden by the command line: `columns` are written `FIELD=COLUMN`,
+    and `fixed` are fields with one value in all rows. Raises `Failure` S0502."""
     told = _file(path) if path is not None else {}
     over = dict(_pair(text) for text in columns)
     own = {str(name): str(column) for name, column in told.get("columns", {}).items()}
@@ -109,7 +109,7 @@ def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, A
 
 
 def read_fixed(texts: Sequence[str]) -> dict[str, str]:
-    """Return what `--set FIELD=VALUE` says. Raises `Failure` S0502."""
+    """Parse the values of `--set FIELD=VALUE`. Raises `Failure` S0502."""
     return dict(_pair(text, "--set FIELD=VALUE") for text in texts)
 
 
@@ -146,15 +146,16 @@ _FORMS = {
 }
 
 
+# Rows of files
 UNREADABLE = "S0501"
 SHEET_MARK = "mark:"
-"""Begins the key of a column in which a sheet of `tripos annotate` asks for grades."""
+"""Prefix of the key of a column in which a grading sheet of `tripos annotate` asks for grades."""
 
 
 @dataclass(frozen=True)
 class FileRow:
-    """One row: `number` counts the rows of the file from 1, `part` the entries of the column that `each` names; `said`
-    is what stands there, `told` how it is to be read."""
+    """One row of a file. `number` counts rows from 1; `part` counts the entries of the column that `each` names. `said`
+    are the raw cells, and `told` is the mapping that reads them."""
 
     file: str
     number: int
@@ -164,29 +165,29 @@ class FileRow:
 
     @property
     def place(self) -> str:
-        """Return where it stands, for a message: `row 3`, or `row 3.2` for the second entry of a list."""
+        """The position of the row for a message: `row 3`, or `row 3.2` for the second entry of a list."""
         return f"row {self.number}" + ("" if self.part is None else f".{self.part}")
 
     def get(self, name: str) -> Any:
-        """Return what it says of a field; None where it says nothing."""
+        """Return the value of a field, or None."""
         return self.told.get(name, self.said)
 
     def text(self, name: str) -> str | None:
-        """Return what it says of a field, as text."""
+        """Return the value of a field as text, or None."""
         said = self.get(name)
         return None if said is None else str(said)
 
 
 @dataclass(frozen=True)
 class FileRows:
-    """The rows of all files of an import, and where they came from: the names, and the SHA-256 of what stands there."""
+    """The rows of all files of an import, and the files with their SHA-256."""
 
     records: tuple[FileRow, ...]
     files: tuple[FoundFile, ...]
 
     @property
     def source(self) -> str:
-        """The files as a column of the store says it: name and beginning of the SHA-256.
+        """The files as the store records them: file name and first 12 digits of the SHA-256.
 
         >>> FileRows((), (FoundFile("a/scores.csv", "/data/a/scores.csv", "12ab" * 16, {}),)).source
         'scores.csv 12ab12ab12ab'
@@ -194,23 +195,23 @@ class FileRows:
         return ", ".join(f"{file.path.rpartition('/')[2]} {file.sha256[:12]}" for file in self.files)
 
     def unused(self, names: Iterable[str], more: Collection[str]) -> tuple[str, ...]:
-        """Return the columns in which none of the fields `names` is, and which are not among `more`."""
+        """Return the columns that hold none of the fields `names` and are not among `more`."""
         told = self.records[0].told
         used = {*told.columns.values(), *more, *(column for name in names for column in NAMES.get(name, (name,)))}
         return tuple(column for column in self.columns if column not in used)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Every column that a row has, in the order in which they come up."""
+        """Every column of the rows, in order of first appearance."""
         return tuple(dict.fromkeys(name for record in self.records for name in record.said))
 
 
 def read_table(source: str, told: ColumnMap, trust: Trust = TRUSTED, *, outside: bool = False) -> FileRows:
-    """Return the rows of a file, or of all that a pattern means: `*` matches within a name, and `{field}` is also a
-    column. Nothing outside of the folder that is named is read, unless `outside` is given.
+    """Return the rows of a file, or of all files that match a pattern: `*` matches within a name, and `{field}` also
+    becomes a column. Only the folder of the pattern is read, unless `outside` is true.
 
-    Raises `Failure`: S0501 where a file is not there or cannot be read, S0502 where no row has a column that the
-    mapping names.
+    Raises `Failure` S0501 if a file is missing or cannot be read, and S0502 if no row has a column that the mapping
+    names.
     """
     reader = SourceFolder.of_pattern(Path(source), trust, outside=outside).data
     try:
@@ -250,7 +251,7 @@ def _records(reader: DataFolders, file: FoundFile, told: ColumnMap) -> Iterator[
 
 
 def _entries(value: Any) -> list[dict[str, Any]] | None:
-    """Return a list of records, also one that is written as JSON text."""
+    """Return a list of records, also if it is given as JSON text; None for any other value."""
     if isinstance(value, str):
         try:
             value = load_json(value)
@@ -260,15 +261,16 @@ def _entries(value: Any) -> list[dict[str, Any]] | None:
     return value if good else None
 
 
+# Rejected rows
 SHOWN = 20
 LONGEST = 40
 ALIKE = 3
-"""More rows than this that do not fit for the same reason are told of in one line."""
+"""If more rows than this are rejected for the same reason, they share one line."""
 
 
 @dataclass(frozen=True)
 class RowError:
-    """Why a row is not taken: `field` and `value` are what is wrong with it."""
+    """The reason why a row was rejected, with the field and the value that caused it."""
 
     record: FileRow
     field: str
@@ -277,7 +279,7 @@ class RowError:
 
     @property
     def line(self) -> str:
-        """The rejection in one line.
+        """The rejection in one line, with the row.
 
         >>> from tripos.importing.rows import ColumnMap
         >>> RowError(FileRow("a.csv", 3, None, {}, ColumnMap()), "value", "12", "not in 1..10").line
@@ -287,16 +289,16 @@ class RowError:
 
     @property
     def what(self) -> str:
-        """The rejection without its row."""
+        """The rejection in one line, without the row."""
         said = "" if self.value is None else f" `{_short(str(self.value))}`"
         return harmless(f"{self.field}{said}: {self.reason}").replace("\n", " ")
 
     def is_of(self, options: Collection[str]) -> bool:
-        """Return true if one of the options says what is wrong, or would say what is missing."""
+        """Return true if one of these options gave the wrong value or could supply the missing one."""
         return self.field in options and (self.value is None or self.field in self.record.told.set)
 
     def to_json(self) -> dict[str, Any]:
-        """Return what `--rejected` and `--json` say of it."""
+        """Return the entry for `--rejected` and `--json`."""
         record = self.record
         found = {"file": record.file, "row": record.number}
         if record.part is not None:
@@ -305,20 +307,20 @@ class RowError:
 
 
 class UnfitValue(Exception):
-    """A row that cannot be taken; whoever reads it makes a `RowError` of it."""
+    """An invalid value in a row. The reader turns it into a `RowError`."""
 
     def __init__(self, field: str, value: Any, reason: str) -> None:
         super().__init__(reason)
         self.field, self.value, self.reason = field, value, reason
 
     def at(self, record: FileRow) -> RowError:
-        """Return the rejection of the row in which it came up."""
+        """Return the rejection of this row."""
         return RowError(record, self.field, self.value, self.reason)
 
 
 def whole(said: Any, field: str) -> int | None:
-    """Return what a row says as a whole number, also as text or as a float, as tables have it; None where it says
-    nothing. Raises `UnfitValue`.
+    """Return a value as a whole number, or None if it is missing. Texts and floats are accepted, since tables have
+    both. Raises `UnfitValue` for anything else, a negative number, or one from 2**53 on.
 
     >>> whole("3", "sample"), whole(2.0, "round"), whole(None, "round")
     (3, 2, None)
@@ -337,8 +339,11 @@ def whole(said: Any, field: str) -> int | None:
 def settle(
     rejected: Sequence[RowError], rows: int, file: str | None, *, skip: bool, what: str, options: Collection[str]
 ) -> None:
-    """Write the rejected rows to `file` and show the first of them. Raises `Failure` S0503 where there are any, unless
-    they are skipped: one of usage where one of the `options` is what all rows lack, or what is wrong with them."""
+    """Write the rejected rows to `file` and show the first of them on standard error.
+
+    Raises `Failure` S0503 if any row was rejected and `skip` is false. The exit code is that of a usage error if one of
+    the `options` is missing or wrong in all rows.
+    """
     if file is not None:
         _write(rejected, Path(file))
     if not rejected:
@@ -369,7 +374,7 @@ def settle(
 
 
 def _lines(groups: Mapping[str, Sequence[RowError]], *, whole_file: bool) -> Iterator[tuple[str, int]]:
-    """Yield what is shown, and of how many rejections each line tells: many that are alike share one."""
+    """Yield each line with the number of rejections that it covers. Rejections with the same reason share a line."""
     for what, alike in groups.items():
         if len(alike) <= ALIKE:
             yield from ((each.line, 1) for each in alike)
@@ -403,9 +408,10 @@ def _short(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
+# The item of a row
 @dataclass(frozen=True)
 class PlannedItem:
-    """An item of a scenario. `position` counts the items of the scenario from 1; 0 where that is not known."""
+    """An item of a scenario. `position` counts the items of the scenario from 1, or is 0 if unknown."""
 
     scenario: str
     item_id: str
@@ -416,12 +422,12 @@ class PlannedItem:
 
 @dataclass
 class ItemIndex:
-    """The items of a plan."""
+    """The items of a plan, indexed by id, by position and by the values of their fields."""
 
     plan: Plan
     items: Sequence[PlannedItem]
     own: Sequence[str] = ()
-    """What rows say beside what an item is: the columns of these are not taken for fields of an item."""
+    """Other fields of a row. Their columns are not read as fields of an item."""
     by_id: dict[str, list[PlannedItem]] = field(default_factory=dict)
     by_place: dict[tuple[str, int], PlannedItem] = field(default_factory=dict)
     _by_fields: dict[tuple[str, tuple[str, ...]], dict[bytes, list[PlannedItem]]] = field(default_factory=dict)
@@ -437,12 +443,14 @@ class ItemIndex:
 
     @property
     def field_names(self) -> frozenset[str]:
-        """Everything by which an item can be told: the fields of data sets, and the axes."""
+        """Every name that can identify an item: the fields of the data sets, and the axes."""
         return frozenset({each.name for each in self._every_field} | self.axes.keys())
 
     @property
     def columns(self) -> frozenset[str]:
-        """The columns that may tell an item: the names of its fields, and what they are called in the data."""
+        """The columns that can identify an item: the names of its fields, and the columns of the data that hold
+        them.
+        """
         return self.field_names | {column for each in self._every_field for column in each.columns}
 
     @property
@@ -452,12 +460,13 @@ class ItemIndex:
 
     @property
     def _fields_of(self) -> dict[str, tuple[DataField, ...]]:
-        """The fields of every data set, by its name."""
+        """The fields of every data set, by the name of the data set."""
         read = {each.name: each.fields for each in self.plan.datasets}
         return read | {each.name: each.fields for each in self.plan.made}
 
     def scenario(self, record: FileRow) -> Scenario | None:
-        """Return the scenario that a row names, by name or title; None where it names none. Raises `UnfitValue`."""
+        """Return the scenario that a row gives by name or title, or None if it gives none. Raises `UnfitValue` for an
+        unknown one."""
         said = record.text("scenario")
         if said is None:
             return None
@@ -470,14 +479,13 @@ class ItemIndex:
         raise UnfitValue("scenario", said, f"no such scenario; {_meant(close, known)}")
 
     def find(self, record: FileRow) -> PlannedItem:
-        """Return the one item that a row is about. Raises `UnfitValue` where there is none, or where it could be
-        several."""
+        """Return the item that a row belongs to. Raises `UnfitValue` if no item or several items match."""
         found, field, value = self.candidates(record)
         return _only(found, field, value)
 
     def candidates(self, record: FileRow) -> tuple[list[PlannedItem], str, Any]:
-        """Return the items that a row may be about, the field that says so and its value. Raises `UnfitValue` where
-        there is none."""
+        """Return the items that match a row, the field that identified them, and its value. Raises `UnfitValue` if none
+        matches."""
         found, field, value = self._candidates(record)
         return found or [_only(found, field, value)], field, value
 
@@ -516,12 +524,12 @@ class ItemIndex:
         return found, names, next(iter(tried.values())) if len(tried) == 1 else None
 
     def plan_scenario(self, name: str) -> Scenario:
-        """Return the scenario of that name."""
+        """Return the scenario with this name."""
         return next(each for each in self.plan.scenarios if each.name == name)
 
     def _said(self, record: FileRow, scenario: Scenario) -> dict[str, Any]:
-        """Return what a row says of an item of a scenario, typed as the data set has it; what cannot be read so is left
-        out, unless the mapping says that it is there."""
+        """Return the fields of an item that a row gives, typed as in the data set. A value of the wrong type is left
+        out. Raises `UnfitValue` if the mapping names that field."""
         said: dict[str, Any] = {}
         taken = {record.told.column(name, record.said) for name in self.own} | set(record.told.columns.values())
         for each in self._fields(scenario):
@@ -570,7 +578,7 @@ def _key(said: Mapping[str, Any]) -> bytes:
 
 
 def _only(found: Sequence[PlannedItem], field: str, value: Any) -> PlannedItem:
-    """Return the one item that was found. Raises `UnfitValue` for none and for several."""
+    """Return the only item. Raises `UnfitValue` if there are none or several."""
     if len(found) == 1:
         return found[0]
     if not found:

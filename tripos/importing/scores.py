@@ -1,6 +1,6 @@
-"""Rows of a file to scores of replies that a store has: which reply, which metric, who gave it, and what.
+"""Scores of stored replies, read from the rows of a file, and the metrics and scales of a gradable reply.
 
-The possible scores of a reply: its metrics, their scales, and the words for their levels.
+A row is accepted whole or rejected whole.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from tripos_warehouse.views.runs import RunRecord
 YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 
 
+# Metrics and scales
 @dataclass(frozen=True)
 class MetricScale:
-    """From `low` to `high`, where there are bounds; `words` are what the plan calls a level, with its two ends. Of a
-    `truth` the values are 1 and 0. Of a `metric` the plan says what becomes of a value outside of its scale."""
+    """The scale of a metric, from `low` to `high` if bounded. `words` maps the names of levels to their bounds. A
+    `truth` has the values 1 and 0. A `metric` of the plan decides what happens to a value outside its scale."""
 
     low: float | None = None
     high: float | None = None
@@ -42,11 +43,11 @@ class MetricScale:
     truth: bool = False
     metric: Metric | None = None
     names: Mapping[str, float | None] = field(default_factory=dict)
-    """The names that are chosen from, each with the number that it stands for."""
+    """The names of a choice, each with its number, if it has one."""
 
     def chosen(self, said: Any) -> str | None:
-        """Return the name that a value is, as it is written or else whatever its case; None where no names are chosen
-        from. Raises `UnfitValue` for any other value.
+        """Return the matching name of a choice, exactly or ignoring case; None if the scale is not a choice. Raises
+        `UnfitValue` if no name matches.
 
         >>> MetricScale(names={"RIGHT": None, "WRONG": None}).chosen(" right ")
         'RIGHT'
@@ -60,8 +61,8 @@ class MetricScale:
         raise UnfitValue("value", said, f"not one of {', '.join(self.names)}")
 
     def read(self, said: Any) -> float | None:
-        """Return the number that a value counts as, none for a name that stands for none. Raises `UnfitValue` for other
-        values, and for numbers outside of a scale that refuses them.
+        """Return a value as a number on the scale, or None for a name without a number. Raises `UnfitValue` for invalid
+        values, and for numbers outside a scale that refuses them.
 
         >>> MetricScale(1, 5, {"good": (4.0, 4.0)}).read("Good"), MetricScale(truth=True).read("yes")
         (4.0, 1.0)
@@ -76,7 +77,7 @@ class MetricScale:
         return value
 
     def number(self, said: Any) -> float:
-        """Return a value as a number, wherever that lies. Raises `UnfitValue` where it is none."""
+        """Return a value as a number, even outside the bounds. Raises `UnfitValue` if it is not a number."""
         text = " ".join(str(said).split()).casefold()
         if self.truth and text in YES:
             return YES[text]
@@ -99,8 +100,8 @@ class MetricScale:
 
 @dataclass(frozen=True)
 class GradedMetric:
-    """A graded criterion of a reply: a metric of a scorer, its scale, and the steps that grade it, each with the arms
-    under which it does. Several steps have one where arms differ in what the judge is shown."""
+    """A gradable criterion of a reply: a metric of a scorer, its scale, and the steps that grade it, with the arms of
+    each. There are several steps if arms differ in what the judge sees."""
 
     scorer: str
     metric: str
@@ -109,7 +110,7 @@ class GradedMetric:
     arms: Mapping[str, Sequence[Mapping[str, str]]]
 
     def under(self, arms: Mapping[str, str]) -> GradedMetric | None:
-        """Return the criterion with the steps that grade it under these arms; None where none does."""
+        """Return the criterion with only the steps that grade it under these arms, or None if there are none."""
         steps = tuple(
             step for step in self.steps if any(arms.items() <= each.items() for each in self.arms[step.fingerprint])
         )
@@ -121,7 +122,7 @@ Place = tuple[str, str]
 
 
 def gradable(plan: Plan) -> dict[Place, dict[str, list[GradedMetric]]]:
-    """Return what can be given to the replies of every step, by metric: one for each scorer that gives it."""
+    """Return the criteria that replies of each step can be graded on, by metric: one for each scorer that gives it."""
     found: dict[Place, dict[tuple[str, str], dict[str, Grade]]] = {}
     arms: dict[str, list[Mapping[str, str]]] = {}
     for scenario in plan.scenarios:
@@ -151,8 +152,7 @@ def _by_metric(
 
 
 def metric_words(plan: Plan, metrics: Mapping[str, object]) -> dict[str, str]:
-    """Return the name of each of these metrics by everything that it is called, its titles in all languages among them.
-    A title that two of them share names neither."""
+    """Return the metrics by name and by title in every language, folded. A title of two metrics is left out."""
     titles: dict[str, set[str]] = {}
     for metric in plan.metrics:
         if metric.name in metrics:
@@ -163,7 +163,7 @@ def metric_words(plan: Plan, metrics: Mapping[str, object]) -> dict[str, str]:
 
 
 def folded(text: str) -> str:
-    """Return a name as it is compared: case and the width of spaces do not count.
+    """Return a name folded for comparison: case and repeated spaces are ignored.
 
     >>> folded("  Basic  Factual Accuracy ")
     'basic factual accuracy'
@@ -194,16 +194,17 @@ def _end(bound: float | None) -> str:
     return "" if bound is None else f"{bound:g}"
 
 
+# Scores of a file
 OWN = ("scenario", "item", "position", "sample_id", "model", "sample", "step", "scorer", "metric", "value",
        "evaluator", "round", "rationale", "reply")  # fmt: skip
-"""The fields of a row of scores, beside the fields of the items, the axes and the arms."""
+"""Fields of a row of scores, besides the fields of items, the axes and the arms."""
 RATIONALE = ("{} rationale", "{}_rationale", "{} reason", "{}_reason")
-"""What the column of a metric's rationale is called where every metric has a column of its own."""
+"""Column names of a metric's rationale in a file with a column for each metric."""
 
 
 @dataclass(frozen=True)
 class StoredReply:
-    """A reply that can be graded, as the store has it. `arms` are the treatments that it is part of."""
+    """A gradable reply of the store. `arms` are the treatments that include it."""
 
     sample: Mapping[str, Any]
     number: int
@@ -215,22 +216,22 @@ class StoredReply:
 
 @dataclass(frozen=True)
 class ScoreImport:
-    """The contents of a file: valid scores, rejected rows, and how many cells are blank. `repeated` scores stand in the
-    file once more with the same value, in so many `repeating` rows, and count once."""
+    """The contents of a file: valid scores, rejected rows, and the number of blank cells. `repeated` counts scores that
+    occur again with the same value, in `repeating` rows; they count once."""
 
     scores: tuple[GivenScore, ...]
     rejected: tuple[RowError, ...]
     blank: int
     unused: tuple[str, ...]
-    """The columns that say nothing here."""
+    """Columns that are not used."""
     repeated: int = 0
     repeating: int = 0
 
 
 def read_scores(table: FileRows, plan: Plan, run: RunRecord, connection: Connection) -> ScoreImport:
-    """Return the scores of a file. `connection` shows `run` (`connect_run`), of which `plan` is.
+    """Return the scores of a file. `connection` shows `run` (see `connect_run`), and `plan` is the plan of that run.
 
-    Raises `Failure`: S0502 where the mapping says what there is not, S0504 where the run has nothing to grade.
+    Raises `Failure` S0502 if the mapping names an unknown field or metric, and S0504 if the run has no gradable reply.
     """
     return _ScoreReader(table, plan, run, connection).read()
 
@@ -269,7 +270,7 @@ class _ScoreReader:
             wrong: list[RowError] = []
             try:
                 scores = list(self._scores(record, wrong))
-                if wrong:  # a row is taken whole or not at all
+                if wrong:  # a row is accepted whole or rejected whole
                     rejected += wrong
                     continue
                 for score in scores:
@@ -290,8 +291,8 @@ class _ScoreReader:
         return ScoreImport(given, tuple(rejected), self.blank, unused, repeated.total(), len(repeated))
 
     def _columns_of_metrics(self) -> dict[str, tuple[str, str | None]]:
-        """Return where every metric has a column: that column and the one of its rationale, by metric; empty for a file
-        with a row for each score. Raises `Failure` S0502."""
+        """Return the columns of the value and of the rationale by metric, or nothing if the file has a row for each
+        score. Raises `Failure` S0502."""
         told, columns = self.table.records[0].told, self.table.columns
         self._check_names(told.columns, told.set)
         mapped = {
@@ -318,7 +319,7 @@ class _ScoreReader:
             yield from (folded(form.format(name)) for form in RATIONALE)
 
     def _check_names(self, *told: Mapping[str, object]) -> None:
-        """Raise `Failure` S0502 for a field that nothing has."""
+        """Raise `Failure` S0502 for an unknown field."""
         known = {*self.own, *self.items.field_names, *self.arms}
         for name in (name for names in told for name in names):
             if name not in known and folded(name) not in self.words:
@@ -331,8 +332,7 @@ class _ScoreReader:
                 raise Failure("S0502", f"a score has no field `{name}`", hint)
 
     def _scores(self, record: FileRow, rejected: list[RowError]) -> Iterator[GivenScore]:
-        """Yield the scores of one row. What does not fit is added to `rejected`, so that all of a row is said at
-        once."""
+        """Yield the scores of one row. All invalid values of the row are added to `rejected`."""
         cells = list(self._cells(record))
         if not cells:
             return
@@ -356,11 +356,11 @@ class _ScoreReader:
         return self.wide[metric][0] if metric in self.wide else "value"
 
     def _cell(self, record: FileRow, metric: str) -> Any:
-        """Return the value of a metric as the file has it."""
+        """Return the raw value of a metric in a row."""
         return record.said.get(self.wide[metric][0]) if metric in self.wide else record.get("value")
 
     def _cells(self, record: FileRow) -> Iterator[tuple[str, Any, str | None]]:
-        """Yield every metric for which the row has a value, with that and the rationale."""
+        """Yield each metric that the row has a value for, with the value and the rationale."""
         if not self.wide:
             said = record.text("metric")
             value = record.get("value")
@@ -430,7 +430,7 @@ class _ScoreReader:
         return found[0]
 
     def _next(self, alike: Sequence[StoredReply], record: FileRow) -> StoredReply:
-        """Of replies of one text the one whose turn it is: every row of an evaluator is about another of them."""
+        """Return the next of several replies with the same text: each row of an evaluator is about another one."""
         metric = None if self.wide else record.text("metric")
         alike = sorted(alike, key=lambda reply: (str(reply.sample["model"]), reply.number, reply.sample["sample_id"]))
         key = self._evaluator(record), self._round(record), metric, *(reply.sample["sample_id"] for reply in alike)
@@ -457,8 +457,8 @@ class _ScoreReader:
 
 
 def _with(found: Sequence[StoredReply], name: str, said: str | None, of: Any) -> list[StoredReply]:
-    """Return those of some replies that are as a row says; all where it says nothing. Raises `UnfitValue` where none
-    is."""
+    """Return the replies that match the value of a row, or all if the row has none. Raises `UnfitValue` if none
+    matches."""
     chosen = [reply for reply in found if said is None or said in of(reply)]
     if not chosen:
         there = sorted({str(value) for reply in found for value in of(reply)})
@@ -469,8 +469,8 @@ def _with(found: Sequence[StoredReply], name: str, said: str | None, of: Any) ->
 
 
 def _saying(found: Sequence[StoredReply], said: Any, model: str | None) -> list[StoredReply]:
-    """Return those of some replies that have the text of a row. Raises `UnfitValue` where none has it, and where only
-    those of other models than the row's have it."""
+    """Return the replies with the text of a row. Raises `UnfitValue` if there are none, or only replies of other
+    models."""
     exact = [reply for reply in found if isinstance(said, str) and reply.text.strip() == said.strip()]
     alike = exact or [reply for reply in found if _parsed(reply.text) == _parsed(said)]
     if not alike:
@@ -482,7 +482,7 @@ def _saying(found: Sequence[StoredReply], said: Any, model: str | None) -> list[
 
 
 def _parsed(said: Any) -> Any:
-    """Return what a reply says: a record is the same as its JSON, however that is laid out."""
+    """Return a reply for comparison: JSON is parsed, so its layout is ignored."""
     if not isinstance(said, str):
         return said
     try:
@@ -501,7 +501,7 @@ _TELLING: Mapping[str, Any] = {
     "arm": lambda reply: str(reply.arms),
     "sample": lambda reply: reply.number,
 }
-"""What tells the replies to an item apart."""
+"""The properties that distinguish replies to an item."""
 
 
 def replies_of(

@@ -1,4 +1,4 @@
-"""Texts of a spec that is written by an import: strings, templates, names and notes on what was translated."""
+"""Texts of a generated spec: strings, templates, names, and notes on how each part was translated."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from tripos.files import SourceFile
 How = Literal["exactly", "approximately", "not"]
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t"}
 _BLOCK_LINES = 4
-"""A text of so many lines is written as a block, if that says it exactly."""
+"""A text of at least this many lines is written as a block, if the block has exactly the same content."""
 
 
 LONGEST_NAME = 120
-"""Bytes: files are called by names, with an end and a number."""
+"""Maximum bytes of a name. Names also become file names, with a suffix and a number."""
 
 
 class Untranslated(Exception):
-    """A part of a task that has no counterpart in the language; the message says which."""
+    """A part of a task without a counterpart in the language; the message names it."""
 
 
 @dataclass(frozen=True)
 class Note:
-    """The way in which a part of a task was translated."""
+    """How a part of a task was translated."""
 
     part: str
     how: How
@@ -34,40 +34,40 @@ class Note:
 
 @dataclass
 class ImportedTask:
-    """A task or a group in the language: the spec, the files beside it, and what became of each part."""
+    """An imported task or group: the spec, its other files, and the translation of each part."""
 
     name: str
     text: str
     notes: list[Note]
     files: dict[str, str] = field(default_factory=dict)
     copies: dict[str, SourceFile] = field(default_factory=dict)
-    """Files of this machine that belong beside the spec."""
+    """Local files to copy next to the spec."""
 
     @property
     def whole(self) -> bool:
-        """Return true if no part is a hole."""
+        """Return true if every part was translated."""
         return all(each.how != "not" for each in self.notes)
 
 
 @dataclass(frozen=True)
 class Code:
-    """An expression that fills a hole of a template; `texted` is one for its text, where it is of another type."""
+    """An expression in a hole of a template. `texted` is the expression for its text, if it has another type."""
 
     text: str
     texted: str = ""
 
     @property
     def as_text(self) -> str:
-        """Return an expression of the type `text`."""
+        """Return an expression of type `text`."""
         return self.texted or self.text
 
 
 Pieces = Sequence[str | Code]
-"""A template: literal texts, and the expressions between them."""
+"""A template: literal texts and expressions, in order."""
 
 
 def quoted(text: str) -> str:
-    r"""Return a text as a string of the language.
+    r"""Return a text as a string of the language. Raises `Untranslated` for a control character.
 
     >>> print(quoted('say "a\\b"\n'))
     "say \"a\\b\"\n"
@@ -78,12 +78,12 @@ def quoted(text: str) -> str:
 
 
 def literal(text: str) -> str:
-    """Return a text as a string without holes. Raises `Untranslated` where it has two braces in a row."""
+    """Return a text as a string without holes. Raises `Untranslated` for two adjacent braces."""
     return template([text])
 
 
 def title(text: str) -> str:
-    r"""Return a text as the string of a title: on one line, without control characters and pairs of braces.
+    r"""Return a text as the string of a title: one line, without control characters and double braces.
 
     >>> title("a {{ b }}\n\0c")
     '"a { b } c"'
@@ -93,7 +93,7 @@ def title(text: str) -> str:
 
 
 def template(pieces: Pieces, indent: int = 0) -> str:
-    r"""Return a template as a string: on one line, or as a block where that is as exact and easier to read.
+    r"""Return a template as a string: on one line, or as a block if that is equivalent and easier to read.
 
     >>> print(template(["Q: ", Code("doc.question"), "\nA:"]))
     "Q: {{ doc.question }}\nA:"
@@ -112,7 +112,8 @@ def template(pieces: Pieces, indent: int = 0) -> str:
 
 
 def _fits_block(text: str) -> bool:
-    """Return true if a block says a text exactly: its edges and the beginnings and ends of lines are no space."""
+    """Return true if a block preserves a text exactly: no line begins or ends with a space, and the first and last are
+    not empty."""
     lines = text.split("\n")
     if len(lines) < _BLOCK_LINES or '"""' in text or "\t" in text or "\\" in text:
         return False
@@ -141,7 +142,7 @@ def listed(parts: Sequence[str]) -> str:
 
 
 def name_of(text: str, taken: Sequence[str] = ()) -> str:
-    """Return a name of the language for any text, and none of those that are taken.
+    """Return a valid name for any text, distinct from those in `taken`.
 
     >>> name_of("Answer Key"), name_of("2 hops"), name_of("chrf++"), name_of("a", ["a"])
     ('Answer_Key', 'n_2_hops', 'chrf', 'a_2')

@@ -1,9 +1,8 @@
-"""Files of trees, as JSON or YAML: written from branches, and approved by a person.
+"""Trees of topics as JSON or YAML files: read, drafted from outlines by models, and approved by a person.
 
-Reads outlines: a heading or point a line, its level told by indentation, a bullet, a number or a Markdown heading.
-
-Where lines stand under each other, the mark tells levels apart: below `一、` stands `（一）`, below it `1.`, in the
-order in which the marks first occur. What is indented deeper stands below, whatever its mark.
+An outline has a heading or point a line. Its level follows from indentation, a bullet, a number or a Markdown
+heading. Among lines with the same indentation, the kind of mark decides, in the order in which the kinds first occur:
+`（一）` is below `一、`, and `1.` below `（一）`. A line with more indentation is always below.
 """
 
 from __future__ import annotations
@@ -33,8 +32,8 @@ SHOWN = 5
 
 
 def tree_text(tree: ParsedTree, suffix: str, said: str = "") -> str:
-    """Return a tree as the text of a file with that suffix. `said` stands above it as a comment, where the format has
-    any.
+    """Return a tree as the text of a file with this suffix. `said` becomes a comment at the top, if the format has
+    comments.
 
     >>> print(tree_text(read_tree({"Algebra": ["Sets", "Groups"], "Logic": None}).tree, ".yaml", "own"), end="")
     # own
@@ -53,8 +52,8 @@ def tree_text(tree: ParsedTree, suffix: str, said: str = "") -> str:
 
 
 def _document(branches: Mapping[str, Any]) -> Any:
-    """Branches as a list of names, where each of them is a leaf, and else as a mapping; as nodes where a mapping would
-    be read as one node, since one of them is called `name`."""
+    """Return branches as a list of names if all are leaves, and otherwise as a mapping. If a branch is called `name`, a
+    mapping would be read as one node, so they become a list of nodes."""
     if not any(branches.values()):
         return [str(name) for name in branches]
     if "name" in branches:
@@ -64,14 +63,16 @@ def _document(branches: Mapping[str, Any]) -> Any:
 
 
 def check_suffix(path: Path) -> str:
-    """Return the suffix of a file of a tree. Raises `Failure` S0836 where it has none that is one."""
+    """Return the suffix of a tree file. Raises `Failure` S0836 for any other file."""
     if path.suffix.casefold() not in SUFFIXES:
         raise Failure("S0836", f"`{path}` is no file of a tree", f"call it {', '.join(f'`NAME{s}`' for s in SUFFIXES)}")
     return path.suffix.casefold()
 
 
 def get_tree(path: Path) -> ParsedTree:
-    """Return the tree of a file. Raises `Failure` S0836 where it cannot be read or something in it is no branch."""
+    """Return the tree of a file. Raises `Failure` S0836 if it cannot be read or contains something other than
+    branches.
+    """
     check_suffix(path)
     file = SourceFolder.around(path).file(path)
     if not file.is_there:
@@ -88,7 +89,7 @@ def get_tree(path: Path) -> ParsedTree:
 
 
 def sound(read: TreeRead, shown: str, code: str) -> ParsedTree:
-    """Return the tree that was read. Raises `Failure` with all that is wrong in it."""
+    """Return the tree, or raise `Failure` with its faults."""
     if not read.faults:
         return read.tree
     lines = [_fault_text(fault, shown) for fault in read.faults[:SHOWN]]
@@ -104,7 +105,7 @@ def _fault_text(fault: TreeFault, shown: str) -> str:
 
 @dataclass(frozen=True)
 class Approval:
-    """A person's approval: the file, the SHA-256 of its bytes, and the tree in it."""
+    """A person's approval of a tree: the file, the SHA-256 of its bytes, and its content."""
 
     path: Path
     sha256: str
@@ -114,10 +115,10 @@ class Approval:
 
 
 def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Approval:
-    """Note beside a tree that `by` approved it as it is; a draft takes its name without `.draft`.
+    """Write the approval of a tree by `by` next to it. A draft is renamed without `.draft`.
 
-    Raises `Failure`: S0836 where it is no sound tree, S0837 where another tree has that name already, unless it may
-    `replace` that.
+    Raises `Failure` S0836 if the file is not a valid tree, and S0837 if a different tree already has that name and
+    `replace` is false.
     """
     tree = get_tree(path)
     content = _content(path)
@@ -128,7 +129,7 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
         raise Failure("S0837", f"there is a tree `{target}` already, and it is another", hint)
     approval = Approval(target, sha256(content).hexdigest(), tree, by, at)
     said = {"tree": target.name, "sha256": approval.sha256, "approved_by": by, "approved_at": at.isoformat()}
-    # The approval is there first: without its tree it says nothing, and a tree never stands there as if it were own.
+    # Write the approval first: alone it has no effect, but a tree without it would look like the author's own.
     beside = target.with_name(f"{target.stem}{APPROVED}.json")
     _put(beside, (json.dumps(said, ensure_ascii=False, indent=2) + "\n").encode())
     if draft:
@@ -141,12 +142,13 @@ def _content(path: Path) -> bytes:
 
 
 def _put(path: Path, content: bytes) -> None:
-    """Write a file whole, or not at all."""
+    """Write a file atomically."""
     new = path.with_name(f".{path.name}.new")
     new.write_bytes(content)
     new.replace(path)
 
 
+# Drafts from the replies of a run
 CODE = "S0838"
 QUERY = """
 select samples.model, samples.status, samples.reply, any_value(items.fields) as fields, samples.sample_id
@@ -160,18 +162,18 @@ STEPS = "select distinct step from {schema}.samples order by 1"
 
 @dataclass(frozen=True)
 class DraftedTree:
-    """A tree, and in words where it comes from."""
+    """A tree, and a sentence on its origin."""
 
     tree: ParsedTree
     said: str
 
 
 def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) -> DraftedTree:
-    """Return the tree of the outlines that a step of a run has replied to its items, in the order of their first field.
-    What several of them call by one name is one branch. `only` are conditions `FIELD=VALUE` of the items.
+    """Return the tree of the outlines that a step of a run replied to its items, in the order of each item's first
+    number. Branches with the same name are merged. `only` are conditions `FIELD=VALUE` on the items.
 
-    Raises `StoreError` where there is no such run, and `Failure`: S0838 where the step has no replies, not all of them
-    or those of several models, S0835 where one is no outline.
+    Raises `StoreError` if there is no such run; `Failure` S0838 if the step has no replies, failed ones, or replies of
+    several models; and S0835 if a reply is not an outline.
     """
     wanted = _conditions(only)
     connection, found = connect_run(store, run)
@@ -203,7 +205,7 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
 
 
 def _nothing(run_id: str, step: str, steps: Sequence[str], replies: int, only: Sequence[str]) -> Failure:
-    """That no reply fits, and whether that is for the step or for the conditions."""
+    """Return the failure for a draft without replies: an unknown step, or conditions that match no item."""
     if replies:
         message = f"none of the {replies} replies of `{step}` in run {run_id} has {' and '.join(only)}"
         return Failure(CODE, message, "`--only FIELD=VALUE` names a field of the items, as it is in the data")
@@ -226,7 +228,7 @@ def _conditions(only: Sequence[str]) -> dict[str, str]:
 
 
 def _order(fields: Mapping[str, Any]) -> tuple[float, str]:
-    """Return where an item stands: by its first field that is a number, else by all of them."""
+    """Return the sort key of an item: its first field that is a number, then all of its fields."""
     number = next((value for value in fields.values() if isinstance(value, int | float)), 0)
     return float(number), orjson.dumps(fields).decode()
 
@@ -236,10 +238,11 @@ def _merge(into: dict[str, Any], branches: Mapping[str, Any]) -> None:
         _merge(into.setdefault(name, {}), below)
 
 
+# Outlines
 TAB = 4
-"""A tab goes to the next column that is a multiple of this."""
+"""Width of a tab stop."""
 WIDE = "\u3000"
-"""The blank of Chinese text, two columns wide."""
+"""The ideographic space of Chinese text, two columns wide."""
 _HAN = "[零〇一二三四五六七八九十百]+"
 MARKS = (
     ("heading", re.compile(r"(?P<level>#{1,6})\s+")),
@@ -257,11 +260,11 @@ MARKS = (
     ("letter", re.compile(r"[A-Z][.)、．]\s+")),
     ("small letter", re.compile(r"[a-z][.)]\s+")),
 )
-"""What may stand before a name, with its kind; `level` parts kinds that look alike, as `第一章` and `第一节`."""
+"""The marks before a name, by kind. `level` separates kinds that look alike, such as `第一章` and `第一节`."""
 FENCE = re.compile(r"\s*(```|~~~)")
 LEADER = re.compile(r"(?:(?<![.．·])[.．·]{3,}+|(?<!…)…++)\s*+\d*+$")
-"""The dots and the page that a table of contents has after a name. It gives nothing back: a model that is stuck writes
-dots without end."""
+"""The dots and the page number after a name in a table of contents. The quantifiers are possessive, since a model that
+is stuck in a loop writes dots without end."""
 BOLD = re.compile(r"(\*\*|__)(.+?)\1")
 
 Kind = tuple[str, str]
@@ -269,7 +272,7 @@ Kind = tuple[str, str]
 
 @dataclass
 class _Point:
-    """A line of an outline, with those below it."""
+    """A line of an outline, with the lines below it."""
 
     width: int
     kind: Kind
@@ -278,10 +281,9 @@ class _Point:
 
 
 def read_outline(text: str) -> TreeRead:
-    """Return the tree that an outline describes, and what is wrong in it, with lines.
+    """Return the tree that an outline describes, with its faults by line.
 
-    Blank lines and the fences of code blocks are passed over; the mark before a name, a colon after it and the stars of
-    Markdown are no part of it.
+    Blank lines and code fences are skipped. The mark before a name, a colon after it and Markdown emphasis are removed.
 
     >>> read_outline("一、代数\\n（一）集合\\n1. 交集\\n2. 并集\\n二、几何").tree.leaves()
     ('代数 / 集合 / 交集', '代数 / 集合 / 并集', '几何')
@@ -318,8 +320,8 @@ def _points(text: str) -> tuple[list[_Point], list[TreeFault]]:
 
 
 def _parents(above: list[_Point], point: _Point) -> list[_Point]:
-    """Return what a line stands below: all that is indented less; of the lines with its own indentation those before
-    the first of its kind."""
+    """Return the ancestors of a line: all lines with less indentation, and those with the same indentation before the
+    first of its own kind."""
     for place, other in enumerate(above):
         if other.width == point.width and (other.kind == point.kind or _higher(point.kind, other.kind)):
             return above[:place]
@@ -327,19 +329,19 @@ def _parents(above: list[_Point], point: _Point) -> list[_Point]:
 
 
 def _higher(kind: Kind, other: Kind) -> bool:
-    """Return true if one heading of Markdown stands above another."""
+    """Return true if the first of two Markdown headings has the higher level."""
     return kind[0] == other[0] == "heading" and len(kind[1]) < len(other[1])
 
 
 def _left(tops: list[_Point], above: list[_Point], point: _Point) -> bool:
-    """Return true if deeper lines were left for this one, which is deeper than what those stand below: it has no
+    """Return true if a line has less indentation than its predecessors but more than their parent, so that it has no
     level."""
     siblings = above[-1].below if above else tops
     return bool(siblings) and siblings[-1].width > point.width
 
 
 def _point(line: str, number: int) -> _Point | None:
-    """Return what a line says; None where it has a mark alone."""
+    """Parse a line. Return None if it has a mark but no name."""
     width, start = _indent(line)
     rest, kind = line[start:].rstrip(), ("", "")
     for name, pattern in MARKS:
@@ -347,7 +349,7 @@ def _point(line: str, number: int) -> _Point | None:
         if match:
             kind, rest = (name, (match.groupdict().get("level") or "").casefold()), rest[match.end() :]
             break
-    if kind[0] == "decimal":  # how many parts it has is its level, whatever they are
+    if kind[0] == "decimal":  # the level is the number of parts
         kind = ("decimal", "." * (kind[1].count(".") + kind[1].count("．")))
     elif kind[0] == "number" and kind[1] not in ")）":
         kind = ("number", ".")
@@ -356,7 +358,7 @@ def _point(line: str, number: int) -> _Point | None:
 
 
 def _indent(line: str) -> tuple[int, int]:
-    """Return the columns before a line's first character, and how many characters those are."""
+    """Return the indentation of a line in columns and in characters."""
     width = 0
     for place, character in enumerate(line):
         match character:
@@ -372,6 +374,6 @@ def _indent(line: str) -> tuple[int, int]:
 
 
 def _node(point: _Point, level: int = 1) -> dict[str, Any]:
-    """Return a line as the node of a document, with what is below it, down to the first level that no tree has."""
+    """Return a line and its descendants as a node of a document, down to one level more than a tree may have."""
     below = [_node(each, level + 1) for each in point.below] if level <= DEEPEST else []
     return {"name": point.name, "children": below}

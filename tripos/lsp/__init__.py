@@ -1,1 +1,1 @@
-"""The language server, which editors speak with over standard input and output."""
+"""The language server, which editors run over standard input and output."""

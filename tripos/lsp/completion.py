@@ -1,4 +1,4 @@
-"""Completion: proposals for a place, by the kind of block and of slot that it is in, and inside expressions."""
+"""Completion: proposals by the kind of block and slot, and inside expressions."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from tripos_compiler.plan import ChoiceType
 from tripos_compiler.resolve.program import Binding
 
 COMPARING = ("EQ", "NE", "IN", "NOT_IN")
-"""The tokens after which the values of a choice are likely."""
+"""Tokens after which values of a choice are likely."""
 FILLINGS = {"VERSION": "1.0.0", "COUNT": "1", "NUMBER": "0", "RANGE": "1..5", "TYPE": "text", "LANGUAGES": "en"}
-"""What stands in a slot until it is typed over; in any other its own name."""
+"""Default texts of slots in snippets; any other slot shows its own name."""
 LANGUAGES = ("en", "zh", "es", "fr", "de", "ar", "hi", "ja", "ko", "pt", "ru")
 EXPRESSIONS = frozenset(
     {
@@ -49,11 +49,11 @@ EXPRESSIONS = frozenset(
         *("START", "OTHERS"),
     }
 )
-"""The slots that take an expression."""
+"""Slots that take an expression."""
 
 
 def expression(view: View, cursor: Cursor) -> Iterator[Proposal]:
-    """Yield what may be typed at a place in an expression, the likeliest first."""
+    """Yield the proposals inside an expression, likeliest first."""
     names = SpecNames(view)
     measured = cursor.keyword in MEASURED
     bracket = cursor.brackets[-1] if cursor.brackets else None
@@ -123,7 +123,7 @@ def _slice(names: SpecNames, bracket: Bracket) -> Iterator[Proposal]:
 
 
 def _compared(cursor: Cursor, scope: Mapping[str, Binding]) -> ChoiceType | None:
-    """Return the choice that what is typed is compared with: after `==`, or in the brackets after `in`."""
+    """Return the choice type that the cursor's operand is compared with: after `==`, or in the brackets after `in`."""
     tokens = list(cursor.before)
     if cursor.brackets and not cursor.brackets[-1].name:
         while tokens and tokens[-1].start >= cursor.brackets[-1].start:
@@ -142,7 +142,7 @@ def _choice_values(names: SpecNames, choice: ChoiceType) -> Iterator[Proposal]:
 
 
 def _arguments(names: SpecNames, bracket: Bracket, *, measured: bool) -> Iterator[Proposal]:
-    """Yield the names that arguments of a call can be given by."""
+    """Yield the names of a call's arguments."""
     for each in names.of("parameter", owner=f"scorer {bracket.name}"):
         yield Proposal(each.label, Kind.Variable, each.detail, text=f"{each.label}: ")
     function, aggregate = FUNCTIONS.get(bracket.name), AGGREGATES.get(bracket.name)
@@ -158,7 +158,7 @@ def _arguments(names: SpecNames, bracket: Bracket, *, measured: bool) -> Iterato
 
 
 def _argument_words(names: SpecNames, bracket: Bracket, *, measured: bool) -> Iterator[Proposal]:
-    """Yield the words that a named argument can be."""
+    """Yield the words that a named argument accepts."""
     function, aggregate = FUNCTIONS.get(bracket.name), AGGREGATES.get(bracket.name)
     if aggregate is not None and (measured or function is None):
         words = next((each.words for each in aggregate.parameters if each.name == bracket.label), ())
@@ -171,7 +171,7 @@ def _argument_words(names: SpecNames, bracket: Bracket, *, measured: bool) -> It
 
 
 def snippet_of(construct: Construct) -> str:
-    """Return a statement with a place to fill for every slot that it must have.
+    """Return a statement as a snippet with a field for every required slot.
 
     >>> from tripos_compiler.constructs.table import CONSTRUCTS
     >>> snippet_of(next(each for each in CONSTRUCTS if each.name == "tree"))
@@ -198,8 +198,8 @@ def _parts(items: Sequence[Item], numbers: count[int]) -> list[str]:
 
 
 def completions(view: View, position: Position, *, snippets: bool, spaced: bool = False) -> list[CompletionItem]:
-    """Return what may be typed at a position. `spaced`: a space was typed there, which asks for nothing by itself at
-    the start of a statement."""
+    """Return the completions at a position. `spaced` means that they were triggered by a space, which gives none at the
+    start of a statement."""
     cursor = cursor_at(view.outline, view.offset(position))
     found: dict[str, Proposal] = {}
     start = cursor.start
@@ -236,7 +236,7 @@ def _item(proposal: Proposal, edit: Callable[[str], TextEdit], rank: int, *, sni
 
 
 def _statements(view: View, cursor: Cursor) -> Iterator[Proposal]:
-    """Yield the statements that may begin here; where entries are free, what they are usually called."""
+    """Yield the statements that may begin here. In blocks with free entries, yield their usual names."""
     table = constructs_in(cursor.place)
     for word, constructs in table.items():
         for number, construct in enumerate(constructs):
@@ -312,7 +312,7 @@ def _slot(view: View, cursor: Cursor, slot: Slot) -> Iterator[Proposal]:
 
 
 def types(names: SpecNames) -> Iterator[Proposal]:
-    """Yield every type that can be written."""
+    """Yield the types of the language."""
     for name, summary in TYPES.items():
         snippet = {"choice": "choice($1)", "list": "list<$1>", "set": "set<$1>"}.get(name)
         yield Proposal(name, Kind.TypeParameter, summary, snippet=snippet)
@@ -324,7 +324,9 @@ def _is_row(cursor: Cursor) -> bool:
 
 
 def _row(view: View, cursor: Cursor) -> Iterator[Proposal]:
-    """Yield a scenario in the first cell of a row of an allocation table, a metric in the others of its first row."""
+    """Yield scenarios in the first cell of an allocation table's row, and metrics in the other cells of its first
+    row.
+    """
     cells = (cursor.row or "").split("|")[1:]
     names = SpecNames(view)
     if len(cells) == 1:

@@ -1,7 +1,7 @@
-"""The place of a cursor in the recovered tree of a spec, and what may come next there.
+"""The syntactic context of a cursor, and the words and slots that may follow.
 
-The tree tells which blocks a place is in and which statement it belongs to, whether or not that could be read. The
-tokens of that statement, by the lexer of the compiler, tell what stands before the place.
+The recovered tree gives the blocks and the statement around the cursor, even if the statement is invalid. The
+compiler's lexer gives the tokens of that statement before the cursor.
 """
 
 from __future__ import annotations
@@ -23,19 +23,18 @@ from tripos_compiler.syntax.parser import OPERATORS
 PAIRS = {"(": ")", "[": "]"}
 ROUND = frozenset(OPENERS) - {"_LBRACE"}
 JOINING = OPERATORS | {"ARROW", "_DOTS", "_DOT", "_COLON", "_QUESTION", "_LANGLE"}
-"""The tokens that join what stands before them and after them to one element of a head."""
+"""Tokens that join their neighbours into one element of a head."""
 ALONE = ("EQUALS", "ARROW")
-"""The tokens that are elements of a head by themselves."""
+"""Tokens that are elements of a head by themselves."""
 STRINGS = {"STRING": (1, 1), "UNCLOSED_STRING": (1, 0), "TEXT": (3, 3), "UNCLOSED_TEXT": (3, 0)}
-"""The tokens of strings, with the lengths of their quotes before and after."""
+"""String tokens, with the lengths of their opening and closing quotes."""
 MEASURED = ("measure", "expect")
-"""The statements whose expressions are made of aggregates."""
+"""Statements whose expressions consist of aggregates."""
 
 
 @dataclass
 class Element:
-    """One element of a head, as far as its tokens tell: `open` where it needs something after it, `alone` where it is
-    a sign such as `=`."""
+    """One element of a head. `open` means that it needs a continuation, and `alone` that it is a sign such as `=`."""
 
     tokens: list[Token] = field(default_factory=list)
     open: bool = False
@@ -44,8 +43,8 @@ class Element:
 
 @dataclass(frozen=True)
 class Bracket:
-    """An open bracket: `name` stands right before it, `commas` counts the arguments that are complete, `label` is the
-    name before a colon that the current argument is given by."""
+    """An open bracket: the `name` directly before it, the number of completed arguments as `commas`, and the `label` of
+    a named argument."""
 
     sign: str
     start: int
@@ -56,11 +55,11 @@ class Bracket:
 
 @dataclass(frozen=True)
 class Cursor:
-    """A place in a spec. `word` is the beginning of a word that was typed there, `start` where it begins.
+    """The context of an offset in a spec. `word` is the typed beginning of a word, which starts at `start`.
 
-    `place` is the kind of block that it is in. In the head of a statement, which begins at `head`, `before` are the
-    tokens up to here; `head` is None where a statement may begin. In a string `string` is where its text begins; in a
-    placeholder `hole` is where that begins.
+    `place` is the kind of the enclosing block. Inside the head of a statement, `head` is its offset and `before` its
+    tokens up to the cursor; `head` is None at the start of a statement. Inside a string, `string` is the offset of its
+    text, and inside a placeholder, `hole` is the offset of its content.
     """
 
     offset: int
@@ -72,9 +71,9 @@ class Cursor:
     string: int | None = None
     hole: int | None = None
     owners: tuple[tuple[Token, ...], ...] = ()
-    """The heads of the statements whose blocks it is in, the outermost first."""
+    """The heads of the enclosing statements, outermost first."""
     row: str | None = None
-    """In a row of a table the row up to here."""
+    """The text of the current table row up to the cursor."""
 
     @property
     def keyword(self) -> str:
@@ -83,17 +82,17 @@ class Cursor:
 
     @property
     def brackets(self) -> tuple[Bracket, ...]:
-        """The brackets that are open here, the outermost first."""
+        """The open brackets, outermost first."""
         return _brackets(self.before)
 
     @property
     def elements(self) -> list[Element]:
-        """The elements of the head up to here, outside of brackets; the last may be open."""
+        """The elements of the head up to the cursor, outside brackets; the last one may be open."""
         return _elements(self.before, _words_of(candidates(self)))
 
 
 def cursor_at(outline: Outline, offset: int) -> Cursor:
-    """Return the place of an offset.
+    """Return the context of an offset.
 
     >>> from tripos.lsp.session import outline_of
     >>> at = cursor_at(outline_of("x", "scenario s {\\n  ask a by jud"), 27)
@@ -124,8 +123,8 @@ def cursor_at(outline: Outline, offset: int) -> Cursor:
 
 @dataclass(frozen=True)
 class _Within:
-    """The block that a place is in. `begin` is where the last statement before the place begins, or the block, `end`
-    where that ends. A statement `heads`; it is `listed` where it takes a list with commas."""
+    """The enclosing block. `begin` is the offset of the last statement before the cursor, or of the block; `end` is the
+    end of that statement. `heads` says that there is a statement, and `listed` that it takes a list with commas."""
 
     place: str
     owners: tuple[tuple[Token, ...], ...]
@@ -163,8 +162,8 @@ def _first(text: str, span: Span) -> str:
 
 
 def _opened(text: str, place: str, lines: Sequence[Line]) -> int | None:
-    """Return where the statement before begins where a bracket of it is open, and the last line begins none of its
-    own."""
+    """Return the offset of an earlier statement with an open bracket, unless the last line begins a statement of its
+    own; or None."""
     known, last = constructs_in(place), lines[-1].span
     for line in reversed(lines[:-1]):
         if "" in known or _first(text, last) in known:
@@ -177,7 +176,7 @@ def _opened(text: str, place: str, lines: Sequence[Line]) -> int | None:
 
 
 def _holds(text: str, block: Block, start: int) -> bool:
-    """Return true if a place is in a block. One that was never closed ends where the parser closed it."""
+    """Return true if an offset is inside a block. An unclosed block ends where the parser closed it."""
     low, high = block.span.start, block.span.end
     if low < start < high:
         return True
@@ -186,7 +185,7 @@ def _holds(text: str, block: Block, start: int) -> bool:
 
 
 def _tokens(text: str, begin: int, end: int) -> Iterator[Token]:
-    """Yield the tokens of the compiler that begin in a stretch. The last may reach beyond its end."""
+    """Yield the tokens that start within a range. The last one may extend beyond it."""
     for token in _placed(text[begin:], begin):
         if token.start >= end:
             return
@@ -199,7 +198,7 @@ def _placed(text: str, begin: int) -> Iterator[Token]:
 
 
 def _goes_on(tokens: Sequence[Token], within: _Within) -> bool:
-    """Return true if the head of a statement goes on in the tokens that follow what the parser read as it."""
+    """Return true if the statement's head continues in the tokens after the part that the parser read."""
     last: Token | None = None
     for index, token in enumerate(tokens):
         if token.start >= within.end and token.kind in ("_NL", "_COMMA", "_RBRACE"):
@@ -213,8 +212,7 @@ def _goes_on(tokens: Sequence[Token], within: _Within) -> bool:
 
 
 def _braces(tokens: Iterable[Token]) -> list[tuple[Token, ...]]:
-    """Return the tokens of a head and, for every brace that is open in it, those of the entry that is being written
-    there."""
+    """Return the tokens of a head, and the tokens of the current entry inside each open brace."""
     levels: list[list[Token]] = [[]]
     for token in tokens:
         if token.kind == "_LBRACE":
@@ -230,7 +228,7 @@ def _braces(tokens: Iterable[Token]) -> list[tuple[Token, ...]]:
 
 
 def _in_string(text: str, cursor: Cursor, string: Token, opening: int, closing: int) -> Cursor:
-    """Return the place as one in a string where it is between the quotes, and in a placeholder where it is in one."""
+    """Return the cursor as inside a string or a placeholder, if it is."""
     begin = string.start + opening
     if not begin <= cursor.start <= cursor.offset <= string.end - closing:
         return cursor
@@ -246,7 +244,7 @@ def _in_string(text: str, cursor: Cursor, string: Token, opening: int, closing: 
 
 
 def _words_of(constructs: Iterable[Construct]) -> frozenset[str]:
-    """Return the further words of statements, which may be operators elsewhere."""
+    """Return the words of statements that are operators elsewhere."""
     return frozenset(word for each in constructs for word in each.signature.split() if word in ("in", "and", "or"))
 
 
@@ -268,8 +266,7 @@ def _brackets(before: Sequence[Token]) -> tuple[Bracket, ...]:
 
 
 def _elements(before: Sequence[Token], words: frozenset[str]) -> list[Element]:
-    """Return the elements of a head: a new one begins where two things stand side by side with nothing that joins
-    them."""
+    """Split the tokens of a head into elements. A new one begins between two tokens that nothing joins."""
     found: list[Element] = []
     depth = generics = 0
     last: Token | None = None
@@ -294,11 +291,11 @@ def _elements(before: Sequence[Token], words: frozenset[str]) -> list[Element]:
     return found
 
 
-# --- what may come next ---
+# Expected words and slots
 
 
 def candidates(cursor: Cursor) -> list[Construct]:
-    """Return the constructs that the statement at a place may be."""
+    """Return the constructs that the statement at the cursor may be."""
     return _candidates(cursor.place, cursor.keyword)
 
 
@@ -308,7 +305,7 @@ def _candidates(place: str, keyword: str) -> list[Construct]:
 
 
 def _body_of(place: str, head: Sequence[Token]) -> str:
-    """Return the kind of block that a statement opens, by the signature that its head fits."""
+    """Return the kind of block that a statement opens, by the signature that fits its head."""
     constructs = _candidates(place, head[0].text if head else "")
     opening = [each for each in constructs if each.shape.block != "none"]
     elements = _elements(head, _words_of(constructs))
@@ -318,8 +315,8 @@ def _body_of(place: str, head: Sequence[Token]) -> str:
 
 
 def expected(cursor: Cursor) -> list[Word | Slot]:
-    """Return the words and slots that may stand at a place in a head; where an element was begun and is not over, the
-    slots that it may fill.
+    """Return the words and slots that may follow in a head. Inside an unfinished element, return the slots that it may
+    fill.
 
     >>> from tripos.lsp.session import outline_of
     >>> cursor = cursor_at(outline_of("x", "scenario s {\\n  ask a by "), 24)
@@ -336,7 +333,7 @@ def expected(cursor: Cursor) -> list[Word | Slot]:
 
 
 def _next(items: Sequence[Item], elements: Sequence[Element]) -> Iterator[Word | Slot | None]:
-    """Yield the items that may follow elements that fit a signature; None where it is complete."""
+    """Yield the items that may follow the elements under a signature; None if the signature is complete."""
     if not items:
         if not elements:
             yield None
@@ -364,7 +361,7 @@ def _next(items: Sequence[Item], elements: Sequence[Element]) -> Iterator[Word |
 
 
 def _labels(elements: Sequence[Element]) -> int:
-    """Return how many elements at the start are strings, each with or without a language before it."""
+    """Return the number of leading elements that are strings, with or without a language."""
     index = 0
     while index < len(elements):
         if _is_string(elements[index]):

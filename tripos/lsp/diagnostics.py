@@ -1,4 +1,4 @@
-"""Diagnostics as editors show them, each once however many benchmarks have it, and the quick fixes in them."""
+"""Diagnostics for editors, each once even if several benchmarks have it, and their quick fixes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ from tripos_compiler.source.text import Source
 from tripos_compiler.syntax.parser import parse
 
 UNNECESSARY = frozenset({"W0209", "W0611"})
-"""Codes of what could be left out, which editors fade."""
+"""Codes for unnecessary code, which editors fade."""
 TOP = Range(Position(0, 0), Position(0, 0))
 
 
 def fixes(view: View, wanted: Range) -> list[CodeAction]:
-    """Return the mends of what is wrong in a range of a document. That of a suggestion is preferred where it is the
-    only one of its place, so that an editor may make it at once."""
+    """Return the quick fixes in a range of a document. All are preferred, so that an editor may apply them directly."""
     session = view.session
     start, end = view.offset(wanted.start), view.offset(wanted.end)
     found: list[CodeAction] = []
@@ -61,7 +60,7 @@ def _action(session: EditorSession, finding: SharedMistake, mains: list[str]) ->
 
 
 def _title(mistake: Mistake) -> str:
-    """Return what an edit does, in a few words; of several the help says it."""
+    """Return a short title for an edit. For several edits it is the help text."""
     if len(mistake.edits) > 1:
         return mistake.help or "mend it"
     edit = mistake.edits[0]
@@ -73,14 +72,14 @@ def _title(mistake: Mistake) -> str:
 
 @dataclass
 class SharedMistake:
-    """A mistake, and the names of the benchmarks that have it."""
+    """A mistake, and the main files of the benchmarks that have it."""
 
     mistake: Mistake
     within: list[str] = field(default_factory=list)
 
 
 def findings(checked: Iterable[Checked]) -> dict[str, list[SharedMistake]]:
-    """Return the mistakes of benchmarks by the file that they are reported in."""
+    """Return the mistakes of benchmarks by file."""
     found: dict[str, dict[object, SharedMistake]] = {}
     for each in checked:
         for mistake in each.compilation.diagnostics:
@@ -96,8 +95,8 @@ def _places(mistake: Mistake) -> tuple[tuple[str, int, int], ...]:
 
 
 def to_lsp(session: EditorSession, finding: SharedMistake, mains: Iterable[str] = ()) -> Diagnostic:
-    """Return a mistake as the protocol has it. `mains` are the benchmarks that its file is part of: where it is a
-    mistake in some of them only, the message says in which."""
+    """Return a mistake as a diagnostic of the protocol. `mains` are the benchmarks of its file; if only some of them
+    have the mistake, the message names these."""
     mistake = finding.mistake
     first, rest = mistake.labels[:1], mistake.labels[1:]
     colon = localized(": ")
@@ -122,13 +121,13 @@ def to_lsp(session: EditorSession, finding: SharedMistake, mains: Iterable[str] 
 
 
 def too_long() -> Diagnostic:
-    """Return what is shown in place of mistakes where a spec is not compiled for its length."""
+    """Return the diagnostic for a spec that is too long to be compiled."""
     message = f"specs of more than {MOST_CHARS:,} characters are not checked while they are edited\n"
     return Diagnostic(TOP, message + "help: run `tripos check`", DiagnosticSeverity.Information, source="tripos")
 
 
 def syntax_of(session: EditorSession, path: str, text: str) -> list[Diagnostic]:
-    """Return the mistakes of syntax of a document that is no file, such as an old version of one."""
+    """Return the syntax errors of a document that is not a file, such as an old version."""
     diagnostics = Diagnostics()
     source = Source(path, text)
     parse(source, diagnostics)
@@ -136,16 +135,17 @@ def syntax_of(session: EditorSession, path: str, text: str) -> list[Diagnostic]:
 
 
 class Reports:
-    """The last shown diagnostics of every file, so that only what is new is shown."""
+    """The last published diagnostics of every file, so that only changes are published."""
 
     def __init__(self, session: EditorSession) -> None:
         self.session = session
         self._shown: dict[str, list[Diagnostic]] = {}
         self._files: dict[str, set[str]] = {}
-        """By main file, the files that something was last shown in because of it."""
+        """The files with diagnostics from each benchmark, by main file."""
 
     def after(self, path: str) -> list[PublishDiagnosticsParams]:
-        """Return what is to be shown after a change of a document: for itself always, for others what is new."""
+        """Return the diagnostics to publish after a change: always for the document itself, and changes for other
+        files."""
         session = self.session
         document = session.documents.at(path)
         if document is not None and not session.is_spec(path):
@@ -161,7 +161,7 @@ class Reports:
         return self._show(touched, always=path)
 
     def everything(self) -> list[PublishDiagnosticsParams]:
-        """Return what is new in any file, those that nothing is known of any more among them."""
+        """Return changed diagnostics of all files, including files that no longer have any."""
         everywhere = {path for each in self.session.all_checked() for path in each.paths}
         return self._show(everywhere | {path for path in self._shown if self.session.is_spec(path)})
 

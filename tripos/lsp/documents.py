@@ -1,7 +1,7 @@
-"""Open documents, the files beside them, and the data that they read; places of a text as an editor counts them.
+"""Open documents, other files with cached data, and the conversion between offsets and editor positions.
 
-The compiler counts code points from the start of a file, the protocol lines and, unless a client offers otherwise,
-UTF-16 units: an emoji is two of those.
+The compiler counts code points from the start of a file. The protocol counts lines, and UTF-16 units within them unless
+the client offers another encoding. An emoji has two such units.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ Encoding = Literal["utf-8", "utf-16", "utf-32"]
 WORD = re.compile(r"\w*\Z")
 REST = re.compile(r"\w*")
 LINE_BREAK = re.compile(r"\r\n|\n|\r")
-"""What ends a line in the protocol; nothing else does, whatever Unicode says of it."""
+"""The line breaks of the protocol; other line breaks of Unicode do not count."""
 Stamp = tuple[int, int, int] | None
-"""What tells that a file or folder is the one that was read; None where there was none."""
+"""Identifies the version of a file or folder that was read; None if it is missing."""
 MOST_TEXT_BYTES = 4 * 1024 * 1024
-"""Of a file of a spec: a longer one is not compiled while it is edited."""
+"""Maximum bytes of a spec file that is compiled while it is edited."""
 MOST_BYTES = 64 * 1024 * 1024
-"""The rows of larger files are read again each time rather than kept."""
+"""Maximum bytes of a data file whose rows are cached."""
 SUFFIX = ".tripos"
 
 
 def word_at(text: str, offset: int) -> tuple[int, str]:
-    """Return the word around a place and where it begins; an empty one where there is none."""
+    """Return the start of the word around an offset, and the word, which may be empty."""
     before, after = WORD.search(text, 0, offset), REST.match(text, offset)
     start = offset if before is None else before.start()
     return start, text[start : offset if after is None else after.end()]
@@ -61,7 +61,7 @@ class Lines:
 
     @cached_property
     def starts(self) -> list[int]:
-        """Return where each line begins, in code points."""
+        """The offsets of line starts, in code points."""
         return [0, *(found.end() for found in LINE_BREAK.finditer(self.text))]
 
     @cached_property
@@ -69,14 +69,14 @@ class Lines:
         return self.encoding == "utf-32" or self.text.isascii()
 
     def end(self, line: int) -> int:
-        """Return where a line ends, before its line break."""
+        """Return the offset of a line's end, before its line break."""
         if line + 1 >= len(self.starts):
             return len(self.text)
         end = self.starts[line + 1]
         return end - 2 if self.text[end - 2 : end] == "\r\n" else end - 1
 
     def units(self, start: int, end: int) -> int:
-        """Return how many units a stretch of one line takes."""
+        """Return the number of protocol units between two offsets of one line."""
         if self._plain:
             return end - start
         text = self.text[start:end]
@@ -87,18 +87,18 @@ class Lines:
         return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
     def position(self, offset: int) -> Position:
-        """Return the position of a code point; past the end it is the end."""
+        """Return the position of an offset, at most the end of the text."""
         offset = max(0, min(offset, len(self.text)))
         line = bisect_right(self.starts, offset) - 1
         return Position(line, self.units(self.starts[line], min(offset, self.end(line))))
 
     def range(self, start: int, end: int) -> Range:
-        """Return the range of a stretch."""
+        """Return the range between two offsets."""
         return Range(self.position(start), self.position(end))
 
     def offset(self, position: Position) -> int:
-        """Return the code point at a position. Past the end of a line it is that end, inside of a character its
-        start."""
+        """Return the offset of a position. A position past the end of a line is the line's end; one inside a character
+        is its start."""
         if position.line >= len(self.starts):
             return len(self.text)
         start, end = self.starts[position.line], self.end(position.line)
@@ -119,20 +119,22 @@ class Lines:
 
 
 class KeptData:
-    """The kept files that `folders` find and read. The same object for as long as the data is the same: `renewed` gives
-    another once it is not, which begins with what has not changed."""
+    """A cache of the data files that `folders` find and read. `renewed` returns the same object if the data is
+    unchanged, and otherwise a new one with the unchanged part."""
 
     def __init__(self, folders: DataFolders) -> None:
         self.folders = folders
         self._stamps: dict[Path, Stamp] = {}
         self._names: dict[Path, tuple[str, ...]] = {}
-        """What the folders hold that were looked into: saving a file beside touches a folder, and changes nothing."""
+        """The entries of searched folders. Saving another file changes a folder's stamp but not the result of a
+        search.
+        """
         self._found: dict[tuple[str, str], list[FoundFile] | DataError] = {}
         self._rows: dict[Path, list[dict[str, Any]] | DataError] = {}
         self._documents: dict[Path, Any] = {}
 
     def find(self, source: str, near: str) -> list[FoundFile]:
-        """Return the files that `source` means. Raises `DataError`."""
+        """Return the files that `source` matches. Raises `DataError`."""
         key = (source, Path(near).parent.as_posix())
         if key not in self._found:
             access = self.folders.access
@@ -152,7 +154,7 @@ class KeptData:
         return found
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
-        """Yield the raw records of a file, with the columns of those that are joined to it. Raises `DataError`."""
+        """Yield the raw records of a file, with the columns of joined files. Raises `DataError`."""
         yield from joined_rows(file, self._own_rows)
 
     def _own_rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
@@ -172,13 +174,13 @@ class KeptData:
         yield from kept
 
     def medium(self, file: FoundFile, kind: MediumKind, value: Any) -> str:
-        """Return the mark of what a cell holds or names. Raises `UnfitMedium`."""
+        """Return the reference to the medium that a cell contains or names. Raises `UnfitMedium`."""
         if isinstance(value, str):
             self._note(Path(file.location).parent / value)
         return self.folders.medium(file, kind, value)
 
     def document(self, file: FoundFile) -> Any:
-        """Return what a JSON or YAML file says. Raises `DataError`."""
+        """Return the content of a JSON or YAML file. Raises `DataError`."""
         path = Path(file.location)
         self._note(path)
         if path not in self._documents:
@@ -192,12 +194,12 @@ class KeptData:
         return kept
 
     def placed(self, file: FoundFile) -> Any:
-        """Return what a JSON or YAML file says, with the lines of its texts; not kept, for it is asked of broken files
-        alone. Raises `DataError`."""
+        """Return the content of a JSON or YAML file with the lines of its texts. Not cached, since it is only needed
+        for invalid files. Raises `DataError`."""
         return self.folders.placed(file)
 
     def renewed(self) -> KeptData:
-        """This reader where every file and folder that it looked at is as it was; else one that looks again."""
+        """Return this cache if all files and folders are unchanged, or else a new one."""
         now = {path: stamp for path, old in self._stamps.items() if (stamp := _stamp(path)) != old}
         gone = {path for path in now if path not in self._names or _names(path) != self._names[path]}
         if not gone:
@@ -238,7 +240,7 @@ def _stamp(path: Path) -> Stamp:
 
 @dataclass(frozen=True)
 class Document:
-    """One version of an open document. `path` is what the compiler calls it."""
+    """One version of an open document. `path` is its path for the compiler."""
 
     uri: str
     path: str
@@ -248,11 +250,11 @@ class Document:
 
     @cached_property
     def lines(self) -> Lines:
-        """Its lines."""
+        """The lines of the document."""
         return Lines(self.text, self.encoding)
 
     def changed(self, changes: Iterable[TextDocumentContentChangeEvent]) -> str:
-        """Return the text after changes, each of which counts on the text that the one before it left."""
+        """Return the text after changes, applied in order."""
         text, lines = self.text, self.lines
         for change in changes:
             if isinstance(change, TextDocumentContentChangePartial):
@@ -271,12 +273,12 @@ class _OnDisk:
 
 
 class Documents:
-    """Every open document, by URI and by path, and the files beside them."""
+    """All open documents, by URI and by path, and the other files of the disk."""
 
     def __init__(self, encoding: Encoding = "utf-16") -> None:
         self.encoding = encoding
         self.home = Path.cwd().as_posix()
-        """The folder that documents without a file are taken to lie in."""
+        """The folder of documents without a file."""
         self._open: dict[str, Document] = {}
         self._paths: dict[str, str] = {}
         self._disk: dict[str, _OnDisk] = {}
@@ -285,8 +287,8 @@ class Documents:
         return iter(self._open.values())
 
     def path_of(self, uri: str) -> str:
-        """Return what the compiler calls a document. One that was never saved has a place in the home folder; one that
-        is neither keeps its URI for a name."""
+        """Return the path of a document for the compiler. A document that was never saved gets a path in the home
+        folder; any other without a file keeps its URI."""
         parts = urlsplit(uri)
         found = to_fs_path(uri) if parts.scheme == "file" else None
         if parts.scheme == "untitled":
@@ -294,11 +296,11 @@ class Documents:
         return Path(os.path.normpath(found)).as_posix() if found is not None else uri
 
     def uri_of(self, path: str) -> str:
-        """Return the URI of a file: as the editor writes it where it is open."""
+        """Return the URI of a file, as the editor writes it if it is open."""
         return self._paths.get(path) or from_fs_path(path) or path
 
     def put(self, uri: str, text: str, version: int) -> Document:
-        """Open a document, or give it another text."""
+        """Open a document, or update its text."""
         document = Document(uri, self.path_of(uri), text, version, self.encoding)
         self._open[uri] = document
         self._paths[document.path] = uri
@@ -312,16 +314,16 @@ class Documents:
         return document
 
     def find(self, uri: str) -> Document | None:
-        """Return an open document."""
+        """Return an open document by its URI."""
         return self._open.get(uri)
 
     def at(self, path: str) -> Document | None:
-        """Return the open document of that path."""
+        """Return an open document by its path."""
         uri = self._paths.get(path)
         return self._open.get(uri) if uri is not None else None
 
     def read(self, path: str) -> str:
-        """Return the text of a file as it is now, the same object as long as it is the same. Raises `OSError` or
+        """Return the current text of a file. An unchanged text is the same object. Raises `OSError` or
         `UnicodeDecodeError`."""
         document = self.at(path)
         if document is not None:
@@ -338,7 +340,7 @@ class Documents:
         return known.text
 
     def find_text(self, path: str) -> str | None:
-        """Return the text of a file, None where it cannot be read."""
+        """Return the text of a file, or None if it cannot be read."""
         try:
             return self.read(path)
         except (OSError, ValueError):

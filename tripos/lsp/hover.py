@@ -1,4 +1,4 @@
-"""Hover, signature help and code lenses: descriptions of names, of words of the language, and of counts of calls."""
+"""Hover texts, signature help and code lenses."""
 
 from __future__ import annotations
 
@@ -50,26 +50,26 @@ TYPES = {
 }
 OPENING, CLOSING = "([<{", ")]>}"
 SHOWN = 40
-"""So many values or fields are listed."""
+"""Maximum values or fields in a list."""
 
 
 def code(text: str) -> str:
-    """Return a block of a spec."""
+    """Return a code block of a spec."""
     return f"```tripos\n{text}\n```"
 
 
 def of_construct(constructs: Iterable[Construct]) -> str:
-    """Return the signatures of constructs that begin with one word, and what each is."""
+    """Return the signatures and summaries of constructs that share their first word."""
     return "\n\n".join(f"{code(each.shape.shown)}\n{each.summary}" for each in constructs)
 
 
 def of_function(function: Function) -> str:
-    """Return the signature of a function and its documentation, with its examples."""
+    """Return the signature and documentation of a function."""
     return f"{code(function.shown)}\n{documentation(function)}"
 
 
 def documentation(function: Function) -> str:
-    """Return the documentation of a function, with its examples."""
+    """Return the documentation of a function, with its examples as code blocks."""
     lines: list[str] = []
     inside = False
     for line in (inspect.getdoc(function.python) or "").split("\n"):
@@ -84,14 +84,14 @@ def documentation(function: Function) -> str:
 
 
 def of_aggregate(function: AggregateFunction) -> str:
-    """Return the signature of an aggregate, what it gives, and where its formula is from."""
+    """Return the signature of an aggregate, its summary, and the source of its formula."""
     source = f"\n\n{function.source}" if function.source else ""
     across = " across ROLE" if function.needs_across else ""
     return f"{code(function.shown + across)}\n{function.summary}{source}"
 
 
 def of_name(name: str, *, measured: bool) -> str | None:
-    """Return what is known of a function by its name: in a measure aggregates come first. None where there is none."""
+    """Return the description of a function or aggregate, or None. Inside a measure, aggregates come first."""
     if measured and name in AGGREGATES:
         return of_aggregate(AGGREGATES[name])
     if name in FUNCTIONS:
@@ -100,8 +100,8 @@ def of_name(name: str, *, measured: bool) -> str | None:
 
 
 def interval_end(cursor: Cursor, name: str, inside: int = 0) -> tuple[str, str] | None:
-    """Return how an end of an interval is written, and what it is, where an `expect` may take one by that name: in no
-    call, or in so many with its own."""
+    """Return the signature and summary of an interval end with this name, if `expect` accepts it here. `inside` is the
+    number of enclosing calls, including its own."""
     calls = sum(bracket.name != "" for bracket in cursor.brackets)
     found = next((each for each in INTERVAL_ENDS.items() if each[0] == name), None)
     if found is None or cursor.keyword != "expect" or calls != inside:
@@ -110,7 +110,7 @@ def interval_end(cursor: Cursor, name: str, inside: int = 0) -> tuple[str, str] 
 
 
 def signature_help(view: View, position: Position) -> SignatureHelp | None:
-    """Return the signature of the innermost call around a position that is known."""
+    """Return the signature of the innermost known call around a position."""
     cursor = cursor_at(view.outline, view.offset(position))
     for bracket in reversed(cursor.brackets):
         if bracket.sign == "(" and bracket.name:
@@ -123,7 +123,7 @@ def signature_help(view: View, position: Position) -> SignatureHelp | None:
 
 
 def _signature(view: View, bracket: Bracket, *, measured: bool) -> tuple[str, str] | None:
-    """Return how what is called is written, and what it gives."""
+    """Return the signature and the summary of a called name."""
     name = bracket.name
     if name in AGGREGATES and (measured or name not in FUNCTIONS):
         return AGGREGATES[name].shown, AGGREGATES[name].summary
@@ -151,7 +151,7 @@ def _signature_help(label: str, text: str, bracket: Bracket) -> SignatureHelp:
 
 
 def parameters_in(signature: str) -> Iterator[str]:
-    """Yield the parameters of a signature as they are written in it.
+    """Yield the parameters of a signature as text.
 
     >>> list(parameters_in("near(a: list<{ x text, y text }>, b: choice(p, q)) -> number"))
     ['a: list<{ x text, y text }>', 'b: choice(p, q)']
@@ -174,7 +174,7 @@ def parameters_in(signature: str) -> Iterator[str]:
 
 
 def counted(plan: Plan, scenario: str) -> str:
-    """Return the contexts and items of a scenario, and its calls for one model in every role."""
+    """Return the numbers of contexts and items of a scenario, and of its calls with one model in each role."""
     found = next((each for each in plan.scenarios if each.name == scenario), None)
     if found is None:
         return ""
@@ -195,7 +195,7 @@ def _number(count: int, noun: str) -> str:
 
 
 def lenses(view: View) -> list[CodeLens]:
-    """Return what every scenario of a document asks, where a benchmark that it is part of compiles."""
+    """Return the counts of every scenario in a document, if one of its benchmarks compiles."""
     plan = next((each.plan for each in view.compilations if each.plan is not None), None)
     if plan is None:
         return []
@@ -210,7 +210,7 @@ def lenses(view: View) -> list[CodeLens]:
 
 
 def hover(view: View, position: Position) -> Hover | None:
-    """Return what stands at a position: a name with its type and what it is, or a word of the language."""
+    """Return the description at a position: of a name with its type, or of a word of the language."""
     offset = view.offset(position)
     start, word = word_at(view.text, offset)
     text = (_name(view, offset) or _word(view, start, word)) if word else None
@@ -223,7 +223,7 @@ def _name(view: View, offset: int) -> str | None:
         symbol = symbol_at(index, named.declared)
         type_ = index.types.get(named.span, "")
         own = text_of(named.span).rpartition(".")[2].strip('"')
-        if own != symbol.name:  # what a step or field has behind its dot
+        if own != symbol.name:  # a member of a step or field
             return f"{code(f'{own}: {type_}' if type_ else own)}\nof {symbol.kind} `{symbol.name}`"
         statement = _statement(view, symbol)
         parts = [code(_heading(symbol, statement, type_)), *_details(view, named, symbol, statement)]
@@ -238,7 +238,7 @@ def _statement(view: View, symbol: Symbol) -> Statement | None:
 
 
 def _heading(symbol: Symbol, statement: Statement | None, type_: str) -> str:
-    """Return how it is declared, on a line, and its type where that does not say it."""
+    """Return the declaration on one line, with its type if the declaration does not show it."""
     if statement is None or symbol.kind in ("value", "group"):
         shown = type_ or (symbol.detail if symbol.kind in ("parameter", "field") else "")
         return f"{symbol.kind} {symbol.name}" + (f": {shown}" if shown else "")
@@ -249,7 +249,7 @@ def _heading(symbol: Symbol, statement: Statement | None, type_: str) -> str:
 
 
 def _details(view: View, named: NameAtCursor, symbol: Symbol, statement: Statement | None) -> list[str]:
-    """Return what else is worth knowing of a symbol, by its kind."""
+    """Return further facts about a symbol, by its kind."""
     index = named.checked.compilation.index
     owner = f"in {symbol.owner.replace(' ', ' `', 1)}`" if symbol.owner else ""
     match symbol.kind:
@@ -304,7 +304,7 @@ def _word(view: View, start: int, word: str) -> str | None:
 
 
 def _in_head(cursor: Cursor, word: str) -> str | None:
-    """Return a further word of a statement, or a type."""
+    """Return the description of a keyword inside a statement, or of a type."""
     fitting = [each for each in candidates(cursor) if word in each.signature.replace("|", " ").split()]
     bracketed = [each for each in candidates(cursor) if f"[{word}" in each.signature]
     if fitting or bracketed:

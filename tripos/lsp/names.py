@@ -1,4 +1,4 @@
-"""Names that can be written at a place: declared ones, the scope of an expression, and the files of a path."""
+"""Names that fit at a cursor: declared ones, the scope of an expression, and file paths."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tripos_runtime.datasets.data_files import SHIPPED, FileAccess, access_of
 from tripos_runtime.datasets.formats import PACKED
 
 STAND_IN = "a_name_that_is_typed"
-"""Stands where something is missing, so that the statement is one and the compiler says what is in scope."""
+"""A placeholder for a missing name, so that the statement is complete and the compiler records the scope."""
 DOCUMENTS = (".json", ".yaml", ".yml")
 ROWS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc", ".xlsx")
 READ = {"dataset": ROWS, "tree": DOCUMENTS, "function": (".py",), "scorer": (".py",), "aggregate": (".py",)}
-"""The files that the path after `from` can name, by the statement; data may be packed."""
+"""Suffixes of files that the path after `from` can name, by statement; data may be compressed."""
 MOST = 500
-"""So many files of a folder are proposed."""
+"""Maximum files of a folder in one answer."""
 KINDS = {
     "role": Kind.Class,
     "axis": Kind.Enum,
@@ -45,14 +45,13 @@ KINDS = {
     "field": Kind.Field,
     "parameter": Kind.Variable,
 }
-"""How an editor shows a declared name; any other kind is a variable."""
+"""Completion kinds of declared names; any other is a variable."""
 
 
 def scope_at(view: View, cursor: Cursor) -> Mapping[str, Binding]:
-    """Return the bindings that an expression can name there; empty where no expression can stand. A step that comes
-    later is not among them.
+    """Return the bindings in scope of an expression, or nothing if there is no expression. Later steps are excluded.
 
-    Results of the view's benchmarks may be of another text afterwards.
+    It may recompile the view's benchmarks with another text, so earlier results can be invalid afterwards.
     """
     for compilation in view.compilations:
         found = _recorded(compilation, view.path, cursor.start, cursor.offset)
@@ -74,7 +73,7 @@ def _recorded(compilation: Compilation, path: str, start: int, end: int) -> Mapp
     ]
     if not found:
         return None
-    _, scope = min(reversed(found), key=lambda pair: pair[0].high - pair[0].low)  # of two the inner one, noted later
+    _, scope = min(reversed(found), key=lambda pair: pair[0].high - pair[0].low)  # a tie goes to the inner scope
     return {name: binding for name, binding in scope.items() if not _is_later(binding, path, start)}
 
 
@@ -90,7 +89,7 @@ def _is_later(binding: Binding, path: str, offset: int) -> bool:
 
 
 def _completed(text: str, cursor: Cursor) -> str:
-    """Return the text with a name at the cursor, and what is open before it closed."""
+    """Return the text with a placeholder at the cursor and with open brackets closed."""
     rest = text[cursor.offset :]
     closers = ""
     for bracket in reversed(cursor.brackets):
@@ -104,7 +103,7 @@ def _completed(text: str, cursor: Cursor) -> str:
 
 
 def chain_before(tokens: Sequence[Token]) -> list[str]:
-    """Return the names of `a.b.` that a list of tokens ends with, without the last dot; empty where it ends with none.
+    """Return the names of a trailing `a.b.`, without the last dot, or nothing.
 
     >>> from tripos_compiler.syntax.lexer import raw_tokens
     >>> chain_before(list(raw_tokens("measure m = mean(a.b.")))
@@ -119,7 +118,7 @@ def chain_before(tokens: Sequence[Token]) -> list[str]:
 
 
 def name_ending(tokens: Sequence[Token]) -> list[str]:
-    """Return the dotted name that a list of tokens ends with."""
+    """Return the dotted name at the end of tokens."""
     if not tokens or not _is_name(tokens[-1]):
         return []
     return [*chain_before(tokens[:-1]), tokens[-1].text]
@@ -130,7 +129,7 @@ def _is_name(token: Token) -> bool:
 
 
 def find_binding(scope: Mapping[str, Binding], names: Sequence[str]) -> Binding | None:
-    """Return what a dotted name means."""
+    """Return the binding of a dotted name, or None."""
     found: Binding | None = None
     for name in names:
         found = (scope if found is None else fields_of(found)).get(name)
@@ -140,7 +139,7 @@ def find_binding(scope: Mapping[str, Binding], names: Sequence[str]) -> Binding 
 
 
 def fields_of(binding: Binding) -> Mapping[str, Binding]:
-    """Return what stands behind the dot of a name."""
+    """Return the bindings after the dot of a name."""
     record = binding.type
     if binding.fields or record is None or record.kind != "record":
         return binding.fields
@@ -148,14 +147,14 @@ def fields_of(binding: Binding) -> Mapping[str, Binding]:
 
 
 def choice_of(type_: Type | None) -> ChoiceType | None:
-    """Return the choice that a type is, or that may be missing, or that a list or set holds."""
+    """Return the choice type inside an optional, list or set, or None."""
     while type_ is not None and type_.kind in ("optional", "list", "set"):
         type_ = type_.of
     return type_ if type_ is not None and type_.kind == "choice" else None
 
 
 def paths_at(view: View, cursor: Cursor) -> tuple[int, Iterator[Proposal]]:
-    """Return the files that may be named in a string, and where the last part of their path begins."""
+    """Return the files that a string may name, and the offset of the last part of its path."""
     assert cursor.string is not None
     typed = view.text[cursor.string : cursor.offset]
     begin = cursor.string + typed.rfind("/") + 1
@@ -176,7 +175,7 @@ def paths_at(view: View, cursor: Cursor) -> tuple[int, Iterator[Proposal]]:
 
 
 def _paths_below(view: View, roots: list[Path], inside: str, suffixes: tuple[str, ...]) -> Iterator[Proposal]:
-    """Yield the files and folders in a folder, those alone that the benchmark may read."""
+    """Yield the files and folders in a folder that the benchmark may read."""
     given = [each.benchmark.access for each in view.checked]
     accesses = [each for each in given if each is not None] or [access_of(Path(view.path))]
     for root in dict.fromkeys(roots):
@@ -200,13 +199,14 @@ def _paths_below(view: View, roots: list[Path], inside: str, suffixes: tuple[str
 def _allowed(accesses: Sequence[FileAccess], path: Path) -> bool:
     try:
         return any(access.allows(path) for access in accesses)
-    except (OSError, RuntimeError, ValueError):  # a loop of links, or a path that the system does not take
+    except (OSError, RuntimeError, ValueError):  # a loop of links, or an invalid path
         return False
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """Something that may be typed: `text` instead of the label, or `snippet` where the editor knows snippets."""
+    """A proposal for completion. `text` replaces the label when inserted; `snippet` is used if the editor supports
+    snippets."""
 
     label: str
     kind: Kind
@@ -217,7 +217,7 @@ class Proposal:
 
 
 class SpecNames:
-    """The declared names of the benchmarks that a document is part of."""
+    """The declared names of the benchmarks that a document belongs to."""
 
     def __init__(self, view: View) -> None:
         self.view = view
@@ -227,38 +227,37 @@ class SpecNames:
         )
 
     def of(self, *kinds: str, owner: str | None = None) -> Iterator[Proposal]:
-        """Yield the names of some kinds; of `dataset` and `measure` those at the top of a file unless an owner is
-        given."""
+        """Yield the names of these kinds. Of data sets and measures, only top-level ones unless an owner is given."""
         for symbol in self.symbols:
             top = owner is None and (symbol.kind not in ("dataset", "measure") or not symbol.owner)
             if symbol.kind in kinds and (top or symbol.owner == owner):
                 yield _proposed(symbol)
 
     def axes(self) -> Iterator[Proposal]:
-        """Yield every axis, that of the languages too."""
+        """Yield every axis, including the languages."""
         yield from self.of("axis")
         yield Proposal("language", Kind.Enum, "the languages of the benchmark")
 
     def dimensions(self) -> Iterator[Proposal]:
-        """Yield what a measure can go by."""
+        """Yield the dimensions that a measure can be split by."""
         yield from self.axes()
         yield from self.of("arm")
         yield from (Proposal(name, Kind.Enum) for name in FIXED)
 
     def datasets(self, cursor: Cursor) -> Iterator[Proposal]:
-        """Yield the data sets that can be named at a place: those of its scenario, and those at the top of a file."""
+        """Yield the data sets of the scenario around the cursor, and the top-level ones."""
         scenario = scenario_around(cursor)
         if scenario is not None:
             yield from self.of("dataset", owner=f"scenario {scenario}")
         yield from self.of("dataset")
 
     def steps(self, cursor: Cursor) -> Iterator[Proposal]:
-        """Yield the steps of the scenario around a place; of every scenario elsewhere."""
+        """Yield the steps of the scenario around the cursor, or of all scenarios."""
         scenario = scenario_around(cursor)
         yield from self.of("ask", "converse", "retrieve", owner=f"scenario {scenario}" if scenario else None)
 
     def values(self, of: str) -> Iterator[Proposal]:
-        """Yield the values of an axis, an arm, or of what else a slice can fix."""
+        """Yield the values of an axis, an arm, or another dimension of a slice."""
         yield from self.of("value", owner=f"axis {of}")
         yield from self.of("value", owner=f"arm {of}")
         if of in ("scenario", "metric", "dimension"):
@@ -267,7 +266,7 @@ class SpecNames:
             yield from (Proposal(code, Kind.EnumMember) for code in self.languages())
 
     def languages(self) -> list[str]:
-        """Return the languages of the benchmarks, as far as they say."""
+        """Return the languages that the benchmarks declare."""
         found: dict[str, None] = {}
         for each in self.view.checked:
             for statement in every(self.view.session.outline(each.benchmark.main).statements):
@@ -277,7 +276,7 @@ class SpecNames:
 
 
 def scenario_around(cursor: Cursor) -> str | None:
-    """Return the name of the scenario that a place is in."""
+    """Return the name of the scenario around the cursor, or None."""
     for owner in cursor.owners:
         if owner[0].text == "scenario":
             return owner[1].text if len(owner) > 1 else None
@@ -285,7 +284,7 @@ def scenario_around(cursor: Cursor) -> str | None:
 
 
 def detail_of(symbol: Symbol) -> str:
-    """Return what a symbol is, in a few words."""
+    """Return a short description of a symbol."""
     return symbol.detail or f"{symbol.kind} of {symbol.owner}" if symbol.owner else symbol.detail or symbol.kind
 
 

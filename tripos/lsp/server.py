@@ -1,7 +1,6 @@
-"""The server itself: what it offers, and each request answered by the module that knows how.
+"""The language server: its features, and the dispatch of requests.
 
-Nothing that goes wrong in an answer ends the server or reaches the editor as an error: it is logged in a line, and the
-answer is that there is none.
+An error in an answer neither ends the server nor reaches the editor. It is logged in one line, and the answer is empty.
 """
 
 from __future__ import annotations
@@ -41,61 +40,61 @@ from tripos.terminal import show_text
 from tripos.version import __version__
 
 DELAY_S = 0.005
-"""So long no further change must come before mistakes are looked for."""
+"""Delay after the last change before the spec is checked."""
 LONGEST_DELAY_S = 0.2
-"""After so long they are looked for although changes keep coming."""
+"""Maximum delay before a check while changes continue."""
 WATCHED = ("**/*.tripos", "**/tripos.toml", "**/*.{jsonl,json,csv,parquet,arrow,feather,yaml,yml,py}")
-"""The files that a client is asked to watch."""
+"""The files that the client is asked to watch."""
 REQUEST_FAILED = -32803
-"""The code of the protocol for a request that was understood and cannot be fulfilled."""
+"""The protocol's error code for a valid request that cannot be fulfilled."""
 RARELY = (50_000, 20, 50)
-"""When the collector runs. A compilation makes many objects and hardly a circle among them; with what Python is set to
-by default a tenth of its time would go to looking for some."""
+"""Thresholds of the garbage collector. A compilation makes many objects but hardly any cycles; with Python's defaults a
+tenth of its time would go to collection."""
 
 Answer = Callable[[View, Any], Any]
 
 
 class Protocol(LanguageServerProtocol):
-    """Keeps documents itself: what ends a line in the protocol is less than what does in Python, and an editor counts
-    lines as the protocol does."""
+    """The protocol with its own storage of documents. It has fewer line endings than Python's `splitlines`, and editors
+    count lines as the protocol does."""
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
-        """A document was opened."""
+        """Handle an opened document."""
         cast("Server", self._server).opened(params.text_document)
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        """A document was changed."""
+        """Handle a changed document."""
         cast("Server", self._server).changed(params)
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
-        """A document was closed."""
+        """Handle a closed document."""
         cast("Server", self._server).closed(params.text_document.uri)
 
 
 class Server(LanguageServer):
-    """One editor's server. `session` is made anew when a client introduces itself."""
+    """The server of one editor. `session` is replaced when a client initializes."""
 
     def __init__(self) -> None:
         super().__init__("tripos", __version__, protocol_cls=Protocol)
         self.session = EditorSession(log=self.log)
         self.reports = Reports(self.session)
         self.watched = False
-        """Whether the client tells of files that change."""
+        """Whether the client reports file changes."""
         self.snippets = False
         self._waiting: dict[str, tuple[asyncio.TimerHandle, float]] = {}
-        """For each document that changed when it is looked at, and since when it waits."""
+        """The pending check of each changed document, and the time of its first change."""
 
     def log(self, message: str) -> None:
-        """Say something in a line, to standard error and to the client."""
+        """Log one line to standard error and to the client."""
         line = message.replace("\n", " ")
         show_text(f"tripos lsp: {line}", stderr=True, flush=True)
         self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Warning, line))
 
     def failed(self, what: str, error: Exception) -> None:
-        """Log a bug of ours, with its place."""
+        """Log an internal error with its location."""
         place = error.__traceback__
         while place is not None and place.tb_next is not None:
             place = place.tb_next
@@ -103,14 +102,14 @@ class Server(LanguageServer):
         self.log(f"internal error in {what}: {type(error).__name__}: {error}{where}")
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Log what the library could not make sense of, such as a malformed message."""
+        """Log a message that the library could not handle, such as a malformed one."""
         if not isinstance(error, JsonRpcException) or error.code != REQUEST_FAILED:
             self.failed("a message", error)
 
-    # --- the life of a session ---
+    # Session
 
     def begin(self, params: lsp.InitializeParams) -> None:
-        """A client says who it is, what it can do and which folders are open."""
+        """Start a session with the client's capabilities and folders."""
         capabilities = params.capabilities
         folders = [folder.uri for folder in params.workspace_folders or ()]
         folders = folders or ([params.root_uri] if params.root_uri else [])
@@ -128,7 +127,7 @@ class Server(LanguageServer):
         self.watched = bool(files and files.dynamic_registration)
 
     def watch(self) -> None:
-        """Ask the client to tell of files that change."""
+        """Ask the client to report file changes."""
         if not self.watched:
             return
         options = lsp.DidChangeWatchedFilesRegistrationOptions([lsp.FileSystemWatcher(glob) for glob in WATCHED])
@@ -137,35 +136,35 @@ class Server(LanguageServer):
         self.client_register_capability(lsp.RegistrationParams([registration]))
 
     def folders_changed(self, event: lsp.WorkspaceFoldersChangeEvent) -> None:
-        """Folders were opened or closed."""
+        """Handle folders that were opened or closed."""
         gone, come = _paths([folder.uri for folder in event.removed]), _paths([folder.uri for folder in event.added])
         kept = [folder for folder in self.session.membership.folders if folder not in gone]
         self.session.membership.folders = (*kept, *come)
         self.files_changed()
 
     def files_changed(self) -> None:
-        """Files changed on disk, or may have."""
+        """Handle files that changed on disk, or may have changed."""
         self.session.refresh()
         self._guarded("checking", self._publish_everything)
 
-    # --- documents ---
+    # Documents
 
     def opened(self, item: lsp.TextDocumentItem) -> None:
-        """A document was opened."""
+        """Handle an opened document."""
         if not self.watched:
             self.session.refresh()
         document = self.session.put(item.uri, item.text, item.version)
         self._later(document.path)
 
     def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
-        """A document was changed. What is not open is passed over."""
+        """Handle a changed document. A document that is not open is ignored."""
         document = self.session.documents.find(params.text_document.uri)
         if document is not None:
             text = document.changed(params.content_changes)
             self._later(self.session.put(document.uri, text, params.text_document.version).path)
 
     def closed(self, uri: str) -> None:
-        """A document was closed."""
+        """Handle a closed document."""
         document = self.session.remove(uri)
         if document is not None:
             waiting = self._waiting.pop(document.path, None)
@@ -174,14 +173,14 @@ class Server(LanguageServer):
             self._guarded("checking", self._publish_everything)
 
     def saved(self, uri: str) -> None:
-        """A document was saved."""
+        """Handle a saved document."""
         document = self.session.documents.find(uri)
         if document is not None and not self.watched:
             self.session.refresh()
             self._later(document.path)
 
     def _later(self, path: str) -> None:
-        """Look for mistakes soon, in the version that is the last by then."""
+        """Schedule a check of the latest version of a document."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         waiting = self._waiting.pop(path, None)
@@ -203,7 +202,7 @@ class Server(LanguageServer):
         for params in shown:
             self.text_document_publish_diagnostics(params)
 
-    # --- answers ---
+    # Requests
 
     def _guarded(self, what: str, act: Callable[[], Any]) -> Any:
         try:
@@ -215,7 +214,7 @@ class Server(LanguageServer):
             return None
 
     def answer(self, method: str, options: Any, act: Answer) -> None:
-        """Offers an answer to requests about an open document."""
+        """Register the handler of a request about an open document."""
 
         def handle(params: Any) -> Any:
             view = self.session.view(params.text_document.uri)
@@ -226,7 +225,7 @@ class Server(LanguageServer):
         self.feature(method, options)(handle)
 
     def hear(self, method: str, act: Callable[[Any], Any]) -> None:
-        """Take up what a client tells or asks that is about no document."""
+        """Register the handler of a message that is not about a document."""
         self.feature(method)(lambda params: self._guarded(method, functools.partial(act, params)))
 
 
@@ -235,7 +234,7 @@ def _paths(uris: Sequence[str]) -> tuple[str, ...]:
 
 
 def make_server() -> Server:
-    """Return a server that offers everything, for one client."""
+    """Return a server with all features, for one client."""
     server = Server()
     server.hear(lsp.INITIALIZE, server.begin)
     server.hear(lsp.INITIALIZED, lambda _: server.watch())
@@ -296,7 +295,7 @@ def _answer_about_text(server: Server) -> None:
 
 
 def serve(stdin: BinaryIO, stdout: BinaryIO) -> None:
-    """Speaks with one client until it says goodbye or is gone."""
-    gc.freeze()  # what was imported stays
+    """Serve one client until it exits or disconnects."""
+    gc.freeze()  # imported modules live as long as the process
     gc.set_threshold(*RARELY)
     make_server().start_io(stdin, stdout)

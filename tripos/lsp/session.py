@@ -1,6 +1,7 @@
-"""One editor's session: its documents, the tree of each, and the benchmarks that they are part of.
+"""The session of one editor: open documents, their outlines, and the benchmarks that they belong to.
 
-Benchmarks while they are edited: the files of each, and its compilation, renewed where a text or data changed.
+A benchmark is recompiled when a text or data changes. Compilations of one benchmark share their memory, so spans of an
+earlier result become invalid with the next.
 """
 
 from __future__ import annotations
@@ -35,21 +36,21 @@ from tripos_compiler.syntax.parser import parse
 from tripos_runtime.datasets.data_files import DataFolders, FileAccess, access_of
 
 TOLD = ("use", "benchmark")
-"""The words with which the statements of a header begin."""
+"""The first words of header statements."""
 NO_NAME = ("EQUALS", "_CALL", "_LPAR", "_DOT")
-"""The tokens after which a word is no statement."""
+"""Tokens after which a word is not a statement."""
 TELLING = re.compile(r"^[^\S\n]*(?:use|benchmark)\b.*$", re.MULTILINE)
-"""The lines of which a header is read; while they are the same, so is it."""
+"""The lines that determine a header. If they are unchanged, the header is reused."""
 PASSED = frozenset({"node_modules", "__pycache__", "site-packages", "venv"})
-"""Folders that hold no specs of the project's; neither do those whose name begins with a dot."""
+"""Folders without specs of the project; folders with a leading dot are skipped too."""
 MOST_FILES = 2_000
-"""So many spec files of a workspace are looked at."""
+"""Maximum spec files of a workspace that are read."""
 MOST_FOLDERS = 20_000
-"""So many folders are searched for them."""
+"""Maximum folders that are searched."""
 ROOTS = (SETTINGS_FILE, ".git", ".hg")
-"""What lies in the topmost folder of a project."""
+"""Names that mark the top folder of a project."""
 MOST_CHARS = 1_000_000
-"""Specs that are longer, in all their files, are not compiled while they are edited."""
+"""Maximum characters of a spec, over all of its files, that is compiled while it is edited."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ def header_of(path: str, text: str) -> Header:
 
 
 class Membership:
-    """Looks through folders and reads headers once, and again when it is told that something changed."""
+    """Finds the benchmarks that a file belongs to. Folders and headers are read once, and again after a change."""
 
     def __init__(self, documents: Documents) -> None:
         self.documents = documents
@@ -92,14 +93,14 @@ class Membership:
         self._mains: dict[str, list[str]] = {}
 
     def refresh(self) -> None:
-        """Files on disk came, went or changed."""
+        """Forget everything read from disk."""
         self._found = None
         self._near.clear()
         self._headers.clear()
         self._mains.clear()
 
     def changed(self, path: str) -> None:
-        """A document was opened, closed or has another text."""
+        """Handle a document that was opened, closed or changed."""
         known = self._headers.pop(path, None)
         text = self.documents.find_text(path)
         if known is not None and text is not None and TELLING.findall(text) == known[0]:
@@ -108,7 +109,7 @@ class Membership:
             self._mains.clear()
 
     def header(self, path: str) -> Header | None:
-        """Return the header of a file; None where it cannot be read."""
+        """Return the header of a file, or None if it cannot be read."""
         if path not in self._headers:
             text = self.documents.find_text(path)
             self._headers[path] = None if text is None else (TELLING.findall(text), header_of(path, text))
@@ -116,7 +117,7 @@ class Membership:
         return known[1] if known is not None else None
 
     def files(self, path: str = "") -> list[str]:
-        """Return every spec file of the workspace and, where the one at `path` is in none, of its folder and those
+        """Return every spec file of the workspace. If `path` is outside of it, also those of its folder and the folders
         above."""
         if self._found is None:
             self._found = {each for folder in self.folders for each in _below(folder)}
@@ -129,8 +130,8 @@ class Membership:
         return sorted(found)
 
     def mains(self, path: str) -> list[str]:
-        """Return the main files of the benchmarks that a file is part of, itself where it is one; empty where it is
-        none and no other uses it."""
+        """Return the main files of the benchmarks that a file belongs to, which may be itself. Empty if no benchmark
+        uses it."""
         if path not in self._mains:
             self._mains[path] = self._mains_of(path)
         return self._mains[path]
@@ -151,7 +152,7 @@ class Membership:
 
 
 def _below(folder: str) -> Iterator[str]:
-    """Yield the spec files below a folder, as many as are looked at, those that lie higher first."""
+    """Yield the spec files below a folder up to the maximum, higher ones first."""
     waiting, count = [folder], 0
     for searched, here in enumerate(waiting):
         if searched >= MOST_FOLDERS or count >= MOST_FILES:
@@ -167,8 +168,8 @@ def _below(folder: str) -> Iterator[str]:
 
 
 def _beside_and_above(folder: Path) -> Iterable[str]:
-    """Yield the spec files of a folder and of those above it, up to the topmost of the project; of the folder alone
-    where nothing tells which that is."""
+    """Yield the spec files of a folder and of those above, up to the top folder of the project; only of the folder
+    itself if there is none."""
     above = [folder, *folder.parents]
     top = next((index for index, each in enumerate(above) if any((each / root).exists() for root in ROOTS)), 0)
     for each in above[: top + 1]:
@@ -184,12 +185,12 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 
 
 class TooLong(Exception):
-    """A spec is too long to be compiled at every keystroke."""
+    """The spec is too long to be compiled at every keystroke."""
 
 
 @dataclass(frozen=True)
 class Project:
-    """The settings of a main file's `tripos.toml`: where data and releases are looked for, and what is denied."""
+    """The settings of a main file's `tripos.toml`: data folders, release folders and denied warnings."""
 
     data: DataFolders
     releases: ReleaseFolders
@@ -197,8 +198,8 @@ class Project:
 
 
 def project_of(path: str, log: Callable[[str], None], *, trusted: bool = False) -> Project:
-    """Return the settings of the nearest folder above a file that has a `tripos.toml`; what is wrong with them is
-    logged. Unless the folder is `trusted`, they name no folder outside of it: opening a folder asks nobody."""
+    """Return the settings of the nearest `tripos.toml` above a file, and log errors in them. Unless `trusted`, folders
+    outside the project are ignored, since opening a folder in an editor is not consent."""
     folder = next((each for each in Path(path).parents if (each / SETTINGS_FILE).is_file()), None)
     config = Config()
     denied: Mapping[str, str] = {}
@@ -220,8 +221,8 @@ def project_of(path: str, log: Callable[[str], None], *, trusted: bool = False) 
 
 
 class OpenBenchmark:
-    """The spec whose main file is at `main`. One that is `alone` is a file that no benchmark uses: that it declares
-    none itself is no mistake, and what only a benchmark could tell is not looked for."""
+    """The spec whose main file is at `main`. With `alone`, the file belongs to no benchmark: a missing declaration is
+    not an error, and checks that need a benchmark are skipped."""
 
     def __init__(
         self,
@@ -241,27 +242,27 @@ class OpenBenchmark:
         self._data: KeptData | None = None
         self._memory = Memory()
         self._reads: dict[str, str | None] = {}
-        """The files that the last compilation asked for, and their texts; None where there was none."""
+        """The texts of the files that the last compilation read; None for missing files."""
         self._compilation: Compilation | None = None
 
     def refresh(self) -> None:
-        """Files on disk changed, perhaps the settings too."""
+        """Handle changes on disk, including the settings."""
         self._project = None
 
     @property
     def data_folders(self) -> tuple[Path, ...]:
-        """Return where data is looked for beside the folder of a spec."""
+        """The data folders besides the folder of the spec."""
         return self._settled()[0].data.folders
 
     @property
     def access(self) -> FileAccess | None:
-        """Return what it may read."""
+        """The files that the benchmark may read."""
         return self._settled()[0].data.access
 
     def compilation(self) -> Compilation:
-        """Return what the benchmark comes to as it is now. Its spans are right until the next call.
+        """Return the compilation of the current texts. Its spans are valid until the next call.
 
-        Raises `OSError` or `UnicodeDecodeError` where the main file cannot be read, and `TooLong`.
+        Raises `OSError` or `UnicodeDecodeError` if the main file cannot be read, and `TooLong`.
         """
         project, data = self._settled()
         if self._compilation is None or not self._is_current():
@@ -269,14 +270,13 @@ class OpenBenchmark:
         return self._compilation
 
     def supposing(self, path: str, text: str) -> Compilation:
-        """Return what it would come to if a file had another text. The spans of other results tell nothing from then
-        on."""
+        """Return the compilation with another text of one file. It invalidates the spans of earlier results."""
         project, data = self._settled()
         self._compilation = None
         return self._compiled({path: text}, project, data)
 
     def trying(self, texts: Mapping[str, str]) -> tuple[Diagnostic, ...]:
-        """Return the diagnostics that there would be if files had other texts; nothing else is touched."""
+        """Return the diagnostics with other texts of files, without changing any state."""
         project, data = self._settled()
 
         def read(path: str) -> str:
@@ -285,7 +285,7 @@ class OpenBenchmark:
         return deny(compile_spec(self.main, read, data, releases=project.releases).diagnostics, project.denied)
 
     def _settled(self) -> tuple[Project, KeptData]:
-        """Return the settings and the reader; what was made with another reader is forgotten."""
+        """Return the settings and the data reader. Results of an earlier reader are discarded."""
         if self._project is None:
             project = project_of(self.main, self._log, trusted=self.trusted)
             if self._data is not None and self._data.folders != project.data:
@@ -311,7 +311,7 @@ class OpenBenchmark:
     def _compiled(self, instead: Mapping[str, str], project: Project, data: KeptData) -> Compilation:
         code = {path: text for path, text in self._reads.items() if not path.endswith(SUFFIX)}
         if any(self.documents.find_text(path) != text for path, text in code.items()):
-            self._memory = Memory(parses=self._memory.parses)  # statements do not tell what is in a Python file
+            self._memory = Memory(parses=self._memory.parses)  # its keys do not cover Python files
         self._reads = {}
         length = 0
 
@@ -338,7 +338,7 @@ class OpenBenchmark:
 
 
 def _lacks_benchmark(diagnostic: Diagnostic, source: Source) -> bool:
-    """Return true if a diagnostic says that a file declares no benchmark, which is reported at its very start."""
+    """Return true if a diagnostic reports a missing declaration of a benchmark, at the start of a file."""
     if diagnostic.code != "E0206" or not diagnostic.labels:
         return False
     span = diagnostic.labels[0].span
@@ -347,14 +347,14 @@ def _lacks_benchmark(diagnostic: Diagnostic, source: Source) -> bool:
 
 @dataclass(frozen=True)
 class Outline:
-    """A file as it was parsed. Right until the file is parsed again with the same memory."""
+    """A parsed file. Valid until the file is parsed again with the same memory."""
 
     source: Source
     block: Block
     statements: tuple[Statement, ...]
 
     def around(self, offset: int) -> list[Statement]:
-        """Return the statements that a place lies in, from the outermost to the innermost."""
+        """Return the statements that contain an offset, outermost first."""
         found: list[Statement] = []
         inside: tuple[Statement, ...] = self.statements
         while True:
@@ -365,7 +365,7 @@ class Outline:
             inside = inner.body
 
     def declared_at(self, start: int) -> Statement | None:
-        """Return the statement that declares the name that begins at a place."""
+        """Return the statement that declares the name at an offset."""
         for statement in reversed(self.around(start)):
             name = name_of(statement)
             if name is not None and name.span.start == start:
@@ -374,7 +374,7 @@ class Outline:
 
 
 def outline_of(path: str, text: str, memory: ParseMemory | None = None) -> Outline:
-    """Return the outline of a text; what is malformed is left out.
+    """Return the outline of a text, without malformed statements.
 
     >>> [statement.construct for statement in outline_of("x", "role judge\\naxis {}\\n").statements]
     ['role']
@@ -385,7 +385,7 @@ def outline_of(path: str, text: str, memory: ParseMemory | None = None) -> Outli
 
 
 def name_of(statement: Statement) -> Name | None:
-    """Return the name that a statement declares."""
+    """Return the name that a statement declares, or None."""
     if "name" in statement.values:
         return statement.find_name("name")
     if statement.construct in ("scorer", "formula", "python_scorer", "program_scorer", "named", "aggregate"):
@@ -394,7 +394,7 @@ def name_of(statement: Statement) -> Name | None:
 
 
 def every(statements: tuple[Statement, ...]) -> Iterator[Statement]:
-    """Yield statements with all that stand in their blocks, in the order of the text."""
+    """Yield statements and all statements in their blocks, in the order of the text."""
     for statement in statements:
         yield statement
         yield from every(statement.body)
@@ -402,7 +402,7 @@ def every(statements: tuple[Statement, ...]) -> Iterator[Statement]:
 
 @dataclass(frozen=True, order=True)
 class DocumentPlace:
-    """A stretch of a file. Unlike a span it does not move with the text, and compares across compilations."""
+    """A range in a file. Unlike a span it does not move with the text, and can be compared across compilations."""
 
     path: str
     start: int
@@ -410,30 +410,30 @@ class DocumentPlace:
 
 
 def place_of(span: Span) -> DocumentPlace:
-    """Return where a span is now."""
+    """Return the current place of a span."""
     return DocumentPlace(span.source.path, span.start, span.end)
 
 
 def text_of(span: Span) -> str:
-    """Return what stands there."""
+    """Return the text of a span."""
     return span.source.text[span.start : span.end]
 
 
 @dataclass(frozen=True)
 class Checked:
-    """A benchmark and what it comes to."""
+    """A benchmark with its compilation."""
 
     benchmark: OpenBenchmark
     compilation: Compilation
 
     @property
     def paths(self) -> list[str]:
-        """The spec files that it is made of."""
+        """The paths of its spec files."""
         return [source.path for source in self.compilation.sources]
 
 
 class EditorSession:
-    """Everything that a server knows; made when a client has said what it can do."""
+    """The state of one client's session."""
 
     def __init__(
         self,
@@ -454,16 +454,16 @@ class EditorSession:
         self._parses = ParseMemory()
         self._outlines: dict[str, Outline] = {}
 
-    # --- documents ---
+    # Documents
 
     def put(self, uri: str, text: str, version: int) -> Document:
-        """Open a document, or give it another text."""
+        """Open a document, or update its text."""
         document = self.documents.put(uri, text, version)
         self.membership.changed(document.path)
         return document
 
     def remove(self, uri: str) -> Document | None:
-        """Close a document, and forget the benchmarks that none is part of any more."""
+        """Close a document, and forget benchmarks without open documents."""
         document = self.documents.remove(uri)
         if document is not None:
             self.membership.changed(document.path)
@@ -473,18 +473,18 @@ class EditorSession:
         return document
 
     def refresh(self) -> None:
-        """Files on disk came, went or changed."""
+        """Handle files that changed on disk."""
         self.membership.refresh()
         for benchmark in self._benchmarks.values():
             benchmark.refresh()
 
-    # --- benchmarks ---
+    # Benchmarks
 
     def checked(self, path: str) -> list[Checked]:
-        """Return the benchmarks that a file is part of, as they are now; the file by itself where there is none. A
-        benchmark that cannot be compiled is left out, for a reason that is logged unless it is the user's.
+        """Return the current benchmarks that a file belongs to, or the file by itself if there are none. A benchmark
+        that cannot be compiled is left out; unless that is the user's doing, the reason is logged.
 
-        Raises `TooLong` where one is too long to be compiled while it is edited.
+        Raises `TooLong` if a benchmark is too long to be compiled while it is edited.
         """
         if not self.is_spec(path):
             return []
@@ -495,7 +495,7 @@ class EditorSession:
         return found
 
     def all_checked(self) -> Iterator[Checked]:
-        """Yield every benchmark that an open document is part of, once."""
+        """Yield every benchmark that an open document belongs to, without repetition."""
         seen: set[int] = set()
         for document in list(self.documents):
             try:
@@ -508,8 +508,9 @@ class EditorSession:
                     yield each
 
     def is_spec(self, path: str) -> bool:
-        """Return true if a document is a file, or will be one, and not an old version or something of a remote
-        place."""
+        """Return true if a document is a file or will be saved as one, rather than an old version or a remote
+        resource.
+        """
         return Path(path).is_absolute()
 
     def _keys(self, path: str) -> list[tuple[str, bool]]:
@@ -527,11 +528,11 @@ class EditorSession:
             raise
         except (OSError, UnicodeDecodeError):
             return None
-        except Exception as error:  # a bug of the compiler's must not take the other benchmarks with it
+        except Exception as error:  # a bug in the compiler must not affect other benchmarks
             self.log(f"cannot check {key[0]}: {type(error).__name__}: {error}")
             return None
 
-    # --- places ---
+    # Places
 
     def lines(self, source: Source) -> Lines:
         """Return the lines of a source."""
@@ -548,16 +549,16 @@ class EditorSession:
         return self.lines(span.source).range(span.start, span.end)
 
     def location(self, span: Span) -> Location:
-        """Return where a span is, in which file."""
+        """Return the location of a span."""
         return Location(self.documents.uri_of(span.source.path), self.range(span))
 
     def location_of(self, place: DocumentPlace) -> Location:
-        """Return where a place is, in which file."""
+        """Return the location of a place."""
         source = Source(place.path, self.documents.read(place.path))
         return Location(self.documents.uri_of(place.path), self.lines(source).range(place.start, place.end))
 
     def outline(self, path: str) -> Outline:
-        """Return the statements of a file as it is now. Raises `OSError` or `UnicodeDecodeError`."""
+        """Return the outline of a file's current text. Raises `OSError` or `UnicodeDecodeError`."""
         text = self.documents.read(path)
         known = self._outlines.get(path)
         if known is None or known.source.text != text:
@@ -565,31 +566,31 @@ class EditorSession:
         return known
 
     def view(self, uri: str) -> View | None:
-        """Return a document with what is known of it; None where it is not open."""
+        """Return an open document with its session, or None."""
         document = self.documents.find(uri)
         return View(self, document) if document is not None else None
 
 
 @dataclass(frozen=True)
 class View:
-    """An open document, as a request sees it."""
+    """An open document as a request sees it."""
 
     session: EditorSession
     document: Document
 
     @property
     def path(self) -> str:
-        """Return what the compiler calls it."""
+        """The path of the document for the compiler."""
         return self.document.path
 
     @property
     def text(self) -> str:
-        """Its text."""
+        """The text of the document."""
         return self.document.text
 
     @cached_property
     def checked(self) -> list[Checked]:
-        """The benchmarks that it is part of; none where one is too long."""
+        """The benchmarks that it belongs to; empty if one is too long."""
         try:
             return self.session.checked(self.path)
         except TooLong:
@@ -597,18 +598,18 @@ class View:
 
     @property
     def compilations(self) -> list[Compilation]:
-        """Return what those benchmarks come to."""
+        """The compilations of those benchmarks."""
         return [each.compilation for each in self.checked]
 
     @property
     def outline(self) -> Outline:
-        """Its statements."""
+        """The outline of the document."""
         return self.session.outline(self.path)
 
     def offset(self, position: Position) -> int:
-        """Return the code point at a position."""
+        """Return the offset of a position in code points."""
         return self.document.lines.offset(position)
 
     def range(self, start: int, end: int) -> Range:
-        """Return the range of a stretch of it."""
+        """Return the range between two offsets."""
         return self.document.lines.range(start, end)

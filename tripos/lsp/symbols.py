@@ -1,7 +1,4 @@
-"""The declaration behind a name and every place that names it: navigation and renaming.
-
-The shape of documents: symbols as a tree, those of the workspace, folding, colours and layout.
-"""
+"""Declarations, references and renaming; outline, symbols, folding, colours and formatting of documents."""
 
 from __future__ import annotations
 
@@ -48,14 +45,13 @@ from tripos_compiler.source.tree import Block, Text
 
 START = Range(Position(0, 0), Position(0, 0))
 Edits = dict[str, list[tuple[int, int, str]]]
-"""For each path what stands from where to where, and what is written instead."""
+"""The replacements by path: start, end and new text."""
 ROWS = "rows"
-"""The kind of a name that rows have inside a scenario, as in `over items as item`."""
+"""The kind of a name for rows inside a scenario, as in `over items as item`."""
 
 
 def path_named(view: View, offset: int) -> str | None:
-    """Return the file that a string at a place names: a used spec, a Python file or a data file. None where there is
-    none."""
+    """Return the file that a string at an offset names: a spec, a Python file or a data file; or None."""
     for statement in reversed(view.outline.around(offset)):
         text = statement.values.get("path")
         if isinstance(text, Text) and text.span.start <= offset <= text.span.end:
@@ -81,18 +77,18 @@ class NameAtCursor:
 
     @property
     def declared(self) -> Span:
-        """Return where it is declared."""
+        """The span of its declaration."""
         return declaration(self.checked.compilation.index, self.span)
 
     @property
     def all(self) -> set[Span]:
-        """Everywhere that the name stands."""
+        """All occurrences of the name."""
         index = self.checked.compilation.index
         return family(index, root(index, self.span))
 
 
 def named_at(view: View, offset: int) -> Iterator[NameAtCursor]:
-    """Yield the name at a place, in every benchmark that knows it."""
+    """Yield the name at an offset, for every benchmark that knows it."""
     for each in view.checked:
         span = span_at(each.compilation.index, view.path, offset)
         if span is not None:
@@ -100,7 +96,7 @@ def named_at(view: View, offset: int) -> Iterator[NameAtCursor]:
 
 
 def definitions(view: View, position: Position) -> list[Location]:
-    """Return where the name at a position is declared; of the path of a file, that file."""
+    """Return the declarations of the name at a position, or the file that a path names."""
     offset = view.offset(position)
     path = path_named(view, offset)
     if path is not None:
@@ -110,13 +106,13 @@ def definitions(view: View, position: Position) -> list[Location]:
 
 
 def references(view: View, position: Position, *, declared: bool) -> list[Location]:
-    """Everywhere that the name at a position stands; `declared`: where it is declared too."""
+    """Return all occurrences of the name at a position, with its declaration if `declared` is true."""
     found, declarations = _places(view, view.offset(position))
     return [view.session.location_of(place) for place in sorted(found if declared else found - declarations)]
 
 
 def highlights(view: View, position: Position) -> list[DocumentHighlight]:
-    """Everywhere in the document that the name at a position stands."""
+    """Return the occurrences of the name at a position within the document."""
     found, declarations = _places(view, view.offset(position))
     return [
         DocumentHighlight(
@@ -129,7 +125,7 @@ def highlights(view: View, position: Position) -> list[DocumentHighlight]:
 
 
 def _places(view: View, offset: int) -> tuple[set[DocumentPlace], set[DocumentPlace]]:
-    """Return where a name stands, and where it is declared."""
+    """Return the occurrences of a name, and its declarations."""
     found: set[DocumentPlace] = set()
     declarations: set[DocumentPlace] = set()
     for named in named_at(view, offset):
@@ -139,12 +135,13 @@ def _places(view: View, offset: int) -> tuple[set[DocumentPlace], set[DocumentPl
     return found, declarations
 
 
+# Renaming
 class Refused(Exception):
-    """A name cannot be changed, or not to that; the message says why."""
+    """A rename that is impossible, with the reason."""
 
 
 def prepare(view: View, position: Position) -> PrepareRenamePlaceholder | None:
-    """Return the stretch of the name at a position, None where there is none that can be changed."""
+    """Return the range of the name at a position, or None if it cannot be renamed."""
     offset = view.offset(position)
     for named in named_at(view, offset):
         name = _declared_name(named.checked.compilation.index, named.span)
@@ -157,8 +154,8 @@ def prepare(view: View, position: Position) -> PrepareRenamePlaceholder | None:
 
 
 def rename(view: View, position: Position, new: str) -> WorkspaceEdit:
-    """Return the edits that give a name another text. Raises `Refused` where there is no name, the new one is none, or
-    a benchmark would have a mistake afterwards that it does not have now."""
+    """Return the edits that rename a name. Raises `Refused` if there is no name, the new one is invalid, or a benchmark
+    would get a new error."""
     if re.fullmatch(NAME, new) is None or new in (*CONSTANTS, *WORD_OPERATORS):
         raise Refused(f"`{new}` is not a name")
     found: set[DocumentPlace] = set()
@@ -181,7 +178,7 @@ def rename(view: View, position: Position, new: str) -> WorkspaceEdit:
 
 
 def _declared_name(index: Index, span: Span) -> str | None:
-    """Return the name that a span has from its declaration; None where nothing in a spec declares it."""
+    """Return the declared name of a span, or None if no spec declares it."""
     first = root(index, span)
     symbol = symbol_at(index, first)
     named = symbol.kind != ROWS or any(use.symbol == first for use in index.uses.values())
@@ -201,7 +198,7 @@ def _edits(view: View, places: Iterable[DocumentPlace], old: str, new: str) -> E
 
 
 def _column(view: View, place: DocumentPlace) -> int | None:
-    """Return where a field has to say which column it is read from, since it was its name that said it."""
+    """Return the offset where a renamed field must name its column, since the old name did so implicitly."""
     statement = view.session.outline(place.path).declared_at(place.start)
     name = name_of(statement) if statement is not None else None
     if statement is None or statement.construct != "field" or name is None or statement.find("columns") is not None:
@@ -210,7 +207,7 @@ def _column(view: View, place: DocumentPlace) -> int | None:
 
 
 def _require_sound(view: View, edits: Edits, new: str) -> None:
-    """Raise `Refused` where a benchmark has more errors with the edits than without."""
+    """Raise `Refused` if a benchmark has more errors with the edits."""
     documents = view.session.documents
     texts = {path: edited(documents.read(path), of_file) for path, of_file in edits.items()}
     for checked in view.checked:
@@ -223,7 +220,7 @@ def _require_sound(view: View, edits: Edits, new: str) -> None:
 
 
 def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
-    """Return a text with edits, none of which overlap.
+    """Return a text with edits applied, which must not overlap.
 
     >>> edited("abc", [(0, 1, "x"), (3, 3, "y")])
     'xbcy'
@@ -248,21 +245,21 @@ def _to_lsp(view: View, edits: Edits) -> WorkspaceEdit:
 
 
 def is_named(span: Span, name: str) -> bool:
-    """Return true if the name stands there, alone or in quotes."""
+    """Return true if a span is the name, with or without quotes."""
     return text_of(span) in (name, f'"{name}"')
 
 
 def span_at(index: Index, path: str, offset: int) -> Span | None:
-    """Return the name at a place of a file: the shortest stretch that the index knows something of. At the end of one
-    name and the start of another it is the other."""
+    """Return the shortest span of the index at an offset. If one name ends where another starts, the second is
+    taken.
+    """
     named = {*index.symbols, *index.uses, *(use.symbol for use in index.uses.values())}
     found = [span for span in named if span.source.path == path and span.start <= offset <= span.end]
     return min(found, key=lambda span: (offset == span.end, span.high - span.low), default=None)
 
 
 def declaration(index: Index, span: Span) -> Span:
-    """Return where the name at a span is declared. A name of rows that was not given with `as` stands for the data
-    set."""
+    """Return the span of a name's declaration. An implicit name of rows refers to the data set."""
     seen = {span}
     while span in index.uses:
         span = index.uses[span].symbol
@@ -273,12 +270,12 @@ def declaration(index: Index, span: Span) -> Span:
 
 
 def symbol_at(index: Index, span: Span) -> Symbol:
-    """Return the symbol that is declared at a span; a name that rows are given has none of its own in the index."""
+    """Return the symbol declared at a span. A name of rows has no entry in the index."""
     return index.symbols.get(span) or Symbol(ROWS, text_of(span).strip('"'), span)
 
 
 def root(index: Index, span: Span) -> Span:
-    """Return the declaration from which a name has its text: of a field that is called like its axis, the axis."""
+    """Return the declaration that a name gets its text from: for a field named like its axis, the axis."""
     seen: set[Span] = set()
     while span in index.uses and span not in seen:
         seen.add(span)
@@ -290,7 +287,7 @@ def root(index: Index, span: Span) -> Span:
 
 
 def family(index: Index, first: Span) -> set[Span]:
-    """Return every span that has its name from a declaration, itself too."""
+    """Return every span whose name comes from a declaration, including itself."""
     name = text_of(first)
     found = {first}
     below: dict[Span, list[Span]] = {}
@@ -307,16 +304,17 @@ def family(index: Index, first: Span) -> set[Span]:
 
 
 def symbols_in(index: Index, owner: str) -> list[Symbol]:
-    """Return what is declared in something, such as `axis stage`, in the order of the text."""
+    """Return the declarations inside an owner, such as `axis stage`, in the order of the text."""
     found = [symbol for symbol in index.symbols.values() if symbol.owner == owner]
     return sorted(found, key=lambda symbol: place_of(symbol.span))
 
 
 def distinct(spans: Iterable[Span]) -> list[DocumentPlace]:
-    """Return the places of spans, each once, in order."""
+    """Return the places of spans, sorted and without repetition."""
     return sorted({place_of(span) for span in spans})
 
 
+# Outline, colours, formatting and folding
 Type = SemanticTokenTypes
 BASE: dict[_TokenType, Type] = {
     Comment.Single: Type.Comment,
@@ -335,7 +333,7 @@ BASE: dict[_TokenType, Type] = {
     Name.Variable: Type.Parameter,
     Name.Label: Type.Decorator,
 }
-"""What the highlighter's tokens are; any other has no colour of its own."""
+"""Token types by the types of the highlighter; any other has no colour."""
 DECLARED = {
     "role": Type.Class,
     "axis": Type.Enum,
@@ -358,7 +356,7 @@ DECLARED = {
     "field": Type.Property,
     "parameter": Type.Parameter,
 }
-"""What declared names are, by the kind of their declaration; any other is a variable."""
+"""Token types of names, by the kind of their declaration; any other is a variable."""
 TYPES = tuple(dict.fromkeys([*BASE.values(), *DECLARED.values()]))
 MODIFIERS = (SemanticTokenModifiers.Declaration, SemanticTokenModifiers.DefaultLibrary)
 LIBRARY = frozenset({*FUNCTIONS, *AGGREGATES})
@@ -394,13 +392,13 @@ KINDS = {
     "subset": SymbolKind.Array,
     "export": SymbolKind.File,
 }
-"""How an editor shows what a statement declares; any other is a variable."""
+"""Symbol kinds of declarations for the editor; any other is a variable."""
 MOST_SYMBOLS = 500
-"""So many symbols of a workspace are given at once."""
+"""Maximum symbols of a workspace in one answer."""
 
 
 class Coloured(NamedTuple):
-    """A stretch of a document and what it is; `modifiers` are bits, in the order of the legend."""
+    """A coloured range of a document. `modifiers` are bits in the order of the legend."""
 
     start: int
     end: int
@@ -409,7 +407,7 @@ class Coloured(NamedTuple):
 
 
 def semantic_tokens(view: View) -> SemanticTokens:
-    """Return the tokens of a document, each on one line, as the protocol encodes them."""
+    """Return the encoded tokens of a document, each on one line."""
     lines = view.document.lines
     data: list[int] = []
     last_line = last_column = 0
@@ -449,7 +447,7 @@ def _coloured(view: View) -> Iterator[Coloured]:
 
 
 def _coloured_names(view: View) -> dict[tuple[int, int], tuple[Type, int]]:
-    """Return what the names of a document are, by where they stand."""
+    """Return the token types of names in a document, by range."""
     found: dict[tuple[int, int], tuple[Type, int]] = {}
     for compilation in view.compilations:
         index = compilation.index
@@ -468,7 +466,7 @@ def _coloured_names(view: View) -> dict[tuple[int, int], tuple[Type, int]]:
 
 
 def _on_lines(text: str, coloured: Coloured) -> Iterator[tuple[int, int]]:
-    """Yield the parts of a stretch, one a line, without the breaks between them."""
+    """Yield the parts of a range by line, without line breaks."""
     start = coloured.start
     while start < coloured.end:
         found = text.find("\n", start, coloured.end)
@@ -480,7 +478,7 @@ def _on_lines(text: str, coloured: Coloured) -> Iterator[tuple[int, int]]:
 
 
 def formatted(view: View) -> list[TextEdit] | None:
-    """Return the edit that lays a document out; none where it is laid out already, None where it cannot be."""
+    """Return the edit that formats a document, nothing if it is formatted already, or None if it cannot be parsed."""
     try:
         text = format_text(view.text, view.path)
     except Unparsable:
@@ -489,7 +487,7 @@ def formatted(view: View) -> list[TextEdit] | None:
 
 
 def symbols(view: View) -> list[DocumentSymbol]:
-    """Return what a document declares, as a tree."""
+    """Return the declarations of a document as a tree."""
     return [found for each in view.outline.statements for found in _symbols(view, each)]
 
 
@@ -510,14 +508,14 @@ def _symbols(view: View, statement: Statement) -> Iterator[DocumentSymbol]:
 
 
 def _detail(statement: Statement) -> str:
-    """Return the title of what has one, in the reader's language or the first, else what kind of declaration it is."""
+    """Return the title of a declaration in the reader's language or the first one, or else its kind."""
     titles = {None if language is None else language.text: text.value for language, text in statement.labels()}
     first = next(iter(titles.values()), statement.construct.replace("_", " "))
     return titles.get(reader_language(), titles.get(None, first))
 
 
 def workspace_symbols(session: EditorSession, query: str) -> list[WorkspaceSymbol]:
-    """Return what the files of the workspace declare, by a part of its name; all letters of it in order are enough."""
+    """Return the declarations of the workspace whose names contain the letters of the query in order."""
     found: list[WorkspaceSymbol] = []
     for path in session.membership.files():
         if session.documents.find_text(path) is None:
@@ -549,7 +547,7 @@ def _matches(query: str, name: str) -> bool:
 
 
 def folds(view: View) -> list[FoldingRange]:
-    """Blocks, long strings, comments of several lines, and `use` lines that follow each other."""
+    """Return the folding ranges: blocks, long strings, comments of several lines, and adjacent `use` lines."""
     outline, lines = view.outline, view.document.lines
     found = {fold.start_line: fold for fold in reversed([*_blocks(outline.block, lines), *_runs(outline, lines)])}
     return [found[line] for line in sorted(found)]

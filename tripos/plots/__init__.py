@@ -1,1 +1,1 @@
-"""Pictures of results: a table of figures that the warehouse took, and an Altair chart of it, kind by kind."""
+"""Pictures of results: figures from the warehouse, drawn as Altair charts of several kinds."""

@@ -1,8 +1,8 @@
-"""The heat map: the mean of every scenario and metric, placed on its scale, a plot for each model.
+"""Pictures of cells: a heat map of scenarios and metrics, a radar of a measure, and gains of arms.
 
-The radar: the cells of a measure around a circle, from the lowest mark of the scale to the highest.
-
-The learning gain: how far a figure under each arm lies above the same figure under the arm that it starts from.
+The heat map shows mean scores rescaled to 0–1 on their own scale, with a plot for each model. The radar shows the cells
+of a measure around a circle, from the lowest end of the scale to the highest. A gain is the difference of a figure
+under each arm from the figure under the arm that it starts from.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from tripos_warehouse.views.dimensions import dimension_place
 
 
 def heatmap_picture(source: PictureSource) -> Picture:
-    """Return the means that the page of results shows. Raises `StoreError` S0621 where no score has a scale."""
+    """Return the heat map of the means on the page of results. Raises `StoreError` S0621 if no score has a scale."""
     plan, words = source.plan, source.words
     models = source.models
     found = [row for row in grid_means(source.connection, plan) if row["score"] is not None and row["model"] in models]
@@ -75,7 +75,7 @@ def _grid(
     style: Style,
     last: bool,
 ) -> AnyChart:
-    """Return the cells of a model; the names of metrics stand below the last one."""
+    """Return the cells of a model. Only the last plot labels the metrics."""
     import altair as alt
 
     plain: dict[str, Any] = {"ticks": False, "domain": False}
@@ -106,18 +106,19 @@ def _in_order(source: PictureSource, found: list[dict[str, object]], name: str) 
     return sorted({str(row[name]) for row in found}, key=place)
 
 
+# Radar
 LEAST = 3
-"""Fewer spokes make no area."""
+"""Minimum spokes of a radar."""
 TALLEST = 42
-"""A radar is no taller than so many lines of text, however wide its page is."""
+"""Maximum height of a radar in lines of text."""
 LABEL = 18
-"""The cells of a line of a label."""
+"""Maximum width of a label's line in characters."""
 RINGS = (0.25, 0.5, 0.75, 1.0)
 
 
 def radar_picture(source: PictureSource) -> Picture:
-    """Return the picture of a measure by one dimension. Raises `StoreError` S0621 for one whose cells have no bounds,
-    or that has fewer than three of them."""
+    """Return the radar of a measure by one dimension. Raises `StoreError` S0621 if its cells have no bounds or are
+    fewer than three."""
     measure = _measure(source)
     [name] = measure.by
     table, words = source.evaluate(measure), source.words
@@ -167,7 +168,7 @@ def radar_picture(source: PictureSource) -> Picture:
 
 
 def _measure(source: PictureSource) -> Measure:
-    """Return the wanted measure, or the first by metric, or the first by any one dimension."""
+    """Return the requested measure, or the first by metric, dimension or scenario, or else by any single dimension."""
     if source.options.measure is not None:
         measure = source.measure(source.options.measure)
         if len(measure.by) != 1:
@@ -204,7 +205,7 @@ def _place(source: PictureSource, name: str, value: object) -> tuple[int, str]:
 
 
 def _at(place: float, spoke: float, many: int) -> dict[str, float]:
-    """Return where a place on a spoke lies: the first goes straight up, and they follow one another clockwise."""
+    """Return the coordinates of a value on a spoke. The first spoke points up; the others follow clockwise."""
     angle = 2 * math.pi * spoke / many
     return {"x": place * math.sin(angle), "y": place * math.cos(angle)}
 
@@ -261,13 +262,13 @@ def _chart(rows: Sequence[Row], labels: Sequence[str], models: Sequence[str], wi
 
 
 def _shifted(place: float, spoke: float, many: int, aside: float) -> dict[str, float]:
-    """Return a place beside its spoke, so that the intervals of several models do not hide each other."""
+    """Return coordinates shifted sideways from the spoke, so that intervals of several models do not overlap."""
     at, angle = _at(place, spoke, many), 2 * math.pi * spoke / many
     return {"x": at["x"] + aside * math.cos(angle), "y": at["y"] - aside * math.sin(angle)}
 
 
 def _labels(labels: Sequence[str], style: Style, x: Any, y: Any) -> list[Any]:
-    """Return the names of the spokes, each on the side of the circle where it stands."""
+    """Return the labels of the spokes, aligned by their side of the circle."""
     import altair as alt
 
     found: dict[tuple[str, float], list[dict[str, Any]]] = {}
@@ -289,7 +290,8 @@ def _labels(labels: Sequence[str], style: Style, x: Any, y: Any) -> list[Any]:
 
 
 def _folded(label: str) -> list[str]:
-    """Return a label in lines. Where it has no spaces they are of one length, so that no character stands alone.
+    """Return a label split into lines. Without spaces, the lines have equal lengths, so that no single character
+    remains.
 
     >>> _folded("内容相关性与范围控制"), _folded("Role & Tone Consistency")
     (['内容相关性', '与范围控制'], ['Role & Tone', 'Consistency'])
@@ -299,6 +301,7 @@ def _folded(label: str) -> list[str]:
     return fold(label, LABEL if " " in label else -(-cells // lines) + 1)
 
 
+# Gains
 def gain_picture(source: PictureSource) -> Picture:
     """Return the picture of a gain. Raises `StoreError` S0621 for a benchmark without one."""
     measure = _gain_measure(source)
@@ -347,7 +350,7 @@ def gain_picture(source: PictureSource) -> Picture:
 
 
 def _gain_measure(source: PictureSource) -> Measure:
-    """Return the wanted measure, or the first that is a gain; one by the arm that it is a gain of comes first."""
+    """Return the requested measure, or the first gain, preferably one by the arm that it compares."""
     if source.options.measure is not None:
         wanted = source.measure(source.options.measure)
         if not base_of(source.plan, wanted.figure):
@@ -362,7 +365,9 @@ def _gain_measure(source: PictureSource) -> Measure:
 
 
 def base_of(plan: Plan, figure: Figure) -> dict[str, str]:
-    """Return the slice that a figure is a difference to, such as `{"teaching": "none"}`; nothing for any other."""
+    """Return the slice that a figure is compared with, such as `{"teaching": "none"}`, or nothing for any other
+    figure.
+    """
     return next(_bases({measure.name: measure.figure for measure in plan.measures}, figure), {})
 
 
@@ -378,7 +383,7 @@ def _bases(measures: dict[str, Figure], figure: Figure) -> Iterator[dict[str, st
 
 
 def _is_start(measure: Measure, by: tuple[object, ...], start: dict[str, str]) -> bool:
-    """Return true for the cell that a gain starts from, which is 0 by definition."""
+    """Return true for the baseline cell of a gain, which is 0 by definition."""
     named = dict(zip(measure.by, by, strict=True))
     return bool(set(start) & set(named)) and all(
         str(named[name]) == value for name, value in start.items() if name in named

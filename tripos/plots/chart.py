@@ -1,9 +1,4 @@
-"""A picture as a chart: with its title and notes, as wide as it is to be, all labels counted.
-
-Marks that several pictures share: values as dots on lines that are their intervals.
-
-Files of pictures: SVG, PNG, PDF and Vega-Lite.
-"""
+"""The chart of a picture with title and notes, fitted to its width, and its files: SVG, PNG, PDF and Vega-Lite."""
 
 from __future__ import annotations
 
@@ -37,10 +32,10 @@ from tripos_warehouse.tables.text import fold
 
 LIBRARIES = ("altair", "vl_convert")
 NARROWEST = 40
-"""Points below which a plot shows nothing."""
+"""Minimum width of a plot in points."""
 TRIES = 4
 TOO_WIDE = 1.03
-"""So many times as wide as wanted, and a picture is refused."""
+"""Maximum ratio of the actual to the requested width; beyond it the picture is refused."""
 _TEXT = re.compile(r"(<text [^>]*>)(.*?</text>)", re.DOTALL)
 _FONTS = re.compile(r'font-family="[^"]*"')
 _SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
@@ -48,7 +43,7 @@ _SIZE = re.compile(r'<svg[^>]*? width="([\d.]+)" height="([\d.]+)"')
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture, its chart and its SVG, in which texts are texts."""
+    """A picture with its chart and its SVG, whose texts are not converted to outlines."""
 
     picture: Picture
     chart: AnyChart
@@ -62,8 +57,8 @@ class Drawing:
 
 
 def draw(picture: Picture, style: Style) -> Drawing:
-    """Return a picture as a chart of the style's width, labels and all. Raises `StoreError` S0622 without the libraries
-    of the extra `plot`, and S0624 where labels leave no room."""
+    """Return the chart of a picture, including labels, at the style's width. Raises `StoreError` S0622 without the
+    libraries of the extra `plot`, and S0624 if labels leave no room."""
     check_libraries()
     inner = style.width * 0.6 / picture.several
     for _ in range(TRIES):
@@ -80,7 +75,7 @@ def draw(picture: Picture, style: Style) -> Drawing:
 
 
 def check_libraries() -> None:
-    """Raise `StoreError` S0622 where a library is not installed."""
+    """Raise `StoreError` S0622 if a library is missing."""
     from importlib.util import find_spec
 
     lacking = [name for name in LIBRARIES if find_spec(name) is None]
@@ -89,7 +84,7 @@ def check_libraries() -> None:
 
 
 def to_svg(chart: AnyChart) -> str:
-    """Return a chart as SVG. Nothing is fetched: its data is inside of it."""
+    """Return a chart as SVG. Nothing is downloaded, since the data is inline."""
     import vl_convert
 
     found: str = vl_convert.vegalite_to_svg(chart.to_dict(), vl_version=version_of(), allowed_base_urls=[])
@@ -97,8 +92,8 @@ def to_svg(chart: AnyChart) -> str:
 
 
 def with_wide_fonts(svg: str, style: Style) -> str:
-    """Return an SVG whose texts with Chinese, Japanese or Korean begin with a font that has them. Otherwise whatever
-    font has the first of these characters is taken for the whole text."""
+    """Return an SVG with a Chinese, Japanese or Korean font first in texts that need one. Otherwise the converter takes
+    any font with the first such character for the whole text."""
     named = html.escape(style.wide_fonts)
 
     def fonts(found: re.Match[str]) -> str:
@@ -110,7 +105,7 @@ def with_wide_fonts(svg: str, style: Style) -> str:
 
 
 def is_wide(char: str) -> bool:
-    """Return true for a character of Chinese, Japanese or Korean.
+    """Return true for a Chinese, Japanese or Korean character.
 
     >>> is_wide("学"), is_wide("é")
     (True, False)
@@ -119,14 +114,14 @@ def is_wide(char: str) -> bool:
 
 
 def version_of() -> str:
-    """Return the version of Vega-Lite that charts are written in, as the converter names it."""
+    """Return the Vega-Lite version of charts in the converter's notation."""
     import altair as alt
 
     return ".".join(alt.SCHEMA_VERSION.split(".")[:2])
 
 
 def size_of(svg: str) -> tuple[float, float]:
-    """Return the width and the height that an SVG gives itself.
+    """Return the width and height of an SVG.
 
     >>> size_of('<svg version="1.1" width="200" height="80.5">')
     (200.0, 80.5)
@@ -137,7 +132,7 @@ def size_of(svg: str) -> tuple[float, float]:
 
 
 def _titled(chart: AnyChart, picture: Picture, style: Style) -> AnyChart:
-    """Return a chart with the configuration of a style, and unless it is bare, with its title and its notes."""
+    """Return a chart with the style's configuration, and with title and notes unless the style is bare."""
     import altair as alt
 
     config: dict[str, Any] = config_of(style)
@@ -149,6 +144,7 @@ def _titled(chart: AnyChart, picture: Picture, style: Style) -> AnyChart:
     return found
 
 
+# Marks shared by several pictures
 def estimates(
     rows: Sequence[Row],
     width: float,
@@ -162,9 +158,9 @@ def estimates(
     zero: bool = False,
     joined: str | None = None,
 ) -> AnyChart:
-    """Return values from top to bottom by `y`, in an order, each a dot on the line of its interval. `beside` names a
-    text at the right; with `models`, each has a colour, a shape and a line of its own. `zero` draws a line at 0. Dots
-    of a model that have the same value of `joined` are joined, and those without one are not."""
+    """Return a chart of values as dots with intervals as lines, from top to bottom by `y` in this order. `beside` names
+    a text column at the right. With `models`, each has its own colour, shape and line. `zero` draws a line at 0. The
+    dots of a model with equal `joined` values are connected."""
     import altair as alt
 
     lines = max(1, len(models))
@@ -201,7 +197,7 @@ def estimates(
 
 
 def titled_plots(plots: Sequence[tuple[str, AnyChart]], style: Style, columns: int) -> AnyChart:
-    """Return plots in rows of so many `columns`, each under its title."""
+    """Return plots in a grid of `columns`, each with its title."""
     import altair as alt
 
     title = {"fontSize": style.size, "anchor": "start", "offset": style.size * 0.4, "frame": "group"}
@@ -210,7 +206,7 @@ def titled_plots(plots: Sequence[tuple[str, AnyChart]], style: Style, columns: i
 
 
 def colour_of(models: Sequence[str], width: float, style: Style) -> Any:
-    """Return the colour of a mark by its model, with a legend that has room in a width."""
+    """Return the colour encoding by model, with a legend that fits the width."""
     import altair as alt
 
     scale = alt.Scale(domain=list(models), range=colours_for(models))
@@ -218,7 +214,7 @@ def colour_of(models: Sequence[str], width: float, style: Style) -> Any:
 
 
 def shape_of(models: Sequence[str], width: float, style: Style) -> Any:
-    """Return the shape of a mark by its model, with the same legend."""
+    """Return the shape encoding by model, with the same legend."""
     import altair as alt
 
     scale = alt.Scale(domain=list(models), range=shapes_for(models))
@@ -234,15 +230,16 @@ def _legend(models: Sequence[str], width: float, style: Style) -> Any:
     return alt.Legend(orient="top", direction="vertical", columns=columns, title=None, **plain)
 
 
+# Files
 PPI = 300
-"""Dots per inch of a PNG, as papers want them. The file says so, and programs take its width on paper from that."""
+"""Resolution of a PNG in dots per inch, as papers require. It is stored in the file, and sets the printed width."""
 SPECIMENS = ("永", "学")
-"""Two characters that no font without Chinese draws, and none with Chinese draws alike."""
+"""Two characters that a font with Chinese draws differently, and one without cannot draw."""
 
 
 def write_drawing(drawing: Drawing, path: Path) -> None:
-    """Write a drawing as the name of its file says. Raises `StoreError` S0202 for a name that says nothing, and S0604
-    where the disk refuses."""
+    """Write a drawing in the format of its file name. Raises `StoreError` S0202 for an unknown format, and S0604 if the
+    file cannot be written."""
     form = next((form for form in FORMATS if path.name.lower().endswith(form)), None)
     if form is None:
         named = ", ".join(f"`{each}`" for each in FORMATS)
@@ -253,7 +250,7 @@ def write_drawing(drawing: Drawing, path: Path) -> None:
 
 
 def _svg(drawing: Drawing) -> bytes:
-    """Return SVG that takes its width on paper, and not one by the pixels of a screen."""
+    """Return SVG with its size in points instead of pixels."""
     width, height = size_of(drawing.svg)
     sized = re.sub(
         r' width="[\d.]+" height="[\d.]+"', f' width="{width:g}pt" height="{height:g}pt"', drawing.svg, count=1
@@ -286,7 +283,7 @@ FORMATS: Mapping[str, Callable[[Drawing], bytes]] = {
 
 
 def why_no_font(drawing: Drawing) -> str | None:
-    """Return what is wrong where a picture has Chinese, Japanese or Korean and no font here draws it; else None."""
+    """Return a warning if the picture has Chinese, Japanese or Korean text and no installed font draws it, or None."""
     texts = re.findall(r">([^<]+)</text>|>([^<]+)</tspan>", drawing.svg)
     if not any(is_wide(char) for pair in texts for text in pair for char in text) or draws_chinese():
         return None
@@ -294,7 +291,7 @@ def why_no_font(drawing: Drawing) -> str | None:
 
 
 def draws_chinese() -> bool:
-    """Return true if a font of this machine has Chinese: two characters come out, and not both as the same box."""
+    """Return true if an installed font has Chinese: two characters and a space are drawn differently."""
     import vl_convert
 
     drawn = [bytes(vl_convert.svg_to_png(_specimen(char))) for char in (*SPECIMENS, " ")]

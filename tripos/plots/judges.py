@@ -1,6 +1,6 @@
-"""Judges against people: every grade of a judge beside the grade that a person gave the same reply.
+"""Pictures of judges: their grades against those of people, and calibration curves.
 
-Calibration curves: the mean that people gave the replies to which a judge gave grades of a range.
+A calibration curve is the mean grade by people of the replies that a judge gave grades in a range.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ ACROSS = 3
 
 
 def judges_picture(source: PictureSource) -> Picture:
-    """Return the picture of every judge and person who graded the same replies, each metric by itself. Raises
-    `StoreError` S0621 where there is no such pair."""
+    """Return the picture of every judge and person who graded the same replies, by metric. Raises `StoreError` S0621 if
+    there is no such pair."""
     schema, words = sql.name(source.plan.benchmark.name), source.words
     one = sql.text(source.options.metric) if source.options.metric else "null"
     pairs = run_query(source.connection, f"from {schema}.agreement(metric := {one})").to_pylist()
@@ -62,7 +62,7 @@ def judges_picture(source: PictureSource) -> Picture:
 
 
 def _disc_plot(source: PictureSource, rows: Sequence[Row], width: float, style: Style) -> AnyChart:
-    """Return the grades of one judge beside those of one person, as discs around the line of agreement."""
+    """Return the grades of one judge against those of one person, as discs around the line of agreement."""
     import altair as alt
 
     words = source.words
@@ -89,7 +89,7 @@ def _disc_plot(source: PictureSource, rows: Sequence[Row], width: float, style: 
 
 
 def _people(source: PictureSource, names: set[str]) -> set[str]:
-    """Return who the judges are held against: the one that was named, or everybody who is a person."""
+    """Return the evaluators to compare judges with: the requested one, or all people."""
     wanted = source.options.against
     if wanted is None:
         return {name for name in names if name.startswith(HUMAN)}
@@ -101,8 +101,8 @@ def _people(source: PictureSource, names: set[str]) -> set[str]:
 
 
 def _counts(source: PictureSource, human: str, judge: str, metric: str) -> list[dict[str, Any]]:
-    """Return how often each grade of the one stands beside each grade of the other on a metric, over the rows that
-    `agreement` counts: of an evaluator that scored several times, the last round."""
+    """Return the number of replies for each pair of grades on a metric, over the rows that `agreement` counts. Of
+    several rounds of an evaluator, the last counts."""
     found = source.connection.execute(
         f"""with given as (
           select score.sample_id, score.scorer, score.metric, score.evaluator,
@@ -116,8 +116,9 @@ def _counts(source: PictureSource, human: str, judge: str, metric: str) -> list[
     return [{"given": a, "judged": b, "scores": n} for a, b, n in found]
 
 
+# Calibration
 def calibration_picture(source: PictureSource) -> Picture:
-    """Return the curve of every judge of a run on each metric that people graded. Raises `StoreError` S0621 where there
+    """Return the calibration curve of every judge on each metric that people graded. Raises `StoreError` S0621 if there
     is none."""
     from tripos_warehouse.measures.judges import report_judges
 
@@ -161,7 +162,7 @@ def calibration_picture(source: PictureSource) -> Picture:
 
 
 def _evaluator(source: PictureSource) -> str | None:
-    """Return who stands in the place of people, as `judges` finds them."""
+    """Return the evaluator to compare judges with, under the name that `judges` expects."""
     wanted = source.options.against
     if wanted is None:
         return None
@@ -176,7 +177,7 @@ def _evaluator(source: PictureSource) -> str | None:
 
 
 def _curve(source: PictureSource, rows: Sequence[Row], width: float, style: Style) -> AnyChart:
-    """Return the curve of a judge on a metric, around the line on which people say the same."""
+    """Return the calibration curve of a judge on a metric, with the line of perfect calibration."""
     import altair as alt
 
     words = source.words

@@ -1,12 +1,8 @@
-"""The leaderboard as a picture: every model with its interval, the best first, with the letters of its group.
+"""Pictures that compare models: leaderboards, a headline over several runs, cost against score, and power curves.
 
-Several runs beside each other: a headline in each of them, with intervals, the oldest first.
-
-A line joins the values of a model as long as they mean the same. It is broken where `tripos history` breaks it.
-
-Cost against score: what a thousand replies of each model cost, and how good they are.
-
-The power curve: with what probability a test finds a true difference of two models, by the number of items.
+In the picture of runs, a line joins the values of a model as long as their meaning is unchanged; it is broken where
+`tripos history` breaks it. A power curve is the probability that a test detects a true difference of two models, by the
+number of items.
 """
 
 from __future__ import annotations
@@ -42,7 +38,7 @@ from tripos_warehouse.store.store import Store
 
 
 def leaderboard_picture(source: PictureSource) -> Picture:
-    """Return the picture of a board. Raises `StoreError` S0621 where no model has a value."""
+    """Return the picture of a leaderboard. Raises `StoreError` S0621 if no model has a value."""
     board, words = source.board(), source.words
     named = source.title_of(board.measure)
     shown = [each for each in board.standings if each.model in source.models]
@@ -80,9 +76,10 @@ def leaderboard_picture(source: PictureSource) -> Picture:
     return Picture("leaderboard", title, rows, notes, draws)
 
 
+# Several runs
 def runs_picture(store: Store, sources: Sequence[PictureSource], wanted: Sequence[str] = ()) -> Picture:
-    """Return the picture of a measure over runs of one benchmark, of `wanted` models or of all. Raises `StoreError`
-    S0621 where no run has a value, or where runs are of several benchmarks."""
+    """Return the picture of a measure over runs of one benchmark, for `wanted` models or all. Raises `StoreError` S0621
+    if no run has a value, or the runs belong to several benchmarks."""
     last = sources[-1]
     names = sorted({source.run.benchmark for source in sources})
     if len(names) > 1:
@@ -126,7 +123,7 @@ def runs_picture(store: Store, sources: Sequence[PictureSource], wanted: Sequenc
 
 
 def _board(source: PictureSource, measure: str) -> Board | None:
-    """Return what a run comes to in a measure; None where it has no value."""
+    """Return a run's board of a measure, or None if it has no value."""
     try:
         board = replace(source, options=replace(source.options, measure=measure)).board()
     except StoreError as error:
@@ -137,8 +134,7 @@ def _board(source: PictureSource, measure: str) -> Board | None:
 
 
 def _segments(store: Store, benchmark: str, measure: str) -> dict[tuple[str, str], int]:
-    """Return the line that the value of a run belongs to, by the run and the model; a run that did not come to its end
-    has none."""
+    """Return the segment of the history that each value belongs to, by run and model. Unfinished runs have none."""
     history = history_of(store, measure, benchmark)
     return {
         (point.run.run_id, line.model): point.segment
@@ -149,7 +145,7 @@ def _segments(store: Store, benchmark: str, measure: str) -> dict[tuple[str, str
 
 
 def _breaks(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the runs at which the line of a model is broken, in order."""
+    """Return the runs at which a model's line is broken, in order."""
     before: dict[str, int] = {}
     found: dict[str, None] = {}
     for row in rows:
@@ -160,13 +156,14 @@ def _breaks(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     return list(found)
 
 
+# Cost against score
 WIDE = 20
-"""Costs that are further apart than this many times stand on a logarithmic axis."""
+"""Ratio of the largest to the smallest cost beyond which the axis is logarithmic."""
 
 
 def cost_picture(source: PictureSource) -> Picture:
-    """Return the picture of a headline over the cost of the replies. Raises `StoreError` S0621 where no model has both,
-    or nothing costs anything."""
+    """Return the picture of a headline over the cost of replies. Raises `StoreError` S0621 if no model has both, or all
+    costs are zero."""
     board, words, options = source.board(), source.words, source.options
     spent = _spent(source)
     named = source.title_of(board.measure)
@@ -234,8 +231,8 @@ def cost_picture(source: PictureSource) -> Picture:
 
 @dataclass(frozen=True)
 class _Spent:
-    """The cost of a model's replies: of a thousand in USD, of one in tokens, or the median of one in seconds; of the
-    `replies` whose cost is known. `None` if it is known of none."""
+    """The cost of a model's replies: USD for a thousand, tokens for one, or the median seconds of one, over the
+    `replies` with known cost. None if no cost is known."""
 
     cost: float | None
     replies: int
@@ -243,11 +240,10 @@ class _Spent:
 
 
 def _spent(source: PictureSource) -> dict[str, _Spent]:
-    """Return what the replies of every model cost. A call that failed is no reply; what it cost is counted if it is
-    known."""
+    """Return the cost of every model's replies. A failed call is not a reply; its cost counts if it is known."""
     taken = {"tokens": "tokens_out", "seconds": "latency_s"}.get(source.options.cost, "cost_usd")
     total = f"median(reply.{taken})" if taken == "latency_s" else f"sum(reply.{taken}) / count(reply.{taken})"
-    # One row for each model: a reply that stands in several runs is one.
+    # One row for each model. A reply of several runs counts once.
     query = f"""
         select reply.model, {total}::double as cost, count(*) as replies, count(*) - count(reply.{taken}) as unknown
         from (
@@ -264,7 +260,7 @@ def _spent(source: PictureSource) -> dict[str, _Spent]:
 
 
 def _frontier(rows: Any, lower: bool) -> list[dict[str, Any]]:
-    """Return the models that no other beats at the same cost or less, the cheapest first."""
+    """Return the models that no other beats at the same or lower cost, cheapest first."""
     sign = -1.0 if lower else 1.0
     found: list[dict[str, Any]] = []
     for row in sorted(rows, key=lambda each: (each["cost"], -sign * each["value"])):
@@ -273,15 +269,16 @@ def _frontier(rows: Any, lower: bool) -> list[dict[str, Any]]:
     return found
 
 
+# Power
 WANTED = 0.8
 TIMES = (0.5, 0.75, 1.0, 1.5)
-"""The differences that are drawn, as multiples of what the items of the run detect."""
+"""The differences to draw, as multiples of the difference that the run's items detect."""
 POINTS = 60
 
 
 @dataclass(frozen=True)
 class _Design:
-    """How much a paired difference varies from item to item, on how many items, and where that is known from."""
+    """The variance of a paired difference between items, the number of items, and a note on their source."""
 
     variance: float
     items: int
@@ -289,8 +286,8 @@ class _Design:
 
 
 def power_picture(source: PictureSource) -> Picture:
-    """Return power curves for differences around what the items of the run detect. Raises `StoreError` S0621 where
-    nothing says how much scores vary."""
+    """Return power curves for differences around the one that the run's items detect. Raises `StoreError` S0621 if the
+    variance is unknown."""
     measure, words = _measure(source), source.words
     design = _design(source, measure)
     least = detectable_difference(design.items, design.variance, power=WANTED).value
@@ -365,8 +362,8 @@ def _measure(source: PictureSource) -> Measure:
 
 
 def _design(source: PictureSource, measure: Measure) -> _Design:
-    """Return the variance that two models of the run show, the first two of those that are drawn; of a single model,
-    the largest that the scale allows, as `tripos plan` has it."""
+    """Return the variance of the difference between the first two drawn models. With a single model, it is the largest
+    that the scale allows, as in `tripos plan`."""
     words = source.words
     of_model = items_by_model(source.connection, source.plan, measure)
     models = [model for model in source.models if of_model.get(model)]
@@ -389,7 +386,7 @@ def _design(source: PictureSource, measure: Measure) -> _Design:
 
 
 def _rounded(value: float) -> float:
-    """Return a number with two figures that count.
+    """Return a number rounded to two significant digits.
 
     >>> _rounded(0.12345), _rounded(13.7)
     (0.12, 14.0)

@@ -1,8 +1,6 @@
-"""A picture: its rows, its words, and how the chart is made of them once its width is known.
+"""Pictures: their data and wording, the runs that figures come from, and the styles for papers and slides.
 
-Where the figures of a picture come from: one run, or the latest state of a benchmark with all of its models.
-
-Sizes, fonts and colours of pictures: for a column or a page of a paper, or for a slide.
+A chart is built once its width is known.
 """
 
 from __future__ import annotations
@@ -34,22 +32,22 @@ if TYPE_CHECKING:
 
 POINTS = {"pt": 1.0, "in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4}
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000", "#999999")
-"""The palette of Okabe and Ito, whose colours people with any colour vision tell apart."""
+"""The palette of Okabe and Ito, which is distinguishable with any colour vision."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 DASHES = ([1, 0], [4, 2], [1, 2], [6, 2, 1, 2], [8, 3], [2, 1], [1, 1], [5, 1, 1, 1])
 CONTINUOUS = "viridis"
-"""The scale of a heat map: it grows evenly lighter, so it is read in grey and by any colour vision."""
+"""The colour scale of a heat map. Its lightness increases evenly, so it works in grey and with any colour vision."""
 LATIN = "Liberation Sans, Arial, Helvetica"
 WIDE = "Noto Sans CJK SC, Source Han Sans SC, Microsoft YaHei, PingFang SC, sans-serif"
-"""Fonts for Chinese, Japanese and Korean, on the systems that people have."""
+"""Fonts for Chinese, Japanese and Korean on common systems."""
 GREY, PALE = "#555555", "#DDDDDD"
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?|\.\d+) ?(pt|in|cm|mm)")
 
 
 @dataclass(frozen=True)
 class Style:
-    """How a picture looks: its whole width and the size of its text in points, its font and its language. A `bare` one
-    has no title and no note, for a paper that says both in its caption."""
+    """The style of a picture: the whole width and the text size in points, the font and the language. A `bare` picture
+    has no title and no note, for papers with a caption."""
 
     width: float
     size: float
@@ -59,22 +57,22 @@ class Style:
 
     @property
     def fonts(self) -> str:
-        """The fonts of a text, the wanted ones first."""
+        """The fonts of a text, in order of preference."""
         return f"{self.font}, {WIDE}"
 
     @property
     def wide_fonts(self) -> str:
-        """The fonts of a text with Chinese, Japanese or Korean: those that were named after the first one, if any."""
+        """The fonts of a text with Chinese, Japanese or Korean: the fonts after the first one, if given."""
         _, _, named = self.font.partition(",")
         return f"{named.strip()}, {WIDE}" if named and self.font != LATIN else WIDE
 
     @property
     def step(self) -> float:
-        """The height of a line with a mark and a label."""
+        """The height of a line with a mark and a label, in points."""
         return self.size * 2
 
     def with_changes(self, **changes: Any) -> Style:
-        """Return the style with those of the changes that are given."""
+        """Return the style with the changes that are not None."""
         return replace(self, **{name: value for name, value in changes.items() if value is not None})
 
 
@@ -83,11 +81,11 @@ SIZES: Mapping[str, Style] = {
     "page": Style(17.4 * POINTS["cm"], 8),
     "slide": Style(25.4 * POINTS["cm"], 14),
 }
-"""A column and a page of a paper, and a slide."""
+"""Styles for a column and a page of a paper, and for a slide."""
 
 
 def length_pt(text: str) -> float:
-    """Return a length in points. Raises `ValueError` for what is none.
+    """Return a length in points. Raises `ValueError` for an invalid length.
 
     >>> round(length_pt("8.4cm"), 1), length_pt("3 in")
     (238.1, 216.0)
@@ -99,7 +97,7 @@ def length_pt(text: str) -> float:
 
 
 def config_of(style: Style) -> dict[str, Any]:
-    """Return what Vega-Lite is told of fonts, lines and colours."""
+    """Return the Vega-Lite configuration of fonts, lines and colours."""
     size, fonts = style.size, style.fonts
     label = {"labelFont": fonts, "labelFontSize": size, "labelLimit": 0}
     title = {"titleFont": fonts, "titleFontSize": size, "titleFontWeight": "normal", "titleLimit": 0}
@@ -141,25 +139,26 @@ def config_of(style: Style) -> dict[str, Any]:
 
 
 def colours_for(names: Sequence[str]) -> list[str]:
-    """Return a colour for each name; after the eighth they repeat, and shapes go on telling them apart."""
+    """Return a colour for each name. They repeat after the eighth; shapes keep such names distinguishable."""
     return [COLOURS[place % len(COLOURS)] for place in range(len(names))]
 
 
 def shapes_for(names: Sequence[str]) -> list[str]:
-    """Return a shape for each name. Names that share a colour have other shapes."""
+    """Return a shape for each name. Names that share a colour have different shapes."""
     many = len(SHAPES)
     return [SHAPES[(place + place // many) % many] for place in range(len(names))]
 
 
 AnyChart = Any
-"""A chart of Altair, of any of its classes."""
+"""An Altair chart of any class."""
 
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture: `rows` are its figures, one for each mark; `notes` say on what they stand, as a caption does."""
+    """A picture. `rows` are its figures, one for each mark, and `notes` state their basis, as a caption does. `draws`
+    builds the chart for a width and a style."""
 
     kind: str
     title: str
@@ -167,7 +166,7 @@ class Picture:
     notes: tuple[str, ...]
     draws: Callable[[float, Style], AnyChart]
     several: int = 1
-    """How many plots stand side by side, which share the width."""
+    """The number of plots side by side, which share the width."""
 
     def to_arrow(self) -> pa.Table:
         """Return the rows as a table."""
@@ -186,7 +185,7 @@ def nothing_to_draw(what: str, hint: str) -> StoreError:
 
 
 def data_of(rows: Sequence[Row]) -> Any:
-    """Return rows as the data of a chart, inside of it."""
+    """Return rows as inline data of a chart."""
     import altair as alt
 
     return alt.Data(values=[dict(row) for row in rows])
@@ -194,21 +193,21 @@ def data_of(rows: Sequence[Row]) -> Any:
 
 @dataclass(frozen=True)
 class PlotOptions:
-    """The choices of a picture: a `measure`, the `models`, and the `language` of its words."""
+    """The options of a picture: a `measure`, the `models`, and the `language` of its words."""
 
     language: str = "en"
     measure: str | None = None
     models: tuple[str, ...] = ()
     against: str | None = None
-    """The evaluator that the judges are held against; without a name every person."""
+    """The evaluator that judges are compared with; by default all people."""
     metric: str | None = None
-    """The metric whose grades are drawn; without a name all."""
+    """The metric whose grades are drawn; by default all."""
     cost: str = "usd"
 
 
 @dataclass(frozen=True)
 class PictureSource:
-    """A connection that shows a run, or what is current of its benchmark where `whole`."""
+    """A connection that shows a run, or with `whole` the current state of its benchmark with all models."""
 
     connection: Connection
     plan: Plan
@@ -220,18 +219,18 @@ class PictureSource:
 
     @property
     def title(self) -> str:
-        """The title of the benchmark, or its name."""
+        """The title of the benchmark, or its name and version."""
         benchmark = self.plan.benchmark
         told = self.plan.title_of("benchmark", benchmark.name, self.options.language) or benchmark.title
         return told or f"{benchmark.name} {benchmark.version}"
 
     def title_of(self, measure: Measure) -> str:
-        """Return the title of a measure in the language of the picture, or its name."""
+        """Return the title of a measure in the picture's language, or its name."""
         return self.plan.title_of("measure", measure.name, self.options.language) or measure.name
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The models that are drawn, in the order of the run or of their names."""
+        """The models to draw, in the order requested or of the run. Raises `StoreError` S0614 for an unknown model."""
         every = (
             tuple(dict.fromkeys(model for run in self.runs for model in run.models)) if self.whole else self.run.models
         )
@@ -245,7 +244,7 @@ class PictureSource:
 
     @property
     def caution(self) -> tuple[str, ...]:
-        """A note where a model stands in for a real one."""
+        """A note if a model is a mock or a small local one."""
         told = any(
             model.startswith(PROVING) for model in (*self.models, *(m for r in self.run.roles.values() for m in r))
         )
@@ -253,15 +252,15 @@ class PictureSource:
 
     @property
     def stopped(self) -> tuple[str, ...]:
-        """A note where a model did not see all items, since the run stopped when it was settled."""
+        """A note if a model did not see all items because the run stopped early."""
         return (self.words["stopped"],) if self.run.stopped_models & set(self.models) else ()
 
     def label(self, dimension: str, value: object) -> str:
-        """Return the title of a value in the language of the picture, where the plan has one."""
+        """Return the title of a dimension's value in the picture's language."""
         return dimension_label(self.plan, dimension, value, self.options.language)
 
     def measure(self, name: str) -> Measure:
-        """Return a measure by its name. Raises `StoreError` S0602."""
+        """Return the measure with this name. Raises `StoreError` S0602."""
         for measure in self.plan.measures:
             if measure.name == name:
                 return measure
@@ -271,7 +270,7 @@ class PictureSource:
         raise StoreError("S0602", f"`{self.plan.benchmark.name}` has no measure `{name}`", hint)
 
     def evaluate(self, measure: Measure) -> MeasureTable:
-        """Return the values of a measure for the models that are drawn. Raises `StoreError` S0621 without any."""
+        """Return the values of a measure for the drawn models. Raises `StoreError` S0621 if there are none."""
         table = evaluate(self.connection, self.plan, measure)
         models = self.models
         rows = [row for row in table.rows if row.model in models and row.value is not None]
@@ -284,8 +283,8 @@ class PictureSource:
         return as_told(self.run, table)
 
     def board(self) -> Board:
-        """Return the first board of the benchmark, or that of the wanted measure. Raises `StoreError` S0621 where no
-        model has a value."""
+        """Return the first board of the benchmark, or the board of the requested measure. Raises `StoreError` S0621 if
+        no model has a value."""
         name = self.plan.benchmark.name
         wanted = {name: [self.options.measure]} if self.options.measure else {}
         runs = list(self.runs) if self.whole else [self.run]
@@ -298,8 +297,8 @@ class PictureSource:
 
 @contextmanager
 def opened(store: Store, run_id: str | None, options: PlotOptions, *, whole: bool) -> Iterator[PictureSource]:
-    """Open what a picture shows. With `whole` and without a run it is the latest state of the benchmark of the last
-    run. Raises `StoreError`."""
+    """Open the source of a picture. With `whole` and no run it is the current state of the benchmark of the latest run.
+    Raises `StoreError`."""
     connection, run = connect_run(store, run_id)
     with connection:
         runs = [each for each in all_runs(connection) if each.benchmark == run.benchmark]
@@ -314,8 +313,8 @@ def opened(store: Store, run_id: str | None, options: PlotOptions, *, whole: boo
 
 @contextmanager
 def opened_several(store: Store, run_ids: Sequence[str], options: PlotOptions) -> Iterator[list[PictureSource]]:
-    """Open runs, the oldest first; without names all of the benchmark of the last run. The sources have all of their
-    models, since one run may lack some. Raises `StoreError`, S0614 for a model that is in none of them."""
+    """Open several runs, oldest first; by default all runs of the latest run's benchmark. The sources have no filter of
+    models, since a run may lack some. Raises `StoreError`, S0614 for a model that no run has."""
     with ExitStack() as stack:
         if not run_ids:
             with opened(store, None, options, whole=False) as source:

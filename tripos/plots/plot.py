@@ -1,7 +1,4 @@
-"""Choices of a picture by name: the options of `tripos plot`, and the keywords of `plot` in Python.
-
-The kinds of pictures, and how each is made of a store.
-"""
+"""The kinds of pictures, and `plot` with its options, as on the command line and in Python."""
 
 from __future__ import annotations
 
@@ -31,8 +28,8 @@ from tripos_warehouse.store.store import Store
 
 @dataclass(frozen=True)
 class PictureKind:
-    """A kind of picture. Without a run, one that is `whole` shows all models of the benchmark, and any other the last
-    run. One that is `of_several` shows several runs: all of the benchmark where none is named."""
+    """A kind of picture. By default it shows the latest run, or with `whole` all models of the benchmark. With
+    `of_several` it shows several runs, by default all of the benchmark."""
 
     help: str
     make: Callable[[PictureSource], Picture] | None = None
@@ -56,8 +53,8 @@ KINDS: Mapping[str, PictureKind] = {
 def make_picture(
     kind: str, store: Store, run: str | Sequence[str] | None = None, options: PlotOptions | None = None
 ) -> Picture:
-    """Return a picture of `KINDS` of a run, of several, or of what the store has. Raises `StoreError` as `connect_run`
-    does, S0602 for a measure and S0614 for a model that there is not, and S0621 where nothing is to be drawn."""
+    """Return a picture of `KINDS`, of one run, several runs, or the store. Raises `StoreError` as `connect_run` does,
+    S0602 for an unknown measure, S0614 for an unknown model, and S0621 if there is nothing to draw."""
     chosen, wanted = KINDS[kind], options or PlotOptions()
     names = [] if run is None else [run] if isinstance(run, str) else list(run)
     if chosen.of_several is not None:
@@ -76,11 +73,11 @@ NO_FONT = "S0623"
 
 
 class FontWarning(UserWarning):
-    """No font of this machine draws some labels of a picture."""
+    """Warning that no installed font draws some labels of a picture."""
 
 
 class PlotChoices(TypedDict, total=False):
-    """The keywords of `plot`: the options of `tripos plot`, under their names. `size` is that of `--for`."""
+    """The keywords of `plot`, which are the options of `tripos plot`; `size` is `--for`."""
 
     measure: str | None
     models: str | Sequence[str]
@@ -97,9 +94,8 @@ class PlotChoices(TypedDict, total=False):
 
 
 def plot(store: Store, kind: PlotKind, run: str | Sequence[str] | None, choices: PlotChoices) -> Drawing:
-    """Draw a picture, and write it to `out`, if that is given. Raises `StoreError` as `make_picture`, `draw` and
-    `write_drawing` do, `ValueError` for a kind, a size or a length that there is not, and `TypeError` for a choice that
-    there is not."""
+    """Draw a picture, and write it to `out` if given. Raises `StoreError` as `make_picture`, `draw` and `write_drawing`
+    do, `ValueError` for an unknown kind, size or length, and `TypeError` for an unknown keyword."""
     unknown = sorted(set(choices) - set(PlotChoices.__annotations__))
     if unknown:
         raise TypeError(f"plot takes no `{unknown[0]}`; it takes {', '.join(PlotChoices.__annotations__)}")

@@ -1,4 +1,4 @@
-"""The words of pictures, in the languages in which Tripos has them."""
+"""The words of pictures, in English and Chinese."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ WORDS: Mapping[str, Mapping[str, str]] = {"en": ENGLISH, "zh": CHINESE}
 
 
 def words_for(language: str) -> Mapping[str, str]:
-    """Return the words for a language, English where there are none.
+    """Return the words for a language; English if there are none.
 
     >>> words_for("zh")["model"], words_for("fr")["model"]
     ('模型', 'model')

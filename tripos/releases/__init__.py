@@ -1,1 +1,1 @@
-"""Releases: benchmarks frozen in a folder that can be checked, run and cited."""
+"""Releases: benchmarks frozen in a folder that can be verified, run and cited."""

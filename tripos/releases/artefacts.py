@@ -1,4 +1,4 @@
-"""The models that scorers name, such as a reward model: what of them goes into a release."""
+"""Models that fill the roles of scorers, such as reward models: their files in a release, and their lookup."""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ from tripos_runtime.program.binding import reward_roles
 
 
 def artefact_checks(folder: Path, manifest: Manifest, given: Mapping[str, Path] = {}) -> Iterator[ReleaseCheck]:
-    """Yield a check for each model: of the files in the release, and of those in the folders that are given, by
-    role."""
+    """Yield a check for each model: its files in the release, and those in the given folders by role."""
     named = {artefact.role for artefact in manifest.artefacts}
     for role in sorted(given.keys() - named):
         yield ReleaseCheck(f"artefact {role}", "wrong", "is given, and the release names none for that role")
@@ -73,21 +72,20 @@ def _held(what: str, folder: Path, digest: str) -> ReleaseCheck:
 
 @dataclass(frozen=True)
 class InheritedModel:
-    """A reward model as a release names it, and that release."""
+    """A reward model that an extended release names, with that release."""
 
     said: ReleasedArtefact
     release: FoundRelease
 
     @property
     def folder(self) -> Path | None:
-        """Return where its files lie; None where the release only names it."""
+        """The folder of its files, or None if the release only names it."""
         return None if self.said.path is None else Path(self.release.folder) / self.said.path
 
 
 def inherited_models(plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, InheritedModel]:
-    """Return the models that releases name for the roles of scorers which a plan has of them, by role; of one that
-    several name, one that has its files. Raises `Failure` S0878 where two of them name different models for one
-    role."""
+    """Return the models that extended releases name for roles of the plan's scorers, by role. If several name the same
+    model, one with files is taken. Raises `Failure` S0878 if two releases name different models for a role."""
     found: dict[str, InheritedModel] = {}
     for release in extended:
         opened = open_release(Path(release.folder))
@@ -112,10 +110,10 @@ def inherited_models(plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, 
 def with_inherited(
     own: Sequence[Artefact], lent: Mapping[str, InheritedModel], extends: Sequence[ExtendedRelease]
 ) -> tuple[Artefact, ...]:
-    """Return the models that a release names: its own, and those that are lent, which lie in the releases that it
-    holds.
+    """Return the models of a release: its own, and the inherited ones, whose files are in the extended releases.
 
-    Raises `Failure` S0882 where its own is another than that of a release by which the same scores were given."""
+    Raises `Failure` S0882 if its own model differs from the one by which an extended release gave the same scores.
+    """
     found = {each.said.role: each for each in own}
     for role, each in lent.items():
         mine = found.get(role)
@@ -132,7 +130,7 @@ def with_inherited(
 
 
 def _path_of(lent: InheritedModel, extends: Sequence[ExtendedRelease]) -> str | None:
-    """Return where a lent model lies in a release that holds others; None where it does not."""
+    """Return the path of an inherited model within a release, or None if its files are not inside."""
     if lent.said.path is None:
         return None
     by_label = {f"{each.name}-{each.version}": each for each in extends}
@@ -147,28 +145,30 @@ def _path_of(lent: InheritedModel, extends: Sequence[ExtendedRelease]) -> str | 
 
 
 def _rank(said: ReleasedArtefact) -> int:
-    """A model in the release itself comes before one in a release that this holds, and that before one only named."""
+    """Return the preference among equal models: files of the release itself, then files of a release inside it, then a
+    name only."""
     return 2 if said.path is None else 0 if said.path.startswith(f"{ARTEFACTS}/") else 1
 
 
+# Models of a run
 Roles = Mapping[str, tuple[str, ...]]
 _PREFIX = "reward/"
 
 
 def artefact_name(artefact: ReleasedArtefact) -> str:
-    """Return what the model is called in the rows of a run."""
+    """Return the name of the model in the rows of a run."""
     return f"{_PREFIX}{artefact.role}@{artefact.digest[:SHORT]}"
 
 
 def with_artefacts(
     given: str | None, plan: Plan, extended: Sequence[FoundRelease], roles: Roles, by_hand: Collection[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the roles of a run, with the models of the release that a command was given in theirs, if it is one, or
-    else of the releases that its spec extends. What `tripos.toml` says of such a role is for other benchmarks; what was
-    given `by_hand` must be the same model where every row says that it is of this release.
+    """Return the roles of a run with the models of its release, or else of the releases that its spec extends. Such
+    roles ignore `tripos.toml`, which is meant for other benchmarks. For a release, a model that the user gave for a
+    role in `by_hand` must be the same one, since every row claims to be of this release.
 
-    Raises `Failure`: R0262 for another model, R0263 where the release only names it and nobody gave its folder, S0878
-    where two releases name different ones.
+    Raises `Failure` R0262 for another model, R0263 if the release only names the model and its folder is not given, and
+    S0878 if two releases name different ones.
     """
     filled = dict(roles)
     own = None if given is None else find_release(given)
@@ -193,8 +193,8 @@ def with_artefacts(
 def artefact_folders(
     given: str | None, plan: Plan, extended: Sequence[FoundRelease], names: Sequence[str]
 ) -> dict[str, Path]:
-    """Return where the models of a release, or of those that a spec extends, lie, by their names: in it, or in one of
-    the folders of the `names` that were given to roles, such as `reward/DIR`."""
+    """Return the folders of a release's models by name: inside the release, or among the `names` given for roles, such
+    as `reward/DIR`."""
     found = {}
     for artefact, folder in _artefacts(None if given is None else find_release(given), plan, extended):
         if folder is not None:
@@ -207,8 +207,8 @@ def artefact_folders(
 
 
 def open_artefact(name: str, folder: Path) -> BatchedReward:
-    """Return the model of that name, out of its folder. Raises `ModelError`, or `Failure` S0855 where its files are
-    others."""
+    """Open the model with this name from its folder. Raises `ModelError`, and `Failure` S0855 if its files were
+    changed."""
     digest = name.rpartition("@")[2]
     try:
         model = open_reward(f"{folder}@{digest}")
@@ -225,7 +225,7 @@ def open_artefact(name: str, folder: Path) -> BatchedReward:
 def _artefacts(
     own: Path | None, plan: Plan, extended: Sequence[FoundRelease]
 ) -> Iterator[tuple[ReleasedArtefact, Path | None]]:
-    """Yield the models that are named, and where each lies, if it is here."""
+    """Yield the models with their folders, or None if the files are not available."""
     from tripos.releases.opening import open_release
 
     lent = inherited_models(plan, extended)
@@ -244,24 +244,26 @@ def _is(name: str, artefact: ReleasedArtefact) -> bool:
     return name.startswith(_PREFIX) and name.endswith(f"@{artefact.digest[:SHORT]}")
 
 
+# Models to be released
 ARTEFACTS = "artefacts"
-"""The folder of a release for them, each in one that is called as its role."""
+"""The folder of a release for models, with a subfolder for each role."""
 _DIGEST = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
 class Artefact:
-    """A model to be released: what the manifest says of it, and the files that are copied, by path in the release."""
+    """A model to be released: its entry in the manifest, and the files to copy, by path in the release."""
 
     said: ReleasedArtefact
     files: Mapping[str, Path]
 
 
 def artefacts_of(plan: Plan, about: ReleaseToml, given: Mapping[str, str], beside: Path) -> tuple[Artefact, ...]:
-    """Return the models of a release, by role: those of `release.toml`, whose paths begin in `beside`, and those that
-    are `given`, each by its folder or its digest.
+    """Return the models of a release by role: those of `release.toml`, with paths relative to `beside`, overridden by
+    `given` folders or digests.
 
-    Raises `Failure`: S0881 for a role that takes none, S0882 for one that cannot be released, S0852 for its licence.
+    Raises `Failure` S0881 for a role without a reward model, S0882 for a model that cannot be released, and S0852 for
+    its licence.
     """
     taking = reward_roles(plan)
     named = sorted(about.artefacts.keys() | given.keys())
@@ -272,12 +274,12 @@ def artefacts_of(plan: Plan, about: ReleaseToml, given: Mapping[str, str], besid
             hint = f"did you mean `{close}`?" if close else there
             raise Failure("S0881", f"no role `{role}` of the benchmark takes a reward model", hint)
     found = [(role, _terms(role, about.artefacts.get(role, ArtefactTerms()), given, beside)) for role in named]
-    # Terms alone hold for whatever model is given, and name none.
+    # Terms without a folder or digest apply to a given model, but name none.
     return tuple(_artefact(role, terms) for role, terms in found if terms.folder or terms.digest)
 
 
 def open_roles(plan: Plan, named: tuple[ReleasedArtefact, ...]) -> tuple[str, ...]:
-    """Return the roles that take a reward model of which a release says nothing, so that each run may have another."""
+    """Return the roles whose reward model the release does not determine, so that each run may choose one."""
     return tuple(sorted(reward_roles(plan) - {artefact.role for artefact in named}))
 
 
@@ -331,7 +333,7 @@ def _artefact(role: str, found: _Terms) -> Artefact:
 
 
 def _copied(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the model, and what is said of it; not the data that it learned, which are others'."""
+    """Yield the files of the model and its description, but not its training data, which belong to others."""
     for path in (*model_files(folder), *(folder / name for name in OUTSIDE)):
         if path.is_file():
             yield path.relative_to(folder).as_posix(), path

@@ -1,7 +1,4 @@
-"""The contents of a benchmark's release: the spec, its plug-ins, and those of its data that may be copied.
-
-The parts of a benchmark that stay out of its release, because a subset of it is withheld.
-"""
+"""The content of a release: the spec, its plug-ins, and the data that may be copied, without withheld items."""
 
 from __future__ import annotations
 
@@ -44,16 +41,16 @@ from tripos_runtime.datasets.slots import looked_into
 
 
 def check_pinned(compilation: Compilation) -> None:
-    """Raise `Failure` S0870 where a spec extends a release of which it does not say the digest: then what was released
-    could not be told."""
+    """Raise `Failure` S0870 if a spec extends a release without its digest, so that the release would not be
+    determined."""
     for release in compilation.unpinned:
         message = f"the spec extends {release.title} without its digest"
         raise Failure("S0870", message, f'write it after its name: sha256 "{release.digest}"')
 
 
 def vendor_releases(extended: Sequence[FoundRelease], about: ReleaseToml, folder: Path) -> tuple[ExtendedRelease, ...]:
-    """Copy the releases that are extended into a release's folder, where that is allowed; how each is found again. One
-    that lies in another of them comes with it. Raises `Failure` S0855 where a file is not as it was released, and
+    """Copy the extended releases into a release's folder, if their terms allow it, and return how each is found again.
+    A release that another one contains is not copied separately. Raises `Failure` S0855 if a file was changed, and
     `OSError`."""
     found = []
     for release in sorted(extended, key=lambda each: each.name):
@@ -93,12 +90,12 @@ def _copy(release: Release, to: Path) -> None:
 
 
 WITHHELD = "withheld"
-"""The source of a file that nobody is to have."""
+"""The source of a file that is not published."""
 
 
 @dataclass(frozen=True)
 class Copied:
-    """A file that is copied: where it lies, and its path in the release."""
+    """A copied file: its location, and its path in the release."""
 
     location: Path
     path: str
@@ -107,7 +104,7 @@ class Copied:
 
 @dataclass(frozen=True)
 class Contents:
-    """The copied files, the named files, and the path of the spec's main file in the release."""
+    """The copied files, the external files, and the path of the spec's main file in the release."""
 
     main: str
     copied: tuple[Copied, ...]
@@ -126,7 +123,7 @@ class _Used:
 
 
 def own_sources(compilation: Compilation) -> list[str]:
-    """Return the files of the spec itself, without those of releases that it extends."""
+    """Return the files of the spec itself, without those of extended releases."""
     return [
         source.path
         for source in compilation.sources
@@ -135,15 +132,15 @@ def own_sources(compilation: Compilation) -> list[str]:
 
 
 def spec_root(compilation: Compilation, plan: Plan) -> Path:
-    """Return the folder that holds every file of a spec, its plug-ins too."""
+    """Return the folder that contains every file of a spec, including plug-ins."""
     sources = [Path(path).resolve() for path in own_sources(compilation)]
     plugins = [sources[0].parent / path for each in plan.plugins if each.release is None for path in each.files]
     return Path(os.path.commonpath([path.resolve().parent for path in (*sources, *plugins)]))
 
 
 def is_own(location: Path, compilation: Compilation, folders: DataFolders) -> bool:
-    """Return true if data lie in the folder of one of a spec's files, and so belong to whoever releases it. What lies
-    in a data folder is others', wherever that is, unless it is within the folder of the main file."""
+    """Return true if data lie in the folder of one of the spec's files, and so belong to the publisher. Data in a data
+    folder belong to others, unless that folder is inside the folder of the main file."""
     beside = [Path(path).resolve().parent for path in own_sources(compilation)]
     if location.is_relative_to(beside[0]):
         return True
@@ -154,11 +151,11 @@ def is_own(location: Path, compilation: Compilation, folders: DataFolders) -> bo
 def contents_of(
     compilation: Compilation, plan: Plan, folders: DataFolders, about: ReleaseToml, held: Collection[str] = ()
 ) -> Contents:
-    """Return what goes into a release of a plan. Data that lie beside the spec's files are copied; of others, such as
-    those in a data folder, only what `release.toml` allows; and none of the files, by SHA-256, that have items which
-    are `held` back.
+    """Return the content of a plan's release. Data next to the spec's files are copied. Other data, such as those of a
+    data folder, are copied only if `release.toml` allows it. A file with withheld items is never copied; `held` has the
+    SHA-256 of these.
 
-    Raises `Failure` S0853 for data that a release cannot find again.
+    Raises `Failure` S0853 for data that a release could not find again.
     """
     root = spec_root(compilation, plan)
     main = Path(compilation.sources[0].path).resolve()
@@ -208,7 +205,7 @@ def contents_of(
 
 
 def _handed_on(compilation: Compilation) -> dict[tuple[str, str], ExternalFile]:
-    """Return the data files that releases which are extended need and do not hold, by path and SHA-256."""
+    """Return the data files that extended releases need but do not contain, by path and SHA-256."""
     opened = [open_release(Path(each.folder)) for each in compilation.releases]
     return {(each.path, each.sha256): each for release in opened for each in release.manifest.external}
 
@@ -247,8 +244,8 @@ def _data_of(compilation: Compilation, plan: Plan, folders: DataFolders) -> Iter
 
 
 def _named_in(data: FoundFile, dataset: Dataset, plan: Plan, folders: DataFolders) -> Iterator[_Used]:
-    """Yield the images and other files that the rows of a data file name, each seen from where the data file is. Raises
-    `Failure` S0853 for one that lies elsewhere."""
+    """Yield the images and other files that the rows of a data file name, by path relative to the data file's root.
+    Raises `Failure` S0853 for a file outside of it."""
     alone = replace(folders, media=KnownMedia())
     axes = {axis.name: axis for axis in plan.axes}
     for record in alone.rows(data):
@@ -266,15 +263,15 @@ def _inside(path: Path, root: Path) -> str:
     return (PurePosixPath(SPEC) / path.relative_to(root).as_posix()).as_posix()
 
 
+# Withheld items
 LEAST_BYTES = 20
-"""A text of fewer bytes is no item's own: words, numbers and names of topics are found everywhere."""
+"""Shorter texts are not specific to an item: words, numbers and names of topics occur everywhere."""
 
 
 def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundRelease] = ()) -> None:
-    """Raise `Failure` S0853 where a text of a withheld item is in a file of the release in `folder`: in another data
-    file, in a scenario over other rows, in a prompt. Withheld are those of its plan, and of the releases that it
-    extends, where their text is at hand. Texts that published items of their data set share do not count, and neither
-    does how they are broken into lines."""
+    """Raise `Failure` S0853 if a file of the release in `folder` contains a text of a withheld item: another data file,
+    a scenario over other rows, or a prompt. The withheld items are those of the plan, and those of extended releases
+    whose text is available. Texts that published items of the same data set share are ignored, and so is whitespace."""
     try:
         hidden = _hidden(source, withheld_of(source))
         for release in extended:
@@ -294,7 +291,7 @@ def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundReleas
 
 
 def _hidden(source: CaseSource, held: AbstractSet[str]) -> set[str]:
-    """Return the texts that of a data set only the items that are `held` back have."""
+    """Return the texts that only items in `held` have, by data set."""
     hidden: dict[str, set[str]] = {}
     shown: dict[str, set[str]] = {}
     for scenario in source.plan.scenarios if held else ():
@@ -307,8 +304,8 @@ def _hidden(source: CaseSource, held: AbstractSet[str]) -> set[str]:
 
 
 def _hidden_in(release: FoundRelease, extended: Sequence[FoundRelease], source: CaseSource) -> set[str]:
-    """Return the texts that a release which is extended holds back, as its own scenarios have them: what is taken of it
-    may be less. None where nobody gave the data that they are in: then they cannot be told here."""
+    """Return the withheld texts of an extended release, from all of its own scenarios, since the plan may take fewer.
+    Empty if their data are not available, so that no text can be compared."""
     held = held_back_in([release])
     if not held:
         return set()
@@ -342,8 +339,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _texts(path: Path) -> Iterator[str]:
-    """Yield all texts of a file, as they are meant and not as its format writes them; of a file of no format that is
-    known here, its content."""
+    """Yield all texts of a file, decoded from its format. For an unknown format, yield its content."""
     if path.suffix == ".parquet":
         yield from _strings(pq.read_table(path).to_pylist())
         return
@@ -363,8 +359,8 @@ def _texts(path: Path) -> Iterator[str]:
 
 
 def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
-    """Return the data files, by SHA-256, that have items which are withheld, here or in a release that is extended:
-    those in `held_back`. Raises `Failure` S0853 where what was made from such items would tell them."""
+    """Return the SHA-256 of the data files with withheld items. `held_back` are the items that extended releases
+    withhold. Raises `Failure` S0853 if generated rows would reveal such items."""
     if not held_back and not any(subset.withheld for subset in plan.subsets):
         return set()
     held = held_sets(source, held_back)
@@ -377,14 +373,14 @@ def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = froze
 
 
 def _made_from(made: Made, plan: Plan) -> set[str]:
-    """Return the data sets that one is made from, at first or second hand."""
+    """Return the data sets that a data set is generated from, directly or indirectly."""
     own = {made.source.dataset} if isinstance(made.source, Data) else set()
     near = (own | looked_into(made)) - {made.name}
     return near.union(*(_made_from(each, plan) for each in plan.made if each.name in near))
 
 
 def held_sets(source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
-    """Return the data sets that have items which are withheld, here or in a release that is extended."""
+    """Return the data sets with withheld items, including those that extended releases withhold."""
     try:
         held = withheld_of(source) | held_back
         return {
@@ -397,9 +393,9 @@ def held_sets(source: CaseSource, held_back: frozenset[str] = frozenset()) -> se
 
 
 def put_aside(private: Path, release: Path) -> Path:
-    """Return the folder with what is withheld its name, beside the release that it belongs to."""
+    """Give the folder of withheld texts its name, next to the release. Return its new path."""
     target = release.with_name(f"{release.name}.withheld")
     shutil.rmtree(target, ignore_errors=True)
     private.chmod(0o700)
-    os.rename(private, target)  # noqa: PTH104 - to a name that is free now
+    os.rename(private, target)  # noqa: PTH104 - the target is free
     return target

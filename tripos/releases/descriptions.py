@@ -1,4 +1,4 @@
-"""The `README.md` of a release: a data-set card as the Hugging Face Hub reads it."""
+"""Descriptions of a release for other programs: the Hub's data card, Croissant metadata, and a citation file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def croissant_of(
     measures: str,
     about: ReleaseToml,
 ) -> bytes:
-    """Return the file's bytes, for items that lie below `folder`. Raises `ValueError` where the library finds an
+    """Return the bytes of the Croissant file for the items below `folder`. Raises `ValueError` if the library finds an
     error."""
     import mlcroissant as mlc
 
@@ -91,19 +91,19 @@ def croissant_of(
 
 
 def croissant_faults(path: Path) -> list[str]:
-    """Return what the library says is wrong with a Croissant file; empty where it accepts it."""
+    """Return the errors that the library finds in a Croissant file."""
     import mlcroissant as mlc
 
     with _quiet():
         try:
             mlc.Dataset(jsonld=path)
-        except Exception as error:  # it raises many kinds for a file that somebody changed
+        except Exception as error:  # the library raises many kinds for an invalid file
             return [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     return []
 
 
 class _quiet:  # noqa: N801
-    """Without the library's warnings about what is recommended and not needed."""
+    """Context without the library's warnings about optional properties."""
 
     def __enter__(self) -> None:
         self._level = logging.getLogger("absl").level
@@ -121,12 +121,12 @@ LIBRARIES = ("license_expression", "mlcroissant", "huggingface_hub")
 
 
 def missing_library() -> list[str]:
-    """Return those libraries that are not installed."""
+    """Return the names of missing libraries."""
     return [name for name in LIBRARIES if importlib.util.find_spec(name) is None]
 
 
 def require_extra() -> None:
-    """Raise `Failure` S0857, with the command that installs them, where libraries lack."""
+    """Raise `Failure` S0857 if a library is missing; its hint is the command that installs it."""
     if found := missing_library():
         some = ", ".join(f"`{name}`" for name in found)
         raise Failure("S0857", f"releasing needs {some}", "pip install 'tripos[release]'")
@@ -136,8 +136,8 @@ CITATION = "CITATION.cff"
 
 
 def citation_of(plan: Plan, license_: str, about: ReleaseToml, terms: CitationTerms, day: date | None) -> str:
-    """Return the citation file of a release, in the Citation File Format 1.2.0. A licence that is an expression, or one
-    of somebody's own, has no place in it: the file `LICENSE` has it."""
+    """Return the citation file of a release, in Citation File Format 1.2.0. The format has no place for a licence
+    expression or an own licence; these are only in the file `LICENSE`."""
     import yaml
 
     said: dict[str, Any] = {
@@ -170,8 +170,8 @@ def card_of(
     about: ReleaseToml,
     artefacts: Sequence[ReleasedArtefact] = (),
 ) -> str:
-    """Return the card: for machines its configurations, licence, languages and size; for people what the benchmark
-    measures, its limits and baselines, what it shows of its secrets, and how it is run and checked."""
+    """Return the data card: configurations, licence, languages and size for programs; and for people what the benchmark
+    measures, its limits and baselines, what it reveals of secrets, and how to run and verify it."""
     from huggingface_hub import DatasetCardData
 
     shown = [each for each in items if each.path is not None]
@@ -192,7 +192,7 @@ def card_of(
 
 
 def size_category(rows: int) -> str:
-    """Return the Hub's name for a size.
+    """Return the Hub's name for a size category.
 
     >>> size_category(198), size_category(4_128), size_category(2_000_000)
     ('n<1K', '1K<n<10K', '1M<n<10M')
@@ -201,7 +201,7 @@ def size_category(rows: int) -> str:
 
 
 def what_it_measures(plan: Plan, about: ReleaseToml) -> str:
-    """Return one paragraph on what a benchmark measures: what `release.toml` says, or its scenarios by title."""
+    """Return one paragraph on what a benchmark measures: from `release.toml`, or else the titles of its scenarios."""
     if about.measures:
         return about.measures.strip()
     titles = ", ".join(_scenario_title(plan, scenario) for scenario in plan.scenarios)
@@ -209,13 +209,12 @@ def what_it_measures(plan: Plan, about: ReleaseToml) -> str:
 
 
 def _scenario_title(plan: Plan, scenario: Scenario) -> str:
-    """Return the title in English, the language of what surrounds it."""
+    """Return the title in English, the language of the card."""
     return plan.title_of("scenario", scenario.name, "en") or scenario.title or scenario.name
 
 
 def _is_other(license_: str) -> bool:
-    """Return true if the Hub has no name for it: a combination of licences, one of somebody's own, or one that is
-    rare."""
+    """Return true if the Hub has no name for a licence: an expression, an own licence, or a rare one."""
     return license_.lower() not in RELEASE_TOML_HUB
 
 

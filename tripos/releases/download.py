@@ -1,9 +1,7 @@
-"""Downloads of releases: the one place that opens a connection for what lies elsewhere.
+"""Downloads of releases: the only module that opens connections to the addresses of releases.
 
-A place may have been written by somebody else. So addresses are checked once they are resolved, and at every redirect;
-what is sent is signed with nobody's keys unless that is asked for; and bytes and seconds are limited.
-
-How far a command may go for a release that lies elsewhere.
+An address may come from a stranger. So it is checked after it is resolved, and at every redirect; requests carry no
+keys unless the user asks for that; and bytes and seconds are limited.
 """
 
 from __future__ import annotations
@@ -33,9 +31,9 @@ from tripos_compiler.source.data_classes import dataclass
 
 @dataclass(frozen=True)
 class Reach:
-    """How far a download may go. `private`: also to this machine and its networks, and there without TLS; `signed`:
-    with the keys of the user. It may do neither unless the user says so. `here`: also a folder as `file://`, which a
-    user may type, and a spec may not name."""
+    """The permissions of a download. `private` allows this machine and its networks, without TLS too. `signed` sends
+    the user's keys. Both need the user's consent. `here` allows folders as `file://`, which a user may type but a spec
+    may not name."""
 
     private: bool = False
     signed: bool = False
@@ -43,17 +41,17 @@ class Reach:
 
 
 TYPED = Reach(here=True)
-"""For a place that the user gave to a command without further options."""
+"""The permissions for an address that the user gave to a command without further options."""
 
 
 def reach_of(options: Namespace) -> Reach:
-    """Return how far a command may go for a place that the user gave to it."""
+    """Return the permissions of a command for an address that the user gave."""
     private, signed = getattr(options, "allow_private", False), getattr(options, "signed", False)
     return Reach(private=private, signed=signed, here=True)
 
 
 MOST_BYTES = 2 * 2**30
-"""Of one release, or of its zip."""
+"""Maximum bytes of a release, or of its zip."""
 MOST_OF_A_MANIFEST = 64 * 2**20
 LONGEST_S = 600.0
 SILENT_S = 20.0
@@ -68,25 +66,25 @@ class Remote(Protocol):
     """A place with the files of a release."""
 
     def save(self, name: str, path: Path, most: int) -> int:
-        """Write a file of at most so many bytes, and say how many there were. Raise `OSError`."""
+        """Write a file of at most `most` bytes, and return its size. Raises `OSError`."""
         ...
 
     def names(self) -> list[str]:
-        """List the files, where that can be known."""
+        """Return the names of the files, as far as they are known."""
         ...
 
 
 def download_release(url: str, folder: Path, reach: Reach, sha256: str | None = None) -> None:
-    """Put a release at a URL into a folder, with the digest `sha256` if one is given.
+    """Download a release from a URL into a folder, and check its digest against `sha256` if given.
 
-    Raises `Failure`: S0851 where there is none or it is too large, S0879 for an address that may not be reached.
+    Raises `Failure` S0851 if there is none or it is too large, and S0879 for a forbidden address.
     """
     download_from(_remote(url.rstrip("/"), reach), url, folder, sha256)
 
 
 def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = None) -> None:
-    """Put a release that lies in `remote` into a folder; messages call it `url`. Raises `Failure` as
-    `download_release` does."""
+    """Download a release from `remote` into a folder; messages call it `url`. Raises `Failure` as `download_release`
+    does."""
     try:
         remote.save(MANIFEST, folder / MANIFEST, MOST_OF_A_MANIFEST)
         raw = read_untrusted(folder / MANIFEST)
@@ -99,7 +97,7 @@ def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = N
         names = [file.path for file in parse_manifest(raw).files]
     except ValueError:
         names = []
-    # A web server lists nothing: what was added to a release there is not seen, nor read.
+    # A web server lists no files: additions to a release there are neither seen nor read.
     names += remote.names()
     left, root, seen = MOST_BYTES - len(raw), folder.resolve(), {MANIFEST.casefold()}
     for name in dict.fromkeys((*names, *UNLISTED)):
@@ -110,7 +108,7 @@ def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = N
             if root not in target.parents:
                 raise Failure("S0851", f"`{url}` names a file outside of it: `{name}`", _HINT, SOME_FAILED)
             same = unicodedata.normalize("NFC", str(target.relative_to(root))).casefold()
-            if same in seen:  # also the manifest, which was held to its digest
+            if same in seen:  # includes the manifest, which was checked against its digest
                 raise Failure("S0851", f"`{url}` has two files of the name `{name}`", _HINT, SOME_FAILED)
             seen.add(same)
             if len(target.parts) - len(root.parts) > MOST_FOLDERS:
@@ -118,13 +116,13 @@ def download_from(remote: Remote, url: str, folder: Path, sha256: str | None = N
             target.parent.mkdir(parents=True, exist_ok=True)
             left -= remote.save(name, target, left)
         except FileNotFoundError:
-            continue  # verifying says so
+            continue  # `tripos verify` reports it
         except (OSError, ValueError) as error:
             raise Failure("S0851", f"cannot read `{url}/{name}`: {first_line(error)}", _HINT, SOME_FAILED) from error
 
 
 def download_file(url: str, path: Path, reach: Reach) -> None:
-    """Put a file at a URL at a path. Raises `Failure` as `download_release` does."""
+    """Download a file to a path. Raises `Failure` as `download_release` does."""
     around, _, name = url.rpartition("/")
     try:
         _remote(around, reach).save(name, path, MOST_BYTES)
@@ -133,7 +131,7 @@ def download_file(url: str, path: Path, reach: Reach) -> None:
 
 
 def save_file(remote: Remote, name: str, path: Path) -> None:
-    """Put one file at a path once the whole of it is here. Raises `Failure` S0851."""
+    """Download one file to a path, atomically. Raises `Failure` S0851."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f"{path.name}.part")
     try:
@@ -150,7 +148,7 @@ def save_file(remote: Remote, name: str, path: Path) -> None:
 def _remote(url: str, reach: Reach) -> Remote:
     try:
         parts = urlsplit(url)
-        int(parts.port or 0)  # reading it may fail
+        int(parts.port or 0)  # raises `ValueError` for an invalid port
     except ValueError as error:
         raise Failure("S0851", f"`{url}` is no URL: {first_line(error)}", _HINT) from error
     if parts.scheme in ("http", "https"):
@@ -164,7 +162,7 @@ def _remote(url: str, reach: Reach) -> Remote:
 
 @dataclass
 class _Bucket:
-    """An object store, or a folder as one."""
+    """An object store, or a local folder in the same form."""
 
     url: str
     reach: Reach
@@ -212,8 +210,8 @@ class _Bucket:
 
 @dataclass
 class Web:
-    """A web server. `listed` are the files that it is known to have; it lists none itself. `headers` are sent to this
-    server, and to no other to which it redirects."""
+    """A web server. It cannot list files, so `listed` names the known ones. `headers` are sent only to this server, not
+    to the targets of redirects."""
 
     url: str
     reach: Reach
@@ -230,7 +228,7 @@ class Web:
             with closing(_connected(urlsplit(url), reach)) as connection:
                 sock = connection.sock
                 if is_public(sock.getpeername()[0]):
-                    reach = Reach()  # nothing public leads into a private network
+                    reach = Reach()  # a public server must not redirect into a private network
                 stop = threading.Timer(max(0.0, self.ends - time.monotonic()), _shut, [sock])
                 stop.daemon = True
                 stop.start()
@@ -258,7 +256,7 @@ class Web:
 
 
 def _connected(url: SplitResult, reach: Reach) -> http.client.HTTPConnection:
-    """Return a connection to the very address that was checked, so that no other can be resolved in its place."""
+    """Return a connection to the very address that was checked, so that a second resolution cannot replace it."""
     host, secure = url.hostname, url.scheme == "https"
     if not host or url.scheme not in ("http", "https"):
         raise _refused(url.geturl(), "is no address of the web")
@@ -285,15 +283,15 @@ def _connected(url: SplitResult, reach: Reach) -> http.client.HTTPConnection:
 
 
 _GLOBAL = ipaddress.ip_network("2000::/3")
-"""The addresses of version 6 that are given out to the public."""
+"""IPv6 addresses that are assigned to the public."""
 _OF_MACHINES = [*map(ipaddress.ip_network, ("192.0.0.0/24", "168.63.129.16/32"))]
-"""Addresses at which clouds serve their own machines, and which `ipaddress` of some version takes for public ones."""
+"""Addresses of cloud services for their own machines that some versions of `ipaddress` take for public."""
 _TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
-"""What a translator makes of addresses of version 4."""
+"""Addresses into which NAT64 translates IPv4."""
 
 
 def is_public(address: str) -> bool:
-    """Return true if an address is one of the public internet.
+    """Return true if an address belongs to the public internet.
 
     >>> [is_public(each) for each in ("93.184.216.34", "127.0.0.1", "169.254.169.254", "10.0.0.1", "::ffff:10.0.0.1")]
     [True, False, False, False, False]

@@ -1,6 +1,7 @@
-"""The items of a release: a Parquet file a scenario for people and other programs to read, and a digest of each.
+"""Frozen items of a release: a Parquet file for each scenario, public rows, and generated rows.
 
-Data sets that models write, frozen: their rows as a run made them, with who wrote each and when.
+A data set with withheld items is released as its public rows. Generated rows keep the model that wrote each and the
+time. A withheld row is represented by the digest of its content only.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.connect import connect
 
 PUBLIC = "public"
-"""The folder of a release for such rows."""
+"""The folder of a release for public rows."""
 DRAWN = f"{PUBLIC}/subsets.json"
 _SET = "$set"
 
@@ -50,9 +51,9 @@ _SET = "$set"
 def write_public(
     source: CaseSource, folder: Path, datasets: Collection[str], held: Collection[str], canary: str
 ) -> dict[str, int]:
-    """Write those rows of `datasets` below a release's folder that are not `held` back, and return how many by path.
+    """Write the rows of `datasets` that are not in `held` below a release's folder. Return their numbers by path.
 
-    Raises `Failure` S0854 for a value that cannot be written so that it is read back as it is.
+    Raises `Failure` S0854 for a value that would not be read back unchanged.
     """
     counts: dict[str, int] = {}
     for dataset in (each for each in source.plan.datasets if each.name in datasets):
@@ -65,17 +66,18 @@ def write_public(
 
 
 def write_drawn(source: CaseSource, folder: Path) -> None:
-    """Write what every subset holds, by the names of items, which tell nobody what these say."""
+    """Write the members of every subset by item id, which does not reveal their content."""
     (folder / PUBLIC).mkdir(exist_ok=True)
     drawn = {name: sorted(map(list, items)) for name, items in source.drawn().items()}
     (folder / DRAWN).write_text(json.dumps(drawn, indent=1, sort_keys=True) + "\n", "utf-8")
 
 
 def take_public(source: CaseSource, folder: Path, manifest: Manifest) -> None:
-    """Put the public rows of a release where `source` finds them, of every data set whose own files are not here, and
-    say which items are withheld.
+    """Make the public rows of a release available to `source`, for every data set whose own files are missing, and mark
+    the others as withheld.
 
-    Raises `Failure` R0264 where something looks into all rows of such a data set, so that the others would be missed.
+    Raises `Failure` R0264 if the plan evaluates all rows of such a data set, so that the missing ones would change a
+    result.
     """
     plan = source.plan
     for dataset in plan.datasets:
@@ -89,7 +91,7 @@ def take_public(source: CaseSource, folder: Path, manifest: Manifest) -> None:
 
 
 def withhold(source: CaseSource, manifest: Manifest, dataset: str) -> None:
-    """Say that the items of a data set that a release withholds are not here."""
+    """Mark the items of a data set that a release withholds as missing."""
     over = {each.name for each in source.plan.scenarios if each.rows is not None and each.rows.dataset == dataset}
     source.withheld.update(
         {each.scenario: frozenset(each.withheld) for each in manifest.items if each.scenario in over}
@@ -97,8 +99,8 @@ def withhold(source: CaseSource, manifest: Manifest, dataset: str) -> None:
 
 
 def take_drawn(source: CaseSource, folder: Path) -> None:
-    """Put what the subsets hold where `source` finds it, where items are withheld: of the others alone they would be
-    drawn otherwise."""
+    """Make the recorded members of subsets available to `source` if items are withheld. Sampling from the other items
+    would give other subsets."""
     if not source.withheld or not (folder / DRAWN).is_file():
         return
     names = [subset.name for subset in source.plan.subsets]
@@ -109,7 +111,7 @@ def take_drawn(source: CaseSource, folder: Path) -> None:
 
 
 def withheld_note(source: CaseSource, selection: Selection) -> str | None:
-    """On how many of how many items figures stand, where a release withholds some."""
+    """Return the note on how many items the figures are based on, or None if none are withheld."""
     withheld = sum(source.withheld_counts(selection).values())
     if not withheld:
         return None
@@ -118,7 +120,7 @@ def withheld_note(source: CaseSource, selection: Selection) -> str | None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value of a row as JSON, from which `whole` makes the value again.
+    """Return a value of a row as JSON values. `whole` is the inverse.
 
     >>> whole(plain({"a": frozenset({"y", "x"}), "b": [1, None]})) == {"a": frozenset({"y", "x"}), "b": [1, None]}
     True
@@ -134,7 +136,7 @@ def plain(value: Any) -> Any:
 
 
 def whole(value: Any) -> Any:
-    """Return the value of a row that `plain` made JSON of."""
+    """Return the value of a row from its JSON values. `plain` is the inverse."""
     match value:
         case {"$set": list(members)} if len(value) == 1:
             return frozenset(map(whole, members))
@@ -164,7 +166,7 @@ def _rows(path: Path) -> Iterator[SourceRow]:
 
 @contextmanager
 def frozen_file(path: Path) -> Iterator[None]:
-    """Raise `Failure` S0855 for what cannot be read of a file that a release has frozen."""
+    """Raise `Failure` S0855 for errors while a frozen file of a release is read."""
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -173,7 +175,7 @@ def frozen_file(path: Path) -> Iterator[None]:
 
 
 def _is_here(source: CaseSource, dataset: Dataset) -> bool:
-    """Return true if the files of a data set are at hand, as they were released."""
+    """Return true if the released files of a data set are available."""
     try:
         return all(True for _ in dataset_files(source.reader, dataset, source.spec_files))
     except DataError:
@@ -181,7 +183,7 @@ def _is_here(source: CaseSource, dataset: Dataset) -> bool:
 
 
 def looked_into_by(plan: Plan, name: str) -> str | None:
-    """Return what looks into the rows of a data set beside the scenarios that run over it; None where nothing does."""
+    """Return the part of a plan that evaluates the rows of a data set, besides running over them, or None."""
     told = f'"dataset":"{name}"'
     for scenario in plan.scenarios:
         rest = scenario.model_copy(update={"rows": None})
@@ -191,25 +193,26 @@ def looked_into_by(plan: Plan, name: str) -> str | None:
     return next((f"data set `{each.name}`" for each in plan.made if told in each.model_dump_json()), None)
 
 
+# Items of scenarios
 ITEMS = "items"
 CANARY = "canary"
 
 
 @dataclass(frozen=True)
 class FrozenItems:
-    """The items of a scenario, in the order in which they are run."""
+    """The items of a scenario, in the order of a run."""
 
     scenario: str
     table: pa.Table
     digest: str
     rows: int
     withheld: tuple[str, ...] = ()
-    """The ids of those that are not in the table."""
+    """Ids of items that are not in the table."""
 
 
 def canary_of(benchmark: str) -> str:
-    """Return the text that stands beside every item, the same in all releases of a benchmark, so that whoever trains a
-    model can leave the items out, and whoever tests one can ask for it.
+    """Return the canary text of a benchmark, the same in all of its releases and next to every item. It lets trainers
+    filter the items, and testers detect a model that saw them.
 
     >>> canary_of("edubench") == canary_of("edubench"), canary_of("edubench")[:22]
     (True, 'tripos canary: do not ')
@@ -219,8 +222,8 @@ def canary_of(benchmark: str) -> str:
 
 
 def frozen_items(source: CaseSource, canary: str, held_back: frozenset[str] = frozenset()) -> Iterator[FrozenItems]:
-    """Yield the items of every scenario of a plan; those of a release that is extended keep its canary, and those that
-    are `held_back` there are withheld here. Raises `DataError` where they are yet to be made."""
+    """Yield the items of every scenario of a plan. Items of an extended release keep its canary, and those in
+    `held_back` stay withheld. Raises `DataError` if items are not generated yet."""
     held = withheld_of(source) | held_back
     homes = {name: each.name for each in source.plan.extends for name in each.scenarios}
     for scenario in source.plan.scenarios:
@@ -234,8 +237,8 @@ def frozen_items(source: CaseSource, canary: str, held_back: frozenset[str] = fr
 
 
 def withheld_of(source: CaseSource) -> frozenset[str]:
-    """Return the ids of the items of subsets that are withheld. A row that another scenario runs over too has the same
-    id there, and so is withheld there as well."""
+    """Return the ids of the items of withheld subsets. If several scenarios run over a row, it has the same id in all,
+    and is withheld in all."""
     names = [subset.name for subset in source.plan.subsets if subset.withheld]
     if not names:
         return frozenset()
@@ -243,19 +246,19 @@ def withheld_of(source: CaseSource) -> frozenset[str]:
     known = {item for name in names for _, item in drawn[name]}
     made = {each.name for each in source.plan.made}
     over = [each for each in source.plan.scenarios if each.rows is not None and each.rows.dataset in made]
-    # An item that a model wrote was drawn by the name of its place, before anybody knew what it would say.
+    # A generated item was sampled by the name of its place, before its content was known.
     written = {case.item_id for each in over for case in source.of(each, Selection()) if source.drawn_as(case) in known}
     return frozenset(known | written)
 
 
 def held_back_in(extended: Sequence[FoundRelease]) -> frozenset[str]:
-    """Return the ids of the items that releases which are extended hold back."""
+    """Return the ids of items that extended releases withhold."""
     opened = [open_release(Path(each.folder)).manifest for each in extended]
     return frozenset(item for manifest in opened for each in manifest.items for item in each.withheld)
 
 
 def write_items(frozen: FrozenItems, folder: Path) -> str:
-    """Write the items of a scenario below a release's folder and return the path."""
+    """Write the items of a scenario below a release's folder. Return the path."""
     path = f"{ITEMS}/{frozen.scenario}.parquet"
     (folder / ITEMS).mkdir(exist_ok=True)
     pq.write_table(frozen.table, folder / path, compression="zstd", compression_level=3, use_dictionary=[CANARY])
@@ -263,7 +266,9 @@ def write_items(frozen: FrozenItems, folder: Path) -> str:
 
 
 def _table(plan: Plan, scenario: Scenario, cases: list[Case], canary: str) -> pa.Table:
-    """Return a column an axis, then one a field of the rows; what is no plain text, number or truth is JSON."""
+    """Return a table with a column for each axis and each field. Values other than text, number or boolean become
+    JSON.
+    """
     columns: dict[str, Any] = {
         "item_id": pa.array([case.item_id for case in cases], pa.string()),
         CANARY: pa.array([canary] * len(cases), pa.string()),
@@ -302,12 +307,13 @@ def _json_value(value: Any) -> Any:
     return sorted(value)
 
 
+# Generated rows
 MADE, WITHHELD = "made", "withheld"
-"""The folder of a release for the rows that were made."""
+"""The folder of a release for generated rows."""
 
 
 def restore_given(source: CaseSource, given: str, extended: Iterable[FoundRelease] = ()) -> None:
-    """As `restore`, where what a command was given is a release; and with what was frozen in the releases that it
+    """Call `restore` if the argument of a command is a release, and restore the rows of the releases that the spec
     extends."""
     folder = find_release(given)
     if folder is not None:
@@ -316,19 +322,19 @@ def restore_given(source: CaseSource, given: str, extended: Iterable[FoundReleas
 
 
 def restore_extended(source: CaseSource, extended: Iterable[FoundRelease]) -> None:
-    """Put the rows that releases have frozen where `source` finds them, where the plan has their data sets."""
+    """Make the frozen rows of extended releases available to `source`, for the plan's data sets."""
     made = {each.name: set(each.made) for each in source.plan.extends}
     for release in extended:
         restore(source, Path(release.folder), made.get(release.name, set()))
 
 
 def restore(source: CaseSource, folder: Path, only: Collection[str] | None = None) -> None:
-    """Put the rows that a release has frozen where `source` finds them, so that a run makes none: of every data set, or
-    of those in `only`. Without a folder of such rows nothing happens. Rows that are withheld are taken from the folders
-    in which `source` looks for data; where they are not there, the others are all, and `source` says so.
+    """Make the frozen rows of a release available to `source`, so that a run generates none: for every data set, or
+    those in `only`. Withheld rows are read from the data folders of `source`; if they are missing there, `source` has
+    the others and counts the missing ones.
 
-    Raises `Failure` R0264 where files with such rows cannot be read or have others, or something looks into rows that
-    are not there.
+    Raises `Failure` R0264 if a file of withheld rows is unreadable or has other rows, or if the plan evaluates rows
+    that are missing.
     """
     manifest = open_release(folder).manifest
     take_public(source, folder, manifest)
@@ -346,7 +352,7 @@ def restore(source: CaseSource, folder: Path, only: Collection[str] | None = Non
 
 
 def _without(source: CaseSource, name: str, manifest: Manifest) -> None:
-    """Have a run go without the rows of a data set that are withheld."""
+    """Mark the withheld rows of a data set as missing. Raises `Failure` R0264 if the plan evaluates all of them."""
     if (place := looked_into_by(source.plan, name)) is not None:
         message = f"items of `{name}` are withheld, their text is not here, and {place} looks into all of them"
         raise Failure("R0264", message, "give the folder of the data: --data DIR")
@@ -354,7 +360,7 @@ def _without(source: CaseSource, name: str, manifest: Manifest) -> None:
 
 
 def _snapshots_rows(path: Path, private: Sequence[Path]) -> Iterator[MadeRow | None]:
-    """Yield the rows of a file; None for one that is withheld and not here."""
+    """Yield the rows of a file, with None for a withheld row that is not available."""
     held: Mapping[str, Any] | None = None
     with frozen_file(path):
         for line in read_untrusted_lines(path):
@@ -373,8 +379,7 @@ def _snapshots_rows(path: Path, private: Sequence[Path]) -> Iterator[MadeRow | N
 
 
 def _held(private: Sequence[Path]) -> dict[str, Any]:
-    """Return the rows that lie in private files, by the digest of what they say: no file can pass off others for
-    them."""
+    """Return the rows of private files by the digest of their content, so that a file cannot substitute others."""
     found: dict[str, Any] = {}
     for path in private:
         if path.is_file():
@@ -390,10 +395,10 @@ def _held(private: Sequence[Path]) -> dict[str, Any]:
 def gather_rows(
     plan: Plan, source: CaseSource, store: Path, releases: Mapping[str, str] = NO_RELEASES
 ) -> dict[str, dict[str, datetime]]:
-    """Put the rows of all data sets that are made where `source` finds them, as the last run of a store that asked for
-    them left them; by data set, when each item was made. `releases` are the folders of those that are extended.
+    """Make the rows of all generated data sets available to `source`, as the latest run of a store that needed them
+    left them. Return the time of each item, by data set. `releases` are the folders of extended releases.
 
-    Raises `Failure` S0854 where the store has no such run, or some rows are yet to be made.
+    Raises `Failure` S0854 if the store has no such run, or rows are missing.
     """
     made = [each for each in plan.made if each.name not in source.sources.made.frozen]
     if not made:
@@ -433,7 +438,7 @@ def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) 
 
 
 def _make(plan: Plan, source: CaseSource, binding: RoleBinding, store: Store, releases: Mapping[str, str]) -> None:
-    """Go through what a store has, without asking anybody."""
+    """Replay the generation from the store, without calling any model."""
     from tripos_runtime.asking.functions.plugins import PluginError, load_plugins
     from tripos_warehouse.ledger.replies import Committed
 
@@ -457,10 +462,10 @@ def snapshot_rows(
     held: Collection[str] = (),
     private: Path | None = None,
 ) -> FrozenRows:
-    """Write the rows that were made below a release's folder. Of items that are `held` back only the name stands there,
-    and what they say in a file of the same path below `private`.
+    """Write the generated rows below a release's folder. For an item in `held`, that file has only the id, and a file
+    at the same path below `private` has the content.
 
-    Raises `Failure` S0854 for a value that cannot be written so that it is read back as it is.
+    Raises `Failure` S0854 for a value that would not be read back unchanged.
     """
     counts: dict[str, int] = {}
     outer: list[ExternalFile] = []
@@ -489,15 +494,16 @@ def snapshot_rows(
 
 @dataclass(frozen=True)
 class FrozenRows:
-    """How many rows were written, by path in the release, and the files with those that are withheld."""
+    """The numbers of written rows, by path in the release, and the files with the withheld ones."""
 
     rows: Mapping[str, int]
     withheld: tuple[ExternalFile, ...]
 
 
 def copy_frozen_rows(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> FrozenRows:
-    """Copy the rows that releases which are extended have frozen below a release's folder, as they stand there, with
-    when they were made. What they withhold of them is withheld here."""
+    """Copy the frozen rows of extended releases below a release's folder, unchanged. What they withhold stays
+    withheld.
+    """
     counts: dict[str, int] = {}
     outer: list[ExternalFile] = []
     made = {each.name: each.made for each in plan.extends}
@@ -530,5 +536,5 @@ def _snapshots_line(row: MadeRow, item: str, at: datetime | None, canary: str) -
 
 
 def _dumped(said: Mapping[str, object]) -> bytes:
-    """Return a line of JSON. Fields stay in the order that the row has them in, which a model is shown."""
+    """Return a line of JSON. The order of fields is kept, since models see it."""
     return orjson.dumps(said, option=orjson.OPT_APPEND_NEWLINE)

@@ -1,11 +1,10 @@
-"""Where a release lies: in a folder, a zip, at a URL or on the Hub; to every command it is a folder.
+"""Locations of releases and data: folders, zips, URLs and the Hub. To every command a release is a folder.
 
-Releases on the Hugging Face Hub: a data set there has one release at its head, and each version under a tag.
+A data set of the Hub has one release at its head, and each version under a tag.
 
-Data that a spec names and that lies elsewhere: files of the Hub and of the web, and rows of Python functions.
-
-`tripos fetch` brings them beside the spec; `check` and `run` read what is there. A function runs in a process of its
-own, without the keys of the environment, and its rows are kept under a name with the digest of its file.
+`tripos fetch` downloads the data that a spec names, from the Hub or the web, or runs the Python function that generates
+it; `check` and `run` read the local copy. A function runs in a separate process without the API keys of the
+environment, and its rows are stored under a name with the digest of its file.
 """
 
 from __future__ import annotations
@@ -39,17 +38,17 @@ if TYPE_CHECKING:
 
 
 BAD_ZIP = (*BROKEN_ZIP, OSError, ValueError)
-"""What unpacking a zip that is damaged may raise."""
+"""Exceptions of unpacking a damaged zip."""
 ALWAYS_FINE = 256 * 2**20
-"""Bytes that a zip may hold however small it is."""
+"""Unpacked bytes that are allowed for a zip of any size."""
 MOST_GROWTH = 100
-"""What is larger may be at most so many times the size of the zip: text seldom shrinks to a tenth."""
+"""Beyond that, the maximum ratio of unpacked to packed size. Text rarely shrinks below a tenth."""
 
 
 def unpack(path: Path, folder: Path) -> Path:
-    """Put what lies in a zip into a folder, and return the folder of the release there: that, or the one in it.
+    """Unpack a zip into a folder. Return the release's folder: this one, or the only one in it.
 
-    Raises `zipfile.BadZipFile` for a zip that is none or not to be trusted, and `OSError`.
+    Raises `zipfile.BadZipFile` for an invalid or suspicious zip, and `OSError`.
     """
     with opened_regular(path) as file, zipfile.ZipFile(file) as archive:
         there = os.fstat(file.fileno()).st_size
@@ -68,8 +67,7 @@ def unpack(path: Path, folder: Path) -> Path:
 
 
 def _check_edges(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
-    """Raise `BadZipFile` for bytes before the first member or after the end: programs differ in what they make of
-    them."""
+    """Raise `BadZipFile` for bytes before the first member or after the end, which programs interpret differently."""
     first = min((each.header_offset for each in archive.infolist()), default=0)
     file.seek(max(0, size - END.size - len(archive.comment)))
     mark, comment = END.unpack(file.read(END.size))
@@ -80,12 +78,12 @@ def _check_edges(archive: zipfile.ZipFile, file: IO[bytes], size: int) -> None:
 
 
 END, END_MARK = struct.Struct("<4s16xH"), b"PK\5\6"
-"""The end of a zip: its mark, and the length of the comment after it."""
+"""The end record of a zip: its signature, and the length of the comment after it."""
 
 
 ZIP = ".zip"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
-"""The date of everything in a zip: the earliest that one can have, so that no clock is in its bytes."""
+"""The date of every member: the earliest that a zip can have, so that the bytes do not depend on a clock."""
 _HINT = "give a folder, a zip, or a URL such as s3://bucket/releases/NAME-1.0.0"
 
 
@@ -98,14 +96,14 @@ def is_release(path: Path) -> bool:
 
 
 _opened: dict[str, Path] = {}
-"""The folders of what this process fetched or unpacked, by what it was given."""
+"""Folders of releases that this process downloaded or unpacked, by argument."""
 
 
 def find_release(given: str, reach: Reach = TYPED) -> Path | None:
-    """Return the folder of what a command was given, if it is a release. What lies in a zip or at a URL is put into a
-    folder that goes with the process, once; `reach` says how far it may be fetched from.
+    """Return the folder of a command's argument if it is a release, or None. A zip or a URL is unpacked into a
+    temporary folder, once for each process; `reach` limits the download.
 
-    Raises `Failure` S0851 for a zip or a URL that cannot be read, and for the Hub as `push_to_hub` does.
+    Raises `Failure` S0851 if a zip or URL cannot be read, and for the Hub as `push_to_hub` does.
     """
     path = Path(given)
     if "://" not in given and not (path.suffix == ZIP and path.is_file()):
@@ -116,12 +114,12 @@ def find_release(given: str, reach: Reach = TYPED) -> Path | None:
 
 
 def forget_opened() -> None:
-    """Fetch and unpack again what is asked for from now on."""
+    """Forget all downloads, so that they are repeated."""
     _opened.clear()
 
 
 def pack(folder: Path) -> Path:
-    """Write a release as a zip beside its folder: the same release, the same bytes. Raises `OSError`."""
+    """Write a release as a zip next to its folder, with reproducible bytes. Raises `OSError`."""
     import zipfile
 
     target = folder.with_name(folder.name + ZIP)
@@ -137,10 +135,10 @@ def pack(folder: Path) -> Path:
 
 
 def push(folder: Path, url: str) -> str:
-    """Copy a release to `URL/NAME-VERSION`, the manifest last, so that it is there whole or not at all; where it is. On
-    the Hub, `hf://OWNER/NAME`, it becomes the head of a data set.
+    """Upload a release to `URL/NAME-VERSION`, and return that address. The manifest comes last, so that an incomplete
+    release is not visible. On the Hub, `hf://OWNER/NAME`, it becomes the head of a data set.
 
-    Raises `Failure` S0850 where a file of another content is there, or the store refuses.
+    Raises `Failure` S0850 if a file exists with other content, or if the store refuses.
     """
     if url.startswith(HUB):
         return push_to_hub(folder, url)
@@ -168,8 +166,7 @@ def push(folder: Path, url: str) -> str:
 
 
 def fetch_release(url: str, reach: Reach, sha256: str | None = None) -> Path:
-    """Return the folder of a release at a URL, that goes with the process. Raises `Failure` as `download_release`
-    does."""
+    """Download a release into a temporary folder, and return it. Raises `Failure` as `download_release` does."""
     if url.startswith(HUB):
         folder = temporary(PurePosixPath(place_of(url).name).name)
         fetch_from_hub(url, folder, reach, sha256)
@@ -186,7 +183,7 @@ def fetch_release(url: str, reach: Reach, sha256: str | None = None) -> Path:
 
 
 def _unpacked(path: Path) -> Path:
-    """Return what lies in a zip: the release itself, or one folder with it."""
+    """Return the folder of an unpacked zip: the release itself, or the only folder in it."""
     try:
         return unpack(path, temporary(path.stem))
     except BAD_ZIP as error:
@@ -195,7 +192,7 @@ def _unpacked(path: Path) -> Path:
 
 
 def temporary(name: str) -> Path:
-    """Return a folder of that name that goes with the process."""
+    """Return a temporary folder with this name, deleted at exit."""
     import atexit
     import shutil
     import tempfile
@@ -219,8 +216,9 @@ def _store(url: str, make: bool = False) -> Any:
     return from_url(url, client_options={"allow_http": True} if url.startswith("http://") else None)
 
 
+# The Hugging Face Hub
 OF_THE_HUB = ".gitattributes"
-"""The file that the Hub puts into every data set, and that is no part of a release."""
+"""A file that the Hub adds to every data set, which is not part of a release."""
 _KIND = "dataset"
 _PLACE = re.compile(r"hf://(?:datasets/)?(?P<name>[\w.-]+/[\w.-]+?)(?:@(?P<revision>[^/@\s]+))?/?")
 _ENDPOINT = "HF_ENDPOINT"
@@ -229,18 +227,18 @@ _HUB_HINT = "write hf://OWNER/NAME, or hf://OWNER/NAME@VERSION to read one versi
 
 @dataclass(frozen=True)
 class HubDataset:
-    """A data set of the Hub, and the tag, branch or commit that is meant, if one is."""
+    """A data set of the Hub, with an optional tag, branch or commit."""
 
     name: str
     revision: str | None = None
 
     def at(self, revision: str) -> str:
-        """Return the address of one version."""
+        """Return the address of a revision."""
         return f"{HUB}{self.name}@{revision}"
 
 
 def place_of(given: str) -> HubDataset:
-    """Return what an address means. Raises `Failure` R0202 for one that is none.
+    """Parse an address on the Hub. Raises `Failure` R0202 if it is invalid.
 
     >>> place_of("hf://lab/quiz@1.0.0"), place_of("hf://datasets/lab/quiz").revision
     (HubDataset(name='lab/quiz', revision='1.0.0'), None)
@@ -252,11 +250,11 @@ def place_of(given: str) -> HubDataset:
 
 
 def push_to_hub(folder: Path, given: str) -> str:
-    """Make a release the head of a data set in one commit, and give it a tag that is called as its version; where it
-    is. A version that has its tag is never changed, and what lies there that is no release is left alone.
+    """Upload a release in one commit as the head of a data set, tag it with its version, and return its address. A
+    tagged version is never changed, and content other than a release is never replaced.
 
-    Raises `Failure`: S0850 where something else is there, S0876 where the Hub refuses, S0877 where it cannot be
-    reached, S0857 without its library.
+    Raises `Failure` S0850 if something else is there, S0876 if the Hub refuses, S0877 if it cannot be reached, and
+    S0857 without its library.
     """
     place = place_of(given)
     if place.revision is not None:
@@ -282,7 +280,7 @@ def push_to_hub(folder: Path, given: str) -> str:
         there = {*api.list_repo_files(place.name, repo_type=_KIND, revision=head)} - {OF_THE_HUB}
         if there:
             before = _read(api, place, head or "main") if MANIFEST in there else None
-            if before == raw:  # a push before this one ended between its commit and its tag
+            if before == raw:  # an earlier push was interrupted between its commit and its tag
                 api.create_tag(place.name, repo_type=_KIND, tag=manifest.version, revision=head)
                 return place.at(manifest.version)
             _keep(api, place, head, before, tags, manifest)
@@ -292,10 +290,10 @@ def push_to_hub(folder: Path, given: str) -> str:
 
 
 def fetch_from_hub(given: str, to: Path, reach: Reach, sha256: str | None = None) -> None:
-    """Put a release of the Hub into a folder, within the limits of every download; with the user's token only where
-    that is `signed`. The library says which files there are, and fetches none.
+    """Download a release of the Hub into a folder, within the limits of all downloads. The user's token is sent only if
+    `reach` is `signed`. The Hub's library only lists the files.
 
-    Raises `Failure` as `push_to_hub` and `download_release` do, and S0851 where there is none.
+    Raises `Failure` as `push_to_hub` and `download_release` do, and S0851 if there is no release.
     """
     place = place_of(given)
     api = _api(reach.signed)
@@ -318,7 +316,7 @@ def fetch_from_hub(given: str, to: Path, reach: Reach, sha256: str | None = None
         url = hf_hub_url(place.name, "", repo_type=_KIND, revision=commit, endpoint=api.endpoint).rstrip("/")
     if len(names) > MOST_FILES:
         raise Failure("S0851", f"`{given}` has more than {MOST_FILES:,} files", _HUB_HINT, SOME_FAILED)
-    # Another Hub than the public one is of the user's choice, and may be in their network.
+    # A Hub other than the public one is the user's choice, and may be in a private network.
     far = reach if not os.environ.get(_ENDPOINT) else replace(reach, private=True)
     sent = {name: value for name, value in headers.items() if name.lower() == "authorization"}
     listed = tuple(name for name in names if name != OF_THE_HUB)
@@ -326,8 +324,7 @@ def fetch_from_hub(given: str, to: Path, reach: Reach, sha256: str | None = None
 
 
 def list_hub_files(given: str, reach: Reach) -> tuple[str, list[str]]:
-    """Return the commit that a data set of the Hub has now, or at the revision that `given` names, and the paths of its
-    files.
+    """Return the commit of a data set on the Hub, at the revision of `given` or the head, and the paths of its files.
 
     Raises `Failure` as `fetch_from_hub` does.
     """
@@ -348,8 +345,8 @@ def _listed(api: HfApi, place: HubDataset) -> tuple[str, list[str]]:
 
 
 def fetch_file_from_hub(place: HubDataset, path: str, to: Path, reach: Reach) -> list[str]:
-    """Put the files of a data set that a path means, in which `*` and a name in braces match within one name, below a
-    folder, within the limits of every download; return their paths.
+    """Download the files of a data set that match a path into a folder, within the limits of all downloads, and return
+    their paths. `*` and a name in braces match within one name.
 
     Raises `Failure` as `fetch_from_hub` does.
     """
@@ -376,8 +373,8 @@ def fetch_file_from_hub(place: HubDataset, path: str, to: Path, reach: Reach) ->
 def _keep(
     api: HfApi, place: HubDataset, head: str | None, before: bytes | None, tags: Collection[str], new: Manifest
 ) -> None:
-    """See that the head of a data set may be replaced: it is another version of the same benchmark. Without a tag it
-    gets one, so that it stays where it can be found."""
+    """Check that the head of a data set may be replaced, because it is another version of the same benchmark. Tag the
+    old head if it has no tag, so that it stays reachable."""
     from tripos.releases.manifest import parse_manifest
 
     try:
@@ -394,7 +391,7 @@ def _keep(
 
 
 def _commit(api: HfApi, place: HubDataset, folder: Path, there: set[str], head: str | None, manifest: Manifest) -> str:
-    """Return one commit that leaves the release and nothing else at the head of a data set; its name."""
+    """Commit the release as the whole content of a data set, and return the commit."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
     files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
@@ -406,7 +403,7 @@ def _commit(api: HfApi, place: HubDataset, folder: Path, there: set[str], head: 
 
 
 def _read(api: HfApi, place: HubDataset, revision: str) -> bytes | None:
-    """Return the manifest at a revision; `None` without one."""
+    """Return the manifest at a revision, or None without one."""
     import tempfile
 
     from huggingface_hub.errors import EntryNotFoundError
@@ -420,7 +417,7 @@ def _read(api: HfApi, place: HubDataset, revision: str) -> bytes | None:
 
 
 def _api(signed: bool = True) -> HfApi:
-    """Return the Hub, at the address that the environment names. Raises `Failure` S0857 without its library."""
+    """Return the client of the Hub, at the address of the environment. Raises `Failure` S0857 without its library."""
     if importlib.util.find_spec("huggingface_hub") is None:
         raise Failure("S0857", "the Hub needs `huggingface_hub`", "pip install 'tripos[release]'")
     from huggingface_hub import HfApi
@@ -434,18 +431,18 @@ def _api(signed: bool = True) -> HfApi:
 
 @contextmanager
 def _hub_failures(place: HubDataset) -> Iterator[None]:
-    """Make failures of what the library raises."""
+    """Convert exceptions of the library to `Failure`."""
     failures: tuple[type[Exception], ...] = (*_transport_errors(), OSError, ValueError, RuntimeError)
     try:
         yield
     except failures as error:
-        # What fails while a large file is sent is wrapped once more.
+        # An error during the upload of a large file is wrapped twice.
         first = error.__cause__ if isinstance(error, RuntimeError) and error.__cause__ is not None else error
         raise _failure(f"`{HUB}{place.name}`", first) from error
 
 
 def _transport_errors() -> tuple[type[Exception], ...]:
-    """Return the errors of the client that `huggingface_hub` uses: httpx, and httpx2 since its version 2."""
+    """Return the errors of the HTTP client of `huggingface_hub`: httpx, and httpx2 since its version 2."""
     from importlib import import_module
     from importlib.util import find_spec
 
@@ -453,7 +450,7 @@ def _transport_errors() -> tuple[type[Exception], ...]:
 
 
 def _failure(where: str, error: BaseException) -> Failure:
-    """Return what an exception means. The text of a request never stands in it, for that may bear a key."""
+    """Return the failure for an exception. It never contains the text of a request, which may include a key."""
     from huggingface_hub.errors import HfHubHTTPError
 
     if isinstance(error, _transport_errors()) and not isinstance(error, HfHubHTTPError):
@@ -490,6 +487,7 @@ def _in_the_way(where: str, what: str) -> Failure:
     return Failure("S0850", f"`{where}` {what}", hint, SOME_FAILED)
 
 
+# Data that a spec names
 LONGEST_S = 3600.0
 _RUNNER = """
 import importlib.util, json, os, sys
@@ -511,7 +509,7 @@ _COMMIT = re.compile(r"@[0-9a-f]{40}/")
 
 
 def is_pinned(source: str) -> bool:
-    """Return true unless a source is on the Hub and names no commit: what a branch or tag names may change.
+    """Return true unless a source is on the Hub without a commit: the content of a branch or tag may change.
 
     >>> is_pinned("hf://lab/quiz@main/test.jsonl"), is_pinned(f"hf://lab/quiz@{'0a' * 20}/test.jsonl")
     (False, True)
@@ -521,13 +519,13 @@ def is_pinned(source: str) -> bool:
 
 @dataclass
 class DataFetcher:
-    """Brings sources to where they are looked for; `brought` has what was brought, and where it is."""
+    """Downloader of data sources. `brought` has the path of each downloaded source."""
 
     reach: Reach
     brought: dict[str, Path] = field(default_factory=dict)
 
     def bring(self, source: str, beside: Path, target: Path) -> None:
-        """Put a source at its path. Raises `DataError`, and `Failure` where it cannot be fetched."""
+        """Download a source to a path. Raises `DataError`, and `Failure` if it cannot be downloaded."""
         program = PROGRAM.fullmatch(source)
         if program is not None:
             self._make(source, beside / f"{program['path']}.py", program["function"], target)

@@ -1,4 +1,4 @@
-"""A lock: all that a run depends on outside of its spec, pinned in a file, so that a later run can be held to it."""
+"""Lock files: all dependencies of a run outside its spec, pinned so that a later run can be compared with them."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ MOST_TOLD = 4
 
 
 class LockedModel(Canonical):
-    """A model: its price in USD a token, where it is known, the address at which it is reached, where that is not its
-    provider's own, and the names under which endpoints served it so far."""
+    """A model: its price in USD for each token, if known; its address, if not the provider's own; and the names under
+    which endpoints served it."""
 
     price: dict[str, Any] | None = None
     address: str | None = None
@@ -32,7 +32,7 @@ class LockedModel(Canonical):
 
 
 class Lock(Canonical):
-    """The pinned dependencies. `data` is from path to SHA-256, `functions` from name to version, `roles` from role to
+    """The pinned dependencies. `data` maps paths to SHA-256, `functions` names to versions, and `roles` roles to
     models."""
 
     format: Literal["tripos.lock/1"] = "tripos.lock/1"
@@ -45,7 +45,7 @@ class Lock(Canonical):
     models: dict[str, LockedModel]
 
     def to_text(self) -> str:
-        """Return the lock as a file has it, so that a change of one thing is a change of one line."""
+        """Return the text of the lock file, with one line for each value, so that differences are easy to read."""
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, indent=2, sort_keys=True) + "\n"
 
 
@@ -56,7 +56,7 @@ def lock_of(
     addresses: Mapping[str, str],
     served: Mapping[str, Sequence[str]],
 ) -> Lock:
-    """Return the lock of a plan run by these models now."""
+    """Return the lock of a plan with these models."""
     data = {file.path: file.sha256 for dataset in plan.datasets for file in dataset.every_file}
     data |= {tree.path: tree.sha256 for tree in plan.trees}
     return Lock(
@@ -78,9 +78,9 @@ def lock_of(
 
 
 def served_in(store: Path, run_id: str | None = None) -> dict[str, list[str]]:
-    """By model, the names under which endpoints served it: in a run, or in all of a store. Empty without a store.
+    """Return the names under which endpoints served each model, in a run or the whole store. Empty without a store.
 
-    Raises `StoreError` for a store that cannot be read.
+    Raises `StoreError` if the store cannot be read.
     """
     try:
         kept = Store.open(store, create=False)
@@ -106,7 +106,7 @@ def served_in(store: Path, run_id: str | None = None) -> dict[str, list[str]]:
 
 
 def read_lock(path: Path) -> Lock:
-    """Return the lock in a file. Raises `Failure` R0260 where there is none."""
+    """Return the lock of a file. Raises `Failure` R0260 if it is missing or invalid."""
     try:
         return Lock.model_validate_json(read_untrusted(path))
     except (OSError, ValidationError) as error:
@@ -115,7 +115,7 @@ def read_lock(path: Path) -> Lock:
 
 
 def check_lock(lock: Lock, now: Lock) -> None:
-    """Raise `Failure` R0260 where what a run would depend on is not what was pinned."""
+    """Raise `Failure` R0260 if the dependencies of a run differ from the pinned ones."""
     told = list(_drift(lock, now))
     if told:
         more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
@@ -124,8 +124,8 @@ def check_lock(lock: Lock, now: Lock) -> None:
 
 
 def check_served(lock: Lock, served: Mapping[str, Sequence[str]]) -> None:
-    """Raise `Failure` R0261 where an endpoint served another model than when the lock was written. Of a model that
-    nobody had asked by then nothing was pinned."""
+    """Raise `Failure` R0261 if an endpoint served another model than the pinned one. A model that was not called before
+    the lock was written is not pinned."""
     for model, names in sorted(served.items()):
         pinned = lock.models[model].served if model in lock.models else ()
         other = [name for name in names if pinned and name not in pinned]

@@ -1,8 +1,7 @@
-"""The manifest of a release: what lies in it, by digest, and what it stands for. Its own digest names the release.
+"""The manifest of a release, the names in a release's folder, and the author's statements in `release.toml`.
 
-The names of the files and folders that make a folder a release.
-
-`release.toml`: what only whoever releases a benchmark can say of it, such as whose data may be copied.
+The manifest lists every file by digest, and the manifest's own digest names the release. `release.toml` says what only
+the publisher knows, such as which data may be copied.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from tripos_compiler.source.data_classes import dataclass
 FORMAT: Literal["tripos.release/1"] = "tripos.release/1"
 MANIFEST = "manifest.json"
 CHECKSUM = "manifest.sha256"
-"""The digest of the manifest, as `sha256sum -c` reads it."""
+"""The digest of the manifest, in the format of `sha256sum -c`."""
 SIGNATURES = ("manifest.json.minisig", "manifest.json.sig")
 """Signatures of the manifest by minisign and by `ssh-keygen -Y sign`."""
 UNLISTED = (MANIFEST, CHECKSUM, *SIGNATURES)
-"""The files of a release that its manifest cannot list."""
+"""Files of a release that its manifest cannot list."""
 RELEASES = "releases"
-"""The folder beside a spec for releases that it extends; a release holds there those that it extends itself."""
+"""The folder for extended releases: next to a spec, and inside a release."""
 HUB = "hf://"
-"""What begins the place of a release on the Hugging Face Hub."""
+"""Prefix of an address on the Hugging Face Hub."""
 SPEC, DATA = "spec", "data"
-"""The folders of a release for the spec with what lies beside it, and for data files from elsewhere."""
+"""Folders of a release: the spec with its files, and data files from elsewhere."""
 MOST_FILES = 100_000
-"""The most files of a release."""
+"""Maximum files of a release."""
 
 
 Outcome = Literal["good", "wrong", "unchecked"]
@@ -45,7 +44,7 @@ Outcome = Literal["good", "wrong", "unchecked"]
 
 @dataclass(frozen=True)
 class ReleaseCheck:
-    """One thing that was looked at: `what`, such as a file, how it stands, and what is wrong or why nobody looked."""
+    """The result of one check: its subject, such as a file, the outcome, and a reason if it is not good."""
 
     what: str
     outcome: Outcome
@@ -148,7 +147,7 @@ class Manifest(Canonical):
 
     @model_validator(mode="after")
     def _names_its_own_files(self) -> Manifest:
-        """Nothing that is read of a release lies outside of it."""
+        """Raise `ValueError` if the manifest names a file outside the release, or a file twice."""
         listed = [each.path for each in self.files]
         if len(set(listed)) < len(listed):
             raise ValueError("a file is named twice")
@@ -164,23 +163,23 @@ class Manifest(Canonical):
 
     @property
     def name(self) -> str:
-        """`edubench-1.2.0`."""
+        """The name of the release, such as `edubench-1.2.0`."""
         return f"{self.benchmark}-{self.version}"
 
     def to_bytes(self) -> bytes:
-        """Return the manifest as RFC 8785 writes it: one byte form of one content."""
+        """Return the canonical bytes of the manifest (RFC 8785)."""
         return canonical(self.model_dump(mode="json"))
 
 
 def parse_manifest(raw: bytes) -> Manifest:
-    """Return the manifest that JSON says. Raises `ValueError` for what is none, and for a name that stands twice: one
-    program would read the first, another the last."""
+    """Parse a manifest. Raises `ValueError` for an invalid one, and for a repeated key: one program would read its
+    first value, another the last."""
     parse_once(raw)
     return Manifest.model_validate_json(raw)
 
 
 def manifest_fault(error: ValueError) -> str:
-    """Return what is wrong with a manifest, in words, with the place of it."""
+    """Return what is wrong with a manifest, and where."""
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors()[0]
@@ -189,8 +188,7 @@ def manifest_fault(error: ValueError) -> str:
 
 
 def parse_once(raw: bytes) -> Any:
-    """Return what JSON says. Raises `ValueError` for what is none, is nested too deeply, or has a name twice in one
-    object.
+    """Parse JSON. Raises `ValueError` if it is invalid, too deeply nested, or repeats a key in an object.
 
     >>> parse_once(b'{"a": 1, "a": 2}')
     Traceback (most recent call last):
@@ -212,7 +210,7 @@ def parse_once(raw: bytes) -> Any:
 
 
 def canonical(value: Any) -> bytes:
-    """Return the form that RFC 8785 gives a JSON value. Raises `ValueError` for what it has no form for.
+    """Return the canonical bytes of a JSON value (RFC 8785). Raises `ValueError` if it has none.
 
     >>> canonical({"b": 1.0, "a": "é"}).decode()
     '{"a":"é","b":1}'
@@ -223,12 +221,12 @@ def canonical(value: Any) -> bytes:
 
 
 def digest_of(manifest: bytes) -> str:
-    """Return the digest that names a release: SHA-256 of its manifest's bytes."""
+    """Return the digest that names a release: the SHA-256 of its manifest's bytes."""
     return hashlib.sha256(manifest).hexdigest()
 
 
 def checksum_line(manifest: bytes) -> bytes:
-    """Return what `manifest.sha256` says.
+    """Return the content of `manifest.sha256`.
 
     >>> checksum_line(b"{}").decode()[-18:]
     '8a  manifest.json\\n'
@@ -237,7 +235,7 @@ def checksum_line(manifest: bytes) -> bytes:
 
 
 def list_digest(names: list[str]) -> str:
-    """Return one SHA-256 of many texts, in whatever order they come.
+    """Return one SHA-256 of a set of texts, independent of their order.
 
     >>> list_digest(["b", "a"]) == list_digest(["a", "b"])
     True
@@ -246,7 +244,7 @@ def list_digest(names: list[str]) -> str:
 
 
 def file_fault(folder: Path, name: str) -> str | None:
-    """Return why a file of a release is none that may be read; None where it is one."""
+    """Return why a file of a release must not be read, or None."""
     path = folder / name
     if not path.resolve().is_relative_to(folder.resolve()):
         return "lies outside of the release"
@@ -254,22 +252,23 @@ def file_fault(folder: Path, name: str) -> str | None:
         return "is a link in the place of a file"
     if not path.exists():
         return "is missing"
-    return None if path.is_file() else "is no file"  # a pipe would be waited for
+    return None if path.is_file() else "is no file"  # reading a pipe would block
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file's bytes. Raises `OSError`."""
+    """Return the SHA-256 of a file. Raises `OSError`."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def spec_digest(files: tuple[ReleasedFile, ...]) -> str:
-    """Return the digest of a release's spec: of the paths and digests of all files below `spec/`."""
+    """Return the digest of a release's spec, from the paths and digests of all files below `spec/`."""
     return list_digest([f"{each.sha256} {each.path}" for each in files if each.path.startswith("spec/")])
 
 
+# Statements of the publisher
 OWN = "LicenseRef-"
-"""What the name of a licence begins with that is not of SPDX' list."""
+"""Prefix of a licence that is not on the SPDX list."""
 
 RELEASE_TOML_HUB = frozenset(
     """
@@ -280,12 +279,11 @@ RELEASE_TOML_HUB = frozenset(
     ms-pl ncsa ofl-1.1 osl-3.0 postgresql unlicense wtfpl zlib
     """.split()  # noqa: SIM905
 )
-"""The licences of which the Hugging Face Hub's name is that of SPDX in small letters; it takes no other."""
+"""The licences that the Hugging Face Hub accepts, under their SPDX names in lower case."""
 
 
 def check_license(expression: str | None, what: str) -> str:
-    """Return the expression as SPDX writes it. Raises `Failure` S0852 where there is none, or SPDX knows no such
-    licence.
+    """Return a licence as a normalized SPDX expression. Raises `Failure` S0852 if it is missing or unknown to SPDX.
 
     >>> check_license("Apache-2.0 or mit", "the benchmark")
     'Apache-2.0 OR MIT'
@@ -299,7 +297,7 @@ def check_license(expression: str | None, what: str) -> str:
         found = spdx.validate(expression)
         unknown = [each for each in found.invalid_symbols if not each.startswith(OWN)]
         bad = bool(unknown) or (bool(found.errors) and not found.invalid_symbols)
-    except AttributeError:  # the library fails so at an expression that stops short
+    except AttributeError:  # the library raises this for an incomplete expression
         unknown, bad = [], True
     if bad:
         named = ", ".join(f"`{each}`" for each in unknown) or f"`{expression}`"
@@ -312,8 +310,8 @@ ABOUT = "release.toml"
 
 
 class DataTerms(BaseModel):
-    """On what terms a data file of others is had: an SPDX expression, where it comes from, and whether the release may
-    hold a copy of it."""
+    """The terms of a third party's data file: an SPDX expression, its source, and whether the release may contain a
+    copy."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -323,7 +321,7 @@ class DataTerms(BaseModel):
 
 
 class ReleaseTerms(BaseModel):
-    """The terms of an extended release: if a copy of it is allowed, and where else that is had."""
+    """The terms of an extended release: whether it may be copied, and another source of it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -332,8 +330,8 @@ class ReleaseTerms(BaseModel):
 
 
 class ArtefactTerms(BaseModel):
-    """A model that a scorer's role is filled with: its folder, from the spec's own, or its digest; where it is had,
-    under which licence, an SPDX expression, and whether the release holds a copy of it."""
+    """The terms of a model that fills a scorer's role: its folder, relative to the spec, or its digest; its source; its
+    licence as an SPDX expression; and whether the release contains a copy."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -345,8 +343,9 @@ class ArtefactTerms(BaseModel):
 
 
 class ResponsibleUse(BaseModel):
-    """Statements on where data comes from and on its use, as the vocabulary of Croissant RAI 1.0 names them: one text,
-    or several."""
+    """Statements on the origin and use of the data, under the terms of Croissant RAI 1.0. Each is one text or
+    several.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -370,13 +369,13 @@ class ResponsibleUse(BaseModel):
 
     @property
     def said(self) -> dict[str, str | list[str]]:
-        """Return the fields that say something."""
+        """The fields that are filled in."""
         given = {name: getattr(self, name) for name in type(self).model_fields}
         return {name: list(each) if isinstance(each, tuple) else each for name, each in given.items() if each}
 
 
 class CitationAuthor(BaseModel):
-    """A person, by family and given names, or an organisation, by its name."""
+    """An author: a person with family and given names, or an organization with a name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -394,7 +393,7 @@ class CitationAuthor(BaseModel):
 
 
 class CitationTerms(BaseModel):
-    """The citation of a benchmark: its authors, and where there are any the DOI and an address."""
+    """The citation of a benchmark: its authors, and optionally a DOI and an address."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -404,8 +403,8 @@ class CitationTerms(BaseModel):
 
 
 class ReleaseToml(BaseModel):
-    """The contents of `release.toml`; all of it may be left out. `data` is by path, as a spec names the file,
-    `releases` by `NAME-VERSION`, `artefacts` by role."""
+    """The content of `release.toml`. All fields are optional. `data` is keyed by path as in the spec, `releases` by
+    `NAME-VERSION`, and `artefacts` by role."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -422,7 +421,8 @@ class ReleaseToml(BaseModel):
 
 
 def read_release_toml(folder: Path) -> ReleaseToml:
-    """Return what the `release.toml` of a spec's folder says. Raises `Failure` R0203 for one that cannot be read."""
+    """Return the `release.toml` of a spec's folder, or its defaults if there is none. Raises `Failure` R0203 if it is
+    invalid."""
     path = folder / ABOUT
     if not path.exists():
         return ReleaseToml()

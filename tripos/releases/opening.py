@@ -1,9 +1,10 @@
-"""Opens a release for the commands that take a spec: its plan as it was frozen, and where its data lie.
+"""Opening of releases for commands that take a spec: the frozen plan, its data, and the releases that it extends.
 
-The search for the releases that a spec extends: beside it, in the folders of releases that a command was given, or
-where the spec says that one lies. What was fetched is kept in a folder, with the digest that each address had.
+An extended release is searched next to the spec, in the folders of a command's options, or at the place that the spec
+names. Downloaded releases are kept in a folder, with the digest of each address.
 
-git, asked about a folder that a stranger may have made: nothing that its configuration names is executed.
+git may be asked about a folder that a stranger made, so no program that the repository's configuration names is
+executed.
 """
 
 from __future__ import annotations
@@ -51,11 +52,11 @@ HARMLESS = {
     "core.pager": "cat",
     "safe.bareRepository": "explicit",
 }
-"""Settings in place of those of a repository: each of them may name a program, or a folder with programs."""
+"""Overrides of a repository's settings that may name a program, or a folder with programs."""
 
 
 def run_git(*arguments: str, folder: Path | None = None, seconds: float) -> str:
-    """Return what git prints. Raises `OSError` and `subprocess.SubprocessError`."""
+    """Run git and return its output. Raises `OSError` and `subprocess.SubprocessError`."""
     place = () if folder is None else ("-C", str(folder))
     named = _run(*place, "config", "--includes", "--name-only", "--null", "--get-regexp", FILTERS, seconds=seconds)
     filters = {name: "false" if name.endswith(".required") else "" for name in named.split("\0") if name}
@@ -77,36 +78,37 @@ def _run(*arguments: str, settings: dict[str, str] | None = None, seconds: float
 
 
 def _environment(settings: dict[str, str]) -> dict[str, str]:
-    """Return the environment of git: with these settings, and without a way to fetch what a repository lacks."""
+    """Return the environment of git with these settings, and without access to the network."""
     kept = dict(os.environ)
     had = kept.get("GIT_CONFIG_COUNT", "")
-    first = int(had) if had.isdecimal() else 0  # the user's own come before, and the last one counts
+    first = int(had) if had.isdecimal() else 0  # the user's settings come first, and the last one wins
     for number, (name, value) in enumerate(settings.items(), first):
         kept |= {f"GIT_CONFIG_KEY_{number}": name, f"GIT_CONFIG_VALUE_{number}": value}
     kept["GIT_CONFIG_COUNT"] = str(first + len(settings))
     return kept | {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none", "GIT_OPTIONAL_LOCKS": "0"}
 
 
+# The origin of a run
 MOST_TEXT = 2**20
-"""Characters of a spec's files that a run keeps."""
+"""Maximum characters of a spec's files that are stored with a run."""
 GIT_S = 10
-"""Seconds after which git is not waited for any longer."""
+"""Timeout of git in seconds."""
 
 
 @dataclass(frozen=True)
 class RunOrigin:
-    """`release` is the digest of a release; without one it is a working tree, of which git tells the commit that is
-    checked out, and whether the files of the spec's folder differ from it."""
+    """The origin of a run's spec: the digest of a release, or else the commit of the working tree, and whether the
+    files of the spec's folder differ from it."""
 
     release: str | None = None
     git_commit: str | None = None
     git_dirty: bool | None = None
     spec: str | None = None
-    """The files of the spec, JSON."""
+    """The files of the spec as JSON."""
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Its columns of the table `runs`."""
+        """The origin as columns of the table `runs`."""
         return {
             "release": self.release,
             "git_commit": self.git_commit,
@@ -116,11 +118,12 @@ class RunOrigin:
 
 
 WORKING_TREE = RunOrigin()
-"""A working tree of which nothing more is known."""
+"""A working tree without further facts."""
 
 
 def origin_of(given: str, main: Path, sources: Sequence[Source] = ()) -> RunOrigin:
-    """Return what a command was given: a release, or the spec whose main file is `main`; `sources` are its files."""
+    """Return the origin of a command's argument: a release, or the spec whose main file is `main`. `sources` are its
+    files."""
     spec = spec_text(main, sources)
     released = find_release(given)
     if released is not None:
@@ -134,12 +137,12 @@ def origin_of(given: str, main: Path, sources: Sequence[Source] = ()) -> RunOrig
 
 
 def spec_text(main: Path, sources: Sequence[Source]) -> str | None:
-    """Return the files of a spec as JSON for the row of a run, each by its path from the main file's folder; null in
-    place of a text for which there is no room."""
+    """Return the files of a spec as JSON for the row of a run, by path relative to the main file. A text that does not
+    fit is null."""
     root, left, files = main.resolve().parent, MOST_TEXT, {}
     for source in sources:
         path = os.path.relpath(Path(source.path).resolve(), root).replace(os.sep, "/")
-        if path.startswith("../../"):  # of a release that lies elsewhere: where that is says nothing about the spec
+        if path.startswith("../../"):  # in a release elsewhere, whose location does not matter
             path = "/".join(Path(source.path).parts[-3:])
         fits = len(source.text) <= left
         left -= len(source.text) if fits else 0
@@ -149,26 +152,27 @@ def spec_text(main: Path, sources: Sequence[Source]) -> str | None:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """Return what git says of a folder; `None` where there is no git, or no repository."""
+    """Return the output of git in a folder, or None without git or a repository."""
     try:
         return run_git(*arguments, folder=folder, seconds=GIT_S)
     except (OSError, subprocess.SubprocessError):
         return None
 
 
+# An opened release
 NEEDED = ("plan.json",)
-"""What a run reads of a release besides its data and plug-ins."""
+"""Files that a run reads from a release besides its data and plug-ins."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """A release's folder, its manifest, and the digest that names it."""
+    """A release: its folder, its manifest, and its digest."""
 
     folder: Path
     manifest: Manifest
     digest: str
     trust: Trust = TRUSTED
-    """What the benchmark may do when it is run."""
+    """The permissions of the benchmark's code."""
 
     @property
     def main(self) -> Path:
@@ -176,13 +180,12 @@ class Release:
         return self.folder / self.manifest.main
 
     def data_folders(self, outer: Sequence[Path] = ()) -> DataFolders:
-        """Return where its data lie: in the release, and what is not there in `outer`."""
+        """Return the folders of its data: first the release, then `outer`."""
         folders = (self.folder / DATA, *outer)
         return DataFolders(folders, access_of(self.main, folders, own=(self.folder,), trust=self.trust))
 
     def plan(self) -> Plan:
-        """Return the plan that was frozen. Raises `Failure` S0855 where it, or what a run needs beside it, was
-        changed."""
+        """Return the frozen plan. Raises `Failure` S0855 if the plan, or another file that a run needs, was changed."""
         self.check_files()
         try:
             raw = read_untrusted(self.folder / "plan.json")
@@ -195,14 +198,14 @@ class Release:
         return plan
 
     def compilation(self, releases: ReleaseFinder) -> Compilation:
-        """Return the frozen plan in the form that compiling a spec gives; `releases` finds those that it extends and
-        does not hold. Raises `Failure`: S0855, and S0871 where one is not found."""
+        """Return the frozen plan as a compilation. `releases` finds the extended releases that are not inside. Raises
+        `Failure` S0855, and S0871 if an extended release is not found."""
         plan = self.plan()
         extended = tuple(self._extended(plan, releases))
         return Compilation(plan, (), tuple(_sources(self, extended)), releases=extended)
 
     def _extended(self, plan: Plan, releases: ReleaseFinder) -> Iterator[FoundRelease]:
-        """Yield the releases that it extends: in its own folder, in that of another of them, or elsewhere."""
+        """Yield the extended releases: from its own folder, from another extended release, or from elsewhere."""
         places = [self.main.as_posix()]
         places += [
             (self.folder / each.path).as_posix() for each in self.manifest.files if _is_manifest_of_another(each.path)
@@ -232,7 +235,8 @@ class Release:
 
 
 def open_release(folder: Path, trust: Trust = TRUSTED) -> Release:
-    """Return the release in a folder. Raises `Failure` S0851 where its manifest is none, or of a newer Tripos."""
+    """Return the release in a folder. Raises `Failure` S0851 if its manifest is missing, invalid, or from a newer
+    Tripos."""
     try:
         raw = read_untrusted(folder / MANIFEST)
     except OSError as error:
@@ -249,14 +253,14 @@ def open_release(folder: Path, trust: Trust = TRUSTED) -> Release:
 def recompiled_digest(
     release: Release, outer: Sequence[Path] = (), releases: ReleaseFinder | None = None
 ) -> str | None:
-    """Return the digest of the plan that a release's sources compile to; `None` where they do not compile."""
+    """Return the digest of the plan that a release's sources compile to, or None if they do not compile."""
     found = recompile(release, outer, releases)
     return None if found.plan is None else found.plan.digest
 
 
 def recompile(release: Release, outer: Sequence[Path] = (), releases: ReleaseFinder | None = None) -> Compilation:
-    """Compile a release's own sources; `releases` finds those that it extends. Raises `Failure` S0855 where its main
-    file cannot be read."""
+    """Compile a release's own sources. `releases` finds the releases that it extends. Raises `Failure` S0855 if its
+    main file cannot be read."""
     try:
         folders = release.data_folders(outer)
         assert folders.access is not None
@@ -271,7 +275,7 @@ def recompile(release: Release, outer: Sequence[Path] = (), releases: ReleaseFin
 
 
 def _sources(release: Release, extended: Sequence[FoundRelease]) -> Iterator[Source]:
-    """Yield the files of the spec, the main file first, and after them those of the releases that it extends."""
+    """Yield the files of the spec, with the main file first, and then those of the releases that it extends."""
     spec = [each for each in release.manifest.files if each.path.startswith(f"{SPEC}/")]
     paths = [release.folder / each.path for each in spec if each.path.endswith(".tripos")]
     main = release.main
@@ -298,34 +302,36 @@ def _damaged(folder: Path, what: str) -> Failure:
     )
 
 
+# Extended releases
 PINS = "fetched.json"
-"""The file beside fetched releases that says which digest each place had, by its address."""
+"""The file with the digest of each downloaded address."""
 MOST_BYTES = 2**20
 MOST_SHOWN = 5
-"""So many versions, or folders, are named in an error."""
+"""Maximum versions or folders named in an error."""
 
 
 @dataclass(frozen=True)
 class ReleaseFolders:
-    """Look for a release in `releases/` beside the spec that names it and beside each folder above, then in `folders`:
-    folders of releases, or releases themselves. Where the spec says the place, nothing else is taken, but for
-    a release of the very digest. A place in the network is read only with `fetch`, and what is read is kept in `into`;
-    `tripos fetch` does that, and every other command takes what was fetched, by its digest."""
+    """The places to search for extended releases: `releases/` next to the spec and in each folder above, then
+    `folders`, which are releases or contain them. If the spec gives a place, only that place counts, or any release
+    with the exact digest. An address is downloaded only if `fetch` is set, and stored in `into`. `tripos fetch` does
+    so; other commands use the stored copy, by its digest."""
 
     folders: tuple[Path, ...] = ()
     fetch: Reach | None = None
     into: Path | None = None
 
     def find(self, asked: ReleaseRequest, near: str) -> FoundRelease:
-        """Return the release that a spec at path `near` asks for: the one of that digest, or else the highest version.
+        """Return the release that a spec at path `near` requests: the one with the digest, or else the highest fitting
+        version.
 
-        Raises `UnfitRelease`: E0912 where none is found, E0913 where it has another digest, E0914 where it is damaged.
+        Raises `UnfitRelease` E0912 if none is found, E0913 if the digest differs, and E0914 if it is damaged.
         """
         candidates = list(self._candidates(asked, near)) if asked.place is None or asked.sha256 is not None else []
         fitting = [each for each in candidates if asked.fits(each.version)]
         if asked.sha256 is not None:
             same = next((each for each in fitting if each.digest == asked.sha256), None)
-            if same is not None:  # it is that one wherever it lies: in a release that holds it, and need not be fetched
+            if same is not None:  # the digest identifies it wherever it is, so it need not be downloaded
                 return _found(same, asked)
         if asked.place is not None:
             return self._placed(asked, near)
@@ -358,7 +364,8 @@ class ReleaseFolders:
         return _found(candidate, asked)
 
     def _fetched(self, url: str, asked: ReleaseRequest, near: str) -> Path:
-        """Return the folder of what was fetched from a URL, now or before. Raises `UnfitRelease` and `Failure`."""
+        """Return the folder of a downloaded release, after downloading it if allowed. Raises `UnfitRelease` and
+        `Failure`."""
         for place in self._places(near):
             digest = read_pins(place).get(url)
             if digest is None or asked.sha256 not in (None, digest):
@@ -373,7 +380,7 @@ class ReleaseFolders:
         return keep_fetched(fetch_release(url, self.fetch, asked.sha256), url, self.into)
 
     def _candidates(self, asked: ReleaseRequest, near: str) -> Iterator[_Candidate]:
-        """Yield every release of that benchmark, in the order of the places."""
+        """Yield every release of the benchmark, in the order of the places."""
         for place in self._places(near):
             found = [place] if is_release(place) or _is_zip(place) else sorted(_named(place, asked.name))
             for path in found:
@@ -412,7 +419,7 @@ class _Candidate:
 
 
 def _candidate(folder: Path) -> _Candidate | None:
-    """Return what a folder says that it is; None where it is no release that can be read."""
+    """Return the identity of the release in a folder, or None if there is no readable one."""
 
     try:
         release = open_release(folder)
@@ -424,7 +431,7 @@ def _candidate(folder: Path) -> _Candidate | None:
 
 @cache
 def _data_of(folder: Path, digest: str) -> frozenset[tuple[str, str]]:
-    """Return the data files of a release, whose files are held against its manifest: once, since a release never
+    """Return the data files of a release, checked against its manifest. The result is cached, since a release never
     changes."""
 
     plan = open_release(folder).plan()
@@ -459,8 +466,8 @@ def _another(asked: ReleaseRequest, found: _Candidate) -> UnfitRelease:
 
 
 def _named(place: Path, name: str) -> Iterator[Path]:
-    """Yield the folders and zips in a folder that are called like releases of a benchmark; of one that is there as
-    both, the folder."""
+    """Yield the folders and zips in a folder that are named like releases of a benchmark. If both exist, only the
+    folder."""
     label = re.compile(rf"{re.escape(name)}-\d+\.\d+\.\d+([-+][\w.]+)?(\.zip)?")
     try:
         there = [path for path in place.iterdir() if label.fullmatch(path.name)]
@@ -480,7 +487,7 @@ def _join(folder: Path, place: str) -> str:
 
 
 def read_pins(folder: Path) -> dict[str, str]:
-    """Return the digests of what was fetched into a folder, by address. A file that cannot be read says nothing."""
+    """Return the digests of downloaded releases by address, or nothing if the file cannot be read."""
     path = folder / PINS
     try:
         said = read_untrusted_json(path, MOST_BYTES)
@@ -490,9 +497,10 @@ def read_pins(folder: Path) -> dict[str, str]:
 
 
 def keep_fetched(found: Path, url: str, into: Path) -> Path:
-    """Put a release that was fetched into a folder, and pin its address to its digest. Return its folder there.
+    """Copy a downloaded release into a folder, and record the digest of its address. Return its new folder.
 
-    Raises `Failure`: S0851 where it is none, S0850 where another one has its name, or the folder cannot be written.
+    Raises `Failure` S0851 if it is not a release, and S0850 if another release has its name or the folder cannot be
+    written.
     """
 
     release = open_release(found)

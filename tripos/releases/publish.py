@@ -1,6 +1,6 @@
-"""Makes a release: a folder that is written whole or not at all, and never changed after.
+"""Publication of a release: a folder that is written atomically and never changed afterwards.
 
-The release that another follows, and whether the new version's number tells the truth about what changed since.
+The version must follow the release before: it may not claim that figures are comparable if they are not.
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.data_files import SHIPPED, DataFolders
 
 MOST_TOLD = 5
-"""So many of the changes that demand a version are named; the rest are counted."""
+"""Maximum changes named in a message; the others are counted."""
 
 
 @dataclass(frozen=True)
 class Lineage:
-    """The release before, what changed since, and its change log. Without one, it is the first."""
+    """The parent release, the changes since, and its change log. The first release has no parent."""
 
     parent: Parent | None = None
     changes: tuple[Change, ...] = ()
@@ -100,7 +100,7 @@ class Lineage:
 
 
 def find_parent(plan: Plan, among: Path) -> Release | None:
-    """Return the release of the benchmark in a folder with the highest version below that of a plan."""
+    """Return the release of the benchmark with the highest version below that of the plan, or None."""
     below = [
         each
         for each in _releases(plan, among)
@@ -110,8 +110,8 @@ def find_parent(plan: Plan, among: Path) -> Release | None:
 
 
 def check_siblings(plan: Plan, among: Path) -> None:
-    """Raise `Failure` E0901 where a folder has a release, the parent or another, whose version says that its figures
-    may be compared with those of the plan, and they may not; or the release of this very version, which is another."""
+    """Raise `Failure` E0901 if a release in a folder has a version that claims comparable figures although the plans
+    differ in what counts, or has this very version with another plan."""
     version = plan.benchmark.version
     for each in _releases(plan, among):
         other = each.manifest.version
@@ -132,9 +132,8 @@ def check_siblings(plan: Plan, among: Path) -> None:
 
 
 def check_what_scores(manifest: Manifest, plan: Plan, among: Path, parent: Manifest | None = None) -> None:
-    """Raise `Failure` E0901 where a release says that its figures compare with those of its `parent`, or of another in
-    a folder, and was scored by another reward model, or have other items of those that models wrote: of both, a plan
-    says nothing."""
+    """Raise `Failure` E0901 if a release claims figures comparable with its `parent` or another release, but uses
+    another reward model or other generated items. The plan determines neither of these."""
     others = [each.manifest for each in _releases(plan, among)] + ([] if parent is None else [parent])
     made = {each.name for each in plan.made}
     over = {each.name for each in plan.scenarios if each.rows is not None and each.rows.dataset in made}
@@ -160,7 +159,7 @@ def check_what_scores(manifest: Manifest, plan: Plan, among: Path, parent: Manif
 
 
 def _releases(plan: Plan, among: Path) -> list[Release]:
-    """Return the releases of a plan's benchmark in a folder."""
+    """Return the releases of the plan's benchmark in a folder."""
     if not among.is_dir():
         return []
     found = [open_release(path) for path in sorted(among.iterdir()) if is_release(path)]
@@ -170,7 +169,7 @@ def _releases(plan: Plan, among: Path) -> list[Release]:
 def follow(parent: Release, plan: Plan) -> Lineage:
     """Return the lineage of a plan that follows a release.
 
-    Raises `Failure`: E0901 where the version understates what changed, E0902 where it is not above that of the parent.
+    Raises `Failure` E0901 if the version understates the changes, and E0902 if it is not above that of the parent.
     """
     before = parent.plan()
     manifest, version = parent.manifest, plan.benchmark.version
@@ -203,51 +202,58 @@ def _change_log(release: Release) -> str:
         return ""
 
 
+# The release
 PLAN, LICENSE, CHANGELOG = "plan.json", "LICENSE", "CHANGELOG.md"
 
 
 @dataclass(frozen=True)
 class ReleaseInput:
-    """The input of a release: a compiled spec, where its data lie, and the release that it follows, with what changed
-    since in words. `day` is the date that it bears, if any."""
+    """The input of a release: a compiled spec, its data folders, and the parent with the changes since in words. `day`
+    is the date of the release, if any."""
 
     compilation: Compilation
     plan: Plan
     folders: DataFolders
     parent: Parent | None = None
     before: Manifest | None = None
-    """The manifest of that release."""
+    """The manifest of the parent."""
     changes: tuple[str, ...] = ()
     former: str = ""
-    """The change log of the release before."""
+    """The change log of the parent."""
     day: date | None = None
     store: Path | None = None
-    """Where the items are that models wrote."""
+    """The store with the generated items."""
     artefacts: Mapping[str, str] = field(default_factory=dict)
-    """The folders or digests of models that scorers name, by role, besides those of `release.toml`."""
+    """The folders or digests of scorers' models by role, besides those of `release.toml`."""
     sign_key: Path | None = None
-    """The secret key that it is signed with, if any."""
+    """The secret key for the signature, if any."""
 
 
 @dataclass(frozen=True)
 class WrittenRelease:
-    """A release that was written, or was there already with the same content."""
+    """A release that was written, or existed with the same content."""
 
     path: Path
     digest: str
     manifest: Manifest
     was_there: bool
     private: Path | None = None
-    """The folder with the text of items that models wrote and that are withheld, beside the release."""
+    """The folder with the text of withheld generated items, next to the release."""
 
 
 def make_release(wanted: ReleaseInput, to: Path) -> WrittenRelease:
-    """Write `to/NAME-VERSION`.
+    """Write the release `to/NAME-VERSION`.
 
-    Raises `Failure`: E0901 for a version that says less than what changed, S0850 where something else is there, S0852
-    for a licence, S0853 for data that cannot be released, S0854 for items that nobody has made yet, S0857 where
-    libraries lack, S0858 where the release would not compile to its own plan, S0878 where releases name two models for
-    one role, S0881 and S0882 for a model that a scorer names.
+    Raises `Failure`:
+    - E0901 for a version that understates the changes
+    - S0850 if something else is there
+    - S0852 for a licence
+    - S0853 for data that cannot be released
+    - S0854 for items that are not generated yet
+    - S0857 for missing libraries
+    - S0858 if the release would not compile to its own plan
+    - S0878 if releases name two models for one role
+    - S0881 and S0882 for the model of a scorer
     """
     require_extra()
     check_pinned(wanted.compilation)
@@ -367,7 +373,7 @@ def _items(
     """Write the items of every scenario whose data may be copied."""
     plan = wanted.plan
     outer = {each.sha256 for each in contents.external}
-    # Of a file with items that are withheld, only a data set that knows which ones they are may publish the others.
+    # Only a data set that knows which items of a file are withheld may publish the others.
     held_back = held_back_in(wanted.compilation.releases)
     known = held_sets(source, held_back) if any(each.source == WITHHELD for each in contents.external) else set()
     kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.every_file}} - known
@@ -400,7 +406,7 @@ def _files(folder: Path, rows: dict[str, int]) -> tuple[ReleasedFile, ...]:
 
 
 def _license_text(wanted: ReleaseInput, about: ReleaseToml, license_: str) -> bytes:
-    """Return the licence's text where the spec has it, and else its SPDX expression."""
+    """Return the text of the licence if the spec's folder has it, or else its SPDX expression."""
     beside = Path(wanted.compilation.sources[0].path).parent
     named = beside / (about.license_file or LICENSE)
     if named.is_file():
@@ -412,7 +418,7 @@ def _license_text(wanted: ReleaseInput, about: ReleaseToml, license_: str) -> by
 
 
 def _release_change_log(wanted: ReleaseInput, about: ReleaseToml) -> str:
-    """Return the changes of this version, on top of those of the versions before."""
+    """Return the change log: the changes of this version above those of earlier ones."""
     told = [*about.changes, *wanted.changes] or (
         ["first release"] if wanted.parent is None else ["no change was found"]
     )
@@ -423,7 +429,7 @@ def _release_change_log(wanted: ReleaseInput, about: ReleaseToml) -> str:
 
 
 def _check(folder: Path, wanted: ReleaseInput, contents: Contents) -> None:
-    """See that what was written compiles to the plan that it says."""
+    """Check that the written sources compile to the plan. Raises `Failure` S0858."""
     outer = list(_outer(wanted))
     releases = ReleaseFolders(tuple(Path(each.folder) for each in wanted.compilation.releases))
     if any(each.source == WITHHELD for each in contents.external):
@@ -441,7 +447,7 @@ def _outer(wanted: ReleaseInput) -> Sequence[Path]:
 
 
 def _put(building: Path, target: Path, manifest: Manifest) -> WrittenRelease:
-    """Return the folder its name, unless the same release has it already."""
+    """Give the folder its final name, unless the same release already exists."""
     digest = digest_of(manifest.to_bytes())
     if target.exists():
         try:
@@ -449,7 +455,7 @@ def _put(building: Path, target: Path, manifest: Manifest) -> WrittenRelease:
         except OSError:
             there = None
         if there == digest:
-            for name in SIGNATURES:  # what was unsigned, or signed with another key, may be signed later
+            for name in SIGNATURES:  # an existing release may be signed later, or with another key
                 if (building / name).exists():
                     os.replace(building / name, target / name)  # noqa: PTH105
             return WrittenRelease(target, digest, manifest, was_there=True)
@@ -463,7 +469,7 @@ def _put(building: Path, target: Path, manifest: Manifest) -> WrittenRelease:
         if path.is_file():
             path.chmod(0o444)
     building.chmod(0o755)
-    os.rename(building, target)  # noqa: PTH104 - to a name that must be free
+    os.rename(building, target)  # noqa: PTH104 - fails if the target exists
     return WrittenRelease(target, digest, manifest, was_there=False)
 
 

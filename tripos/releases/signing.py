@@ -1,11 +1,12 @@
-"""Signatures of a release and of a result: one file, signed with a key of minisign or of SSH, by their own library and
-program. Of a release it is the manifest, of a result the statement about it.
+"""Signatures and attestations of releases and results.
 
-Attestations of results: an in-toto statement about a run, with digests of its tables, and what it stands on.
+A signature is one file, made with a key of minisign or SSH. It signs the manifest of a release, or the statement about
+a result.
 
-A statement has no date and no name of a machine but those that the run has itself. The digest of a table is of the
-content of its rows, whatever their order: what says by which run, when and how fast a row came about is left out, as
-stores are merged and compacted.
+A statement is an in-toto statement about a run, with digests of its tables and of what they depend on. It has no date
+and no machine name other than those of the run. The digest of a table covers the content of its rows in any order.
+Columns about the run that produced a row, its time and its duration are excluded, since stores are merged and
+compacted.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import RunRecord, get_selected
 
 MINISIG, SSHSIG = ".minisig", ".sig"
-"""What a signature's name ends in, behind that of what is signed."""
+"""Suffixes of signature files."""
 NAMESPACE, OF_RESULTS = "tripos-release", "tripos-result"
-"""What an SSH signature is for, so that it counts for nothing else."""
+"""Namespaces of SSH signatures, so that one cannot be used for another purpose."""
 PASSWORD = "TRIPOS_KEY_PASSWORD"
 SSH_S = 60
 SIGNATURE = "signature"
@@ -51,10 +52,10 @@ _SSH_KEYS = ("ssh-", "ecdsa-", "sk-")
 
 
 def sign(signed: Path, key: Path, name: str, environ: Mapping[str, str], namespace: str = NAMESPACE) -> str:
-    """Sign a file with a secret key and return the name of the file beside it that has the signature.
+    """Sign a file with a secret key, and return the name of the signature file next to it.
 
-    The same key makes the same bytes: the trusted comment of minisign says what is signed, and not when. Raises
-    `Failure` S0856 where the key cannot be used.
+    The same key gives the same bytes: minisign's trusted comment has the name and no date. Raises `Failure` S0856 if
+    the key cannot be used.
     """
     try:
         text = key.read_bytes()
@@ -101,8 +102,8 @@ def _sign_ssh(signed: Path, key: Path, namespace: str) -> str:
 
 
 def signature_checks(signed: Path, key: str | None, namespace: str = NAMESPACE) -> list[ReleaseCheck]:
-    """Return what there is to say of the signatures beside a file, held against a public key where one is given: a
-    file, or what stands in it. Raises `Failure` S0856 where the key is none."""
+    """Return the checks of the signatures next to a file, with a public key if given: a file, or its content. Raises
+    `Failure` S0856 if the key is invalid."""
     raw = _bytes(signed)
     places = {ending: signed.with_name(signed.name + ending) for ending in (MINISIG, SSHSIG)}
     there = [ending for ending, path in places.items() if path.exists()]
@@ -162,7 +163,7 @@ def _check_ssh(path: Path, raw: bytes, public: str | None, namespace: str) -> Re
 
 
 def _public(key: str) -> str:
-    """Return a public key in one line: that of a file, or the text itself."""
+    """Return a public key on one line, from a file or the text itself. Raises `Failure` S0856."""
     try:
         text = Path(key).read_text("utf-8") if Path(key).is_file() else key
     except (OSError, UnicodeDecodeError) as error:
@@ -177,8 +178,9 @@ def _public(key: str) -> str:
 
 
 def _is_minisign(line: str) -> bool:
-    """Return true if a line is a public key of minisign: a wrong path and a secret key say nothing against a
-    release."""
+    """Return true if a line is a public key of minisign. A wrong path or a secret key must not count as a failed
+    check.
+    """
     if importlib.util.find_spec("minisign") is None:
         return len(line.split()) == 1
     import minisign
@@ -191,7 +193,7 @@ def _is_minisign(line: str) -> bool:
 
 
 def _ssh_keygen(arguments: list[str], raw: bytes) -> subprocess.CompletedProcess[bytes]:
-    """Return what ssh-keygen says. Raises `Failure` S0856 where there is none."""
+    """Run ssh-keygen. Raises `Failure` S0856 if it is missing or fails to start."""
     environ = {**os.environ, "LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"}
     try:
         return subprocess.run(
@@ -217,6 +219,7 @@ def _refused(message: str, hint: str) -> Failure:
     return Failure("S0856", message, hint)
 
 
+# Attestations of results
 STATEMENT: Literal["https://in-toto.io/Statement/v1"] = "https://in-toto.io/Statement/v1"
 PREDICATE: Literal["urn:tripos:result:1"] = "urn:tripos:result:1"
 ATTESTED = ("items", "samples", "judgements", "scores", "comparisons")
@@ -293,15 +296,15 @@ class ResultStatement(Canonical):
     predicate: ResultPredicate
 
     def to_bytes(self) -> bytes:
-        """Return the statement as indented JSON with sorted keys, ending in a line feed."""
+        """Return the statement as indented JSON with sorted keys and a final newline."""
         options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
         return orjson.dumps(self.model_dump(mode="json", by_alias=True), option=options)
 
 
 def attest(store: Store, run_id: str | None, lock: Path | None = None) -> ResultStatement:
-    """Return the statement about a run; without a name about the last.
+    """Return the statement about a run, by default the latest.
 
-    Raises `StoreError` as reading a store does, and `Failure` S0602 for a run that did not come to its end.
+    Raises `StoreError` if the store cannot be read, and `Failure` S0602 for an unfinished run.
     """
     connection, run = connect_run(store, run_id)
     with connection:
@@ -341,7 +344,7 @@ def attest(store: Store, run_id: str | None, lock: Path | None = None) -> Result
 
 
 def table_digest(connection: Connection, run: RunRecord, table: str) -> tuple[str, int]:
-    """Return the digest of what a table of a run says, and how many rows it has."""
+    """Return the digest of a run's table, and its number of rows."""
     reader = connection.sql(f"from {sql.name(run.benchmark)}.{table}").to_arrow_reader(BATCH)
     names = sorted(name for name in reader.schema.names if name not in CIRCUMSTANCES and name != "shown_run")
     rows: list[bytes] = []
@@ -372,7 +375,7 @@ def figures_of(connection: Connection, plan: Plan, run: RunRecord) -> tuple[Resu
 
 
 def read_statement(path: Path) -> ResultStatement:
-    """Return the statement in a file. Raises `Failure` S0856 where it is none."""
+    """Return the statement in a file. Raises `Failure` S0856 if it is invalid."""
     try:
         return ResultStatement.model_validate_json(path.read_bytes())
     except OSError as error:
@@ -385,8 +388,8 @@ def read_statement(path: Path) -> ResultStatement:
 
 
 def check_result(path: Path, store: Store | None, key: str | None) -> tuple[ResultStatement, list[ReleaseCheck]]:
-    """Return a statement, and what there is to say of it: of its signature, and of every table and figure as a store
-    has them. Raises `Failure` S0856, and `StoreError` where the store cannot be read."""
+    """Return a statement and its checks: the signature, and every table and figure compared with a store. Raises
+    `Failure` S0856, and `StoreError` if the store cannot be read."""
     statement = read_statement(path)
     checks = signature_checks(path, key, OF_RESULTS)
     if store is None:
@@ -436,7 +439,7 @@ def _of_run(told: ResultPredicate, run: RunRecord) -> Iterable[ReleaseCheck]:
 
 
 def _of_parts(told: ResultPredicate, store: Store) -> Iterable[ReleaseCheck]:
-    """Yield a check of the files of the store that are there still: one that was changed is wrong."""
+    """Yield a check of the store's files that still exist: a changed one is wrong."""
     there = {path.name: path for paths in store.files().values() for path in paths}
     for name, was in told.parts.items():
         if name in there and file_digest(there[name]) != was:

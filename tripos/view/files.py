@@ -1,36 +1,28 @@
-"""The files of a view, made out of a store when they are asked for.
+"""The files of a view, made from a store on request and cached by the state of the store.
 
 | path | content |
 | --- | --- |
 | `index.json` | the runs of the store, newest first |
 | `benchmarks/NAME.json` | the leaderboards of a benchmark and the histories of their measures |
-| `runs/RUN/about.json` | the names of the parts of a run, who graded, and on which metrics |
-| `runs/RUN/report.json` | the report of a run, and means for pictures |
+| `runs/RUN/about.json` | the names of the parts of a run, its evaluators and metrics |
+| `runs/RUN/report.json` | the report of a run, and means for charts |
 | `runs/RUN/boards.json` | its models by its headline, with ranks |
 | `runs/RUN/judges.json` | agreement, severity and preferences of the evaluators |
-| `runs/RUN/items.json` | the items of each metric, those first that something is wrong with |
+| `runs/RUN/items.json` | the items of each metric, suspicious ones first |
 | `runs/RUN/confusion.json` | the tables behind figures: of classes, and of probabilities |
 | `runs/RUN/spec.json` | the text of the spec, the lines of its declarations, and the figures of its measures |
-| `runs/RUN/first.json` | the replies that its list shows first, and the values that can be chosen |
-| `runs/RUN/tables.json` | where the tables of the run lie, with rows and bytes |
-| `runs/RUN/STATE/TABLE.parquet` | one of the tables (`tables.py`) as it was in that state of the store |
-| `compare/RUN.M~RUN.M.json` | the paired comparison of two models; `M` is the place of the model in its run |
+| `runs/RUN/first.json` | the first replies of its list, and the values to filter by |
+| `runs/RUN/tables.json` | the paths of its tables, with rows and bytes |
+| `runs/RUN/STATE/TABLE.parquet` | one of the tables (`tables.py`) in that state of the store |
+| `compare/RUN.M~RUN.M.json` | the paired comparison of two models; `M` is the index of the model in its run |
 
-Figures of boards, comparisons and headlines as JSON values of a page.
+Sentences in the files are translated to every language, since a page may be read in another language than that of the
+terminal that serves it.
 
-The sentences in the files of the page, such as notes and verdicts, in the languages of readers: the page may be read
-in another language than that of the terminal that serves it.
-
-The spec of a run as its text was, with the lines of every declaration, and the figures of its measures.
-
-The names that a page shows for the parts of a benchmark: titles of scenarios, metrics, axes and arms, in every
-language that the benchmark has, and what its steps and scorers ask.
-
-The files of a view that are kept for the next time: below a folder of their state, to which nothing comes back.
-
-The folder may lie in a store, and a store may come from somebody else. So a file is taken only where it is a regular
-file and no folder above it is a link, and the name of a state is made of this installation and the place of the store:
-nobody who hands out a store knows it. A file has the SHA-256 of its content in its name, to which it is held.
+The cache has a folder for each state. It may be inside a store, and a store may come from a stranger. So a cached file
+is used only if it is a regular file without links above it. The name of a state depends on this installation and the
+place of the store, so the author of a store cannot know it. A file's name has the SHA-256 of its content, which is
+checked.
 """
 
 from __future__ import annotations
@@ -84,7 +76,8 @@ from tripos_warehouse.views.runs import RunRecord, all_runs, get_plan, get_selec
 
 
 def section_json(section: Section, tests: int) -> dict[str, Any]:
-    """Return the rows of a table of a comparison, each with its verdict; it is one of so many `tests`."""
+    """Return the rows of a section of a comparison with their verdicts. `tests` is the number of tests of the whole
+    comparison."""
     return {
         "kind": section.kind,
         "rows": [
@@ -118,7 +111,7 @@ def board_json(board: Board) -> dict[str, Any]:
 
 
 def headline_figures(connection: Connection) -> dict[str, list[dict[str, Any]]]:
-    """Return the figures that are one for each model, as runs kept them at their end, by run."""
+    """Return the figures by model that runs stored at their end, by run."""
     found: dict[str, list[dict[str, Any]]] = {}
     query = """select run_id, measure, model, value, low, high, n, total from main.measures where dims = '{}'
       order by measure, value desc, model"""
@@ -129,7 +122,7 @@ def headline_figures(connection: Connection) -> dict[str, list[dict[str, Any]]]:
 
 
 def readable_plans(connection: Connection, runs: Iterable[RunRecord]) -> dict[str, Plan]:
-    """Return the plans of runs by their digests, without those of a format that we do not know."""
+    """Return the plans of runs by digest, without those of unknown formats."""
     plans: dict[str, Plan] = {}
     for run in runs:
         if run.plan_digest not in plans:
@@ -139,25 +132,27 @@ def readable_plans(connection: Connection, runs: Iterable[RunRecord]) -> dict[st
 
 
 def takes_python(plans: Iterable[Plan]) -> bool:
-    """Return true if measures take functions of the user's: their values follow from more than the store."""
+    """Return true if measures use the user's own functions, so that their values depend on more than the store."""
     return any(plugin.aggregate for plan in plans for plugin in plan.plugins)
 
 
 def headline_of(plan: Plan | None, figures: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the figures that are the headline of the plan of their run, in the order that it gives."""
+    """Return the figures of a plan's headline, in its order."""
     order = [] if plan is None else list(plan.benchmark.headline)
     found = [each for each in figures if each["measure"] in order]
     return sorted(found, key=lambda each: order.index(each["measure"]))
 
 
+# Translations
 LONGEST = 400
-"""Characters of a sentence of ours; what is longer comes from a spec or a model, and takes long to look up."""
+"""Maximum characters of a sentence to translate. A longer one comes from a spec or a model, and would be slow to look
+up."""
 SENTENCES = frozenset({"notes", "text", "reason", "verdict", "changes", "message", "hint", "of", "remark"})
-"""The keys of a JSON file whose texts are ours."""
+"""The keys of a JSON file whose texts are Tripos's own."""
 
 
 def translated(made: Any) -> dict[str, dict[str, str]]:
-    """Return by language what every sentence of a JSON value is in it, where it is another text.
+    """Return the translations of all sentences in a JSON value by language, if they differ.
 
     >>> translated({"status": "stopped", "notes": ["run r1 is stopped, so some is missing"]})
     {'zh': {'run r1 is stopped, so some is missing': '运行 r1 已停止，因此缺少一部分'}}
@@ -182,15 +177,16 @@ def _sentences(value: Any, ours: bool = False) -> Iterator[str]:
             yield from _sentences(each, ours)
 
 
+# The text of the spec
 DECLARING = frozenset(
     ("measure", "metric", "scenario", "axis", "arm", "role", "scorer", "dataset", "dimension", "allocate", "export")
 )
-"""The statements that a page leads to."""
+"""The statements that a page links to."""
 
 
 def spec_file(plan: Plan, kept: str | None) -> dict[str, Any]:
-    """Return the file of a spec: `files`, `places` (of each declaration its kind, name, file and lines), `measures`.
-    Of a run that kept no text, such as an older one, the first two are empty."""
+    """Return the file of a spec: `files`, `places` (the kind, name, file and lines of each declaration) and `measures`.
+    The first two are empty for an older run without text."""
     files = [each for each in orjson.loads(kept or "[]") if each["text"] is not None]
     missing = [each["path"] for each in orjson.loads(kept or "[]") if each["text"] is None]
     return {
@@ -202,7 +198,7 @@ def spec_file(plan: Plan, kept: str | None) -> dict[str, Any]:
 
 
 def _places(path: str, text: str) -> Iterator[dict[str, Any]]:
-    """Yield the declarations of a file. What the parser cannot read, of a newer language, is left out."""
+    """Yield the declarations of a file. Parts that the parser does not know are skipped."""
     source = Source(path, text)
     for entry, within in _entries(parse(source, Diagnostics()), ""):
         match entry.elements:
@@ -213,7 +209,7 @@ def _places(path: str, text: str) -> Iterator[dict[str, Any]]:
 
 
 def _entries(block: Block, within: str) -> Iterator[tuple[Entry, str]]:
-    """Yield every statement, and what the names that it declares begin with."""
+    """Yield every statement with the prefix of the names that it declares."""
     for entry in block.entries():
         yield entry, within
         if entry.block is not None:
@@ -225,7 +221,7 @@ def _entries(block: Block, within: str) -> Iterator[tuple[Entry, str]]:
 
 
 def describe(plan: Plan) -> dict[str, Any]:
-    """Return the names of a plan as JSON values: each title is a text a language."""
+    """Return the names in a plan as JSON values, with each title in every language."""
     benchmark = plan.benchmark
     return {
         "name": benchmark.name,
@@ -271,7 +267,7 @@ def describe(plan: Plan) -> dict[str, Any]:
 
 
 def names_of_run(plan: Plan | None, run: RunRecord) -> dict[str, Any]:
-    """Return the title of the benchmark of a run; its name, where nobody can read its plan."""
+    """Return the title of a run's benchmark, or its name if the plan cannot be read."""
     if plan is None:
         return {"title": run.benchmark, "titles": {}}
     return {"title": plan.benchmark.title, "titles": plan.titles.get("benchmark", {}).get(run.benchmark, {})}
@@ -281,12 +277,13 @@ def _dimension(name: str, values: Sequence[AxisValue | ArmValue]) -> dict[str, A
     return {"name": name, "values": [{"name": each.name, "labels": dict(each.labels)} for each in values]}
 
 
+# The cache
 STATES = 3
-"""States that are kept: a page that began to read the tables of one can go on after the store has grown."""
+"""Number of cached states: a page that reads the tables of one can continue after the store has grown."""
 
 
 def state_of(store: Store) -> str:
-    """Return a name of the state of a store, as this installation shows it: it changes with every commit."""
+    """Return the name of a store's state for this installation. It changes with every commit."""
     digest = hashlib.blake2b(
         f"{store.root}\n{code_version('tripos.view')}\n{reader_language()}".encode(), digest_size=8
     )
@@ -296,17 +293,17 @@ def state_of(store: Store) -> str:
 
 
 class KeptFiles:
-    """Files by their state and path: in `lasting` where there is such a folder and it can be written to, else in
-    `folder`, which lasts as long as the process."""
+    """A cache of files by state and path: in `lasting` if that folder is writable, and else in `folder`, which is
+    deleted with the process."""
 
     def __init__(self, folder: Path, lasting: Path | None = None) -> None:
         self._folders = [each.parent.resolve() / each.name for each in (lasting, folder) if each is not None]
         self._seen: set[str] = set()
         self._whole: dict[Path, int] = {}
-        """When each file was written that has the content that its name says."""
+        """The modification time of each file whose content was checked against its name."""
 
     def find(self, state: str, path: str) -> Path | None:
-        """Return where a file lies, if it does."""
+        """Return the path of a valid cached file, or None."""
         for folder in self._folders:
             place = folder / state / path
             for found in sorted(place.parent.glob(f"{glob.escape(place.name)}.*")):
@@ -324,15 +321,15 @@ class KeptFiles:
         return True
 
     def read(self, state: str, path: str) -> bytes | None:
-        """Return what is in a file, if there is one."""
+        """Return the content of a cached file, or None."""
         found = self.find(state, path)
         with suppress(OSError):
             return None if found is None else found.read_bytes()
         return None
 
     def write(self, state: str, path: str, make: Callable[[Path], object], *, lasts: bool = True) -> Path:
-        """Have a file made at a path that `make` is given, and return where it lies then: whole, or not at all.
-        `lasts` says whether another process may take it. Raises `OSError`, and what `make` does."""
+        """Write a file atomically with `make`, which gets its path, and return the final path. `lasts` allows other
+        processes to use it. Raises `OSError`, and what `make` raises."""
         *lasting, temporary = self._folders
         if lasts and lasting:
             with suppress(OSError):
@@ -358,7 +355,7 @@ class KeptFiles:
         return named
 
     def _forget(self, folder: Path, state: str) -> None:
-        """Remove the oldest states, once for each state that comes."""
+        """Delete the oldest states, once for each new state."""
         if state in self._seen:
             return
         self._seen.add(state)
@@ -369,33 +366,34 @@ class KeptFiles:
                 shutil.rmtree(old, ignore_errors=True)
 
 
+# The files
 FORMAT = "tripos.view/1"
 OF_RUN = ("about", "first", "report", "boards", "judges", "items", "confusion", "spec")
-"""The files of a run beside those of its tables."""
+"""The JSON files of a run besides `tables.json`."""
 KEPT_OPEN = 2
-"""Runs that stay open: a comparison looks at two."""
+"""Number of runs that stay open: a comparison needs two."""
 _RUN = r"(?P<run>[\w.-]+)"
 _TABLE = re.compile(rf"runs/{_RUN}/(?P<state>[0-9a-f]+)/(?P<table>{'|'.join(TABLES)})\.parquet")
 _AHEAD = ("marks", "scores", "judgements")
-"""Tables that nobody waits for at first."""
+"""Tables that are not needed at first."""
 _SLOW = re.compile(r"benchmarks/.*|compare/.*|runs/[^/]*/(report|boards|items|confusion)\.json")
-"""Files that take long over many scores, which are also those with sentences of ours."""
+"""Files that are slow for many scores; the same ones contain translated sentences."""
 _COMPARED = re.compile(r"compare/(?P<a>[\w.-]+)\.(?P<m>\d+)~(?P<b>[\w.-]+)\.(?P<n>\d+)\.json")
 
 
 class OpenRun(NamedTuple):
-    """A run, and a connection that shows it alone."""
+    """A run, and a connection that shows only this run."""
 
     connection: Connection
     run: RunRecord
     plan: Plan
     tables: list[RunTables]
-    """What its tables are made from, once one was."""
+    """The maker of its tables, once it is needed."""
 
 
 class _Lane:
-    """What is asked one after another, with the runs that stay open for it: a report over a million scores takes long,
-    and keeps nobody from their samples."""
+    """A queue of requests with its own open runs. A report over a million scores is slow, and must not delay the
+    samples."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -408,11 +406,10 @@ class _Lane:
 
 
 class ViewFiles:
-    """Makes the files of a view of `store`, and keeps them in `folder`, or in `lasting` for other processes.
-    May be used by several threads.
+    """The files of a view of `store`, cached in `folder`, or in `lasting` for other processes. Thread-safe.
 
-    `reports` are those that somebody made already, by run. Every method that makes a file raises `StoreError`: S0301
-    for a run that the store lacks, others as the warehouse does.
+    `reports` are existing reports by run. Every method that makes a file raises `StoreError`: S0301 for an unknown run,
+    and others as the warehouse does.
     """
 
     def __init__(
@@ -429,16 +426,16 @@ class ViewFiles:
         self._quick, self._slow, self._ahead = _Lane(), _Lane(), _Lane()
 
     def close(self) -> None:
-        """Let go of the store. What is asked afterwards opens it again."""
+        """Close all connections. A later request opens the store again."""
         for lane in (self._quick, self._slow, self._ahead):
             lane.close()
 
     def state(self) -> str:
-        """Return a name of the state of the store: it changes with every commit."""
+        """Return the name of the store's state. It changes with every commit."""
         return state_of(self._store())
 
     def json(self, path: str) -> bytes | None:
-        """Return a JSON file, or None where the view has none of that path."""
+        """Return a JSON file, or None for an unknown path."""
         state = self.state()
         if ".." in path:
             return None
@@ -454,7 +451,7 @@ class ViewFiles:
             return data
 
     def medium(self, sha256: str) -> bytes | None:
-        """Return the content of what a model was shown; None where the store has it not."""
+        """Return the content of a file that a model was shown, or None."""
         return stored_media(self._store()).read(sha256)
 
     def shown(self, run_id: str) -> set[str]:
@@ -468,7 +465,7 @@ class ViewFiles:
         return found
 
     def table(self, path: str) -> Path | None:
-        """Return where a table lies, made now if it was not yet, or None where the view has none of that path."""
+        """Return the path of a table, which is made if needed, or None for an unknown path."""
         match = _TABLE.fullmatch(path)
         if match is None or ".." in path:
             return None
@@ -485,7 +482,7 @@ class ViewFiles:
                 raise
 
     def tables(self, run: str) -> dict[str, Any]:
-        """Return what is in `tables.json`, once all tables of the run are made: for those who copy them."""
+        """Return the content of `tables.json` after making all tables of the run, for an export."""
         told: dict[str, Any] = orjson.loads(self.json(f"runs/{run}/tables.json") or b"{}")
         for each in told["tables"].values():
             path = self.table(each["path"])
@@ -550,7 +547,7 @@ class ViewFiles:
         return {"boards": [board_json(board) for board in boards], "history": history}
 
     def _opened(self, run: str, state: str, lane: _Lane | None = None) -> OpenRun:
-        """Return a connection that shows a run, which stays open for what is asked next of it."""
+        """Return a connection that shows a run, and keep it open for further requests."""
         opened = (lane or self._quick).open
         key = run, state
         if key not in opened:
@@ -559,7 +556,7 @@ class ViewFiles:
             with ExitStack() as closed:
                 store = self._store()
                 connection, found = connect_run(store, run)
-                # What was left out of a damaged store is told when it is opened, and a file that lasts would not tell.
+                # A damaged store reports its skipped parts when it is opened; a lasting file would hide them.
                 self._whole = self._whole and not store.damages
                 closed.enter_context(closing(connection))
                 plan = get_selected(connection, found)
@@ -632,8 +629,8 @@ class ViewFiles:
         return {"state": state, "dimensions": tables.dimensions, **tables.first()}
 
     def _tables(self, run: str, state: str) -> dict[str, Any]:
-        """Return where the tables are: that of samples, which every page begins with, is made; others when they are
-        asked for, and what they hold is not known before."""
+        """Return the paths of the tables. Only `samples`, which every page needs, is made at once; the sizes of the
+        others are unknown until they are requested."""
         tables = self._tables_of(run, state, self._quick)
         run = self._opened(run, state).run.run_id
         path = self._write(run, state, "samples", self._quick)
@@ -654,7 +651,7 @@ class ViewFiles:
         return tables[0]
 
     def _write(self, run: str, state: str, table: str, lane: _Lane) -> Path:
-        """Write a table, and return where it lies. Raises `StoreError` S0301 for what is no whole id of a run."""
+        """Write a table, and return its path. Raises `StoreError` S0301 unless `run` is the full id of a run."""
         tables = self._tables_of(run, state, lane)
         if run != (whole := self._opened(run, state, lane).run.run_id):
             raise StoreError("S0301", f"there is no run `{run}`", f"name `{whole}`")

@@ -1,8 +1,7 @@
-"""Serves the page, and the files that it shows, to the browser of this machine: on loopback.
+"""The web server of a view or a grading page, for the browser of this machine.
 
-The address holds a token, so that no other page in the browser and no other user of the machine can read or write;
-names of hosts are checked, so that a foreign name that is made to point here does not help either. Only what a `taker`
-was given for can be written: the results of a store never are.
+It listens on loopback. The address contains a token, so that other pages and other users cannot read or write. Host
+names are checked, which prevents DNS rebinding. Only a `taker` accepts data: the results of a store are never changed.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ POLICY = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 PATH = re.compile(r"[\w~-][\w.~-]*(?:/[\w~-][\w.~-]*)*")
-"""The paths that are looked at: of names that no system of files takes for anything else."""
+"""The allowed paths: names that are safe in every file system."""
 LONGEST_PATH = 500
 MEDIUM = re.compile(r"media/(?P<sha256>[0-9a-f]{64})")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -50,27 +49,26 @@ def page_part(name: str) -> bytes:
 
 
 class ServedFiles(Protocol):
-    """The files that the page shows, by their paths; None stands for one that is not there."""
+    """The source of the files that the page shows. None means not found."""
 
     def json(self, path: str) -> bytes | None:
         """Return a JSON file."""
 
     def table(self, path: str) -> Path | None:
-        """Return where a table lies."""
+        """Return the path of a table."""
 
     def medium(self, sha256: str) -> bytes | None:
         """Return the content of an image, a recording or a file that a model was shown."""
 
 
 Taker = Callable[[bytes], bytes]
-"""Takes what the page sends and answers it. Raises `ValueError` for what it cannot take, and `OSError` where the disk
-refuses."""
+"""Receives a message of the page and returns the answer. Raises `ValueError` for an invalid message, and `OSError`."""
 
 
 def serve(files: ServedFiles, port: int, token: str, opened: Callable[[str], None], taker: Taker | None = None) -> None:
-    """Serve until it is interrupted; `opened` is told the address. Without a `taker` nothing can be sent.
+    """Serve until interrupted; `opened` is called with the address. Without a `taker`, the page cannot send anything.
 
-    Raises `Failure` S0708 where the port cannot be had.
+    Raises `Failure` S0708 if the port is not available.
     """
     with suppress(KeyboardInterrupt):
         asyncio.run(_serve(app_of(files, token, taker), port, token, opened))
@@ -94,12 +92,11 @@ async def _serve(app: web.Application, port: int, token: str, opened: Callable[[
 
 LOG = logging.getLogger(__name__)
 NO_FAULT = (HttpProcessingError, web.RequestPayloadError, ConnectionError)
-"""What a visitor's request raises if it is no HTTP, also in its body, or if the visitor leaves."""
+"""Exceptions caused by a visitor: a request or body that is not HTTP, or a closed connection."""
 
 
 def runner_of(app: web.Application) -> web.AppRunner:
-    """Return what serves the application. It logs failures of ours, and neither what visitors send that is no HTTP nor
-    that they left."""
+    """Return the runner of the application. It logs errors of Tripos, but not those caused by visitors."""
     LOG.addFilter(_told)
     return web.AppRunner(app, access_log=None, logger=LOG)
 
@@ -109,8 +106,8 @@ def _told(record: logging.LogRecord) -> bool:
 
 
 def app_of(files: ServedFiles, token: str, taker: Taker | None = None) -> web.Application:
-    """Return the application: `/TOKEN/` with the page, and below it the files that it shows; `/TOKEN/grade` takes what
-    a person gives, where there is a `taker`."""
+    """Return the application: the page at `/TOKEN/`, its files below, and `/TOKEN/grade` for messages to the `taker`,
+    if there is one."""
 
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -154,7 +151,7 @@ def app_of(files: ServedFiles, token: str, taker: Taker | None = None) -> web.Ap
         if request.content_type != "application/json":
             raise web.HTTPUnsupportedMediaType
         try:
-            # On the loop, and not in a thread: one after another, in the order in which they came.
+            # Run on the event loop rather than a thread, so that messages are handled in order.
             return web.Response(body=taker(await request.read()), content_type="application/json")
         except ValueError as error:
             raise web.HTTPUnprocessableEntity from error

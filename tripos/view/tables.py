@@ -1,18 +1,15 @@
-"""The rows of a run as Parquet files that a browser reads by range.
+"""The rows of a run as Parquet files that a browser reads by byte range, and means for its charts.
 
-`samples` has a row a reply, in the order of scenario, item, arms, sample number, step and model; its narrow columns are
-read whole, to sort and to filter. `texts` has the wide columns of the same rows in the same order. Rows of `scores`,
-`judgements` and `turns` are in the order of the reply that they belong to, and `samples` says where they begin and how
-many there are, so that one reply is shown with few requests.
+`samples` has a row for each reply, ordered by scenario, item, arms, sample number, step and model. Its narrow columns
+are read whole, to sort and filter. `texts` has the wide columns of the same rows in the same order. Rows of `scores`,
+`judgements` and `turns` are ordered by their reply, and `samples` has their start and number, so that a reply takes few
+requests.
 
-`marks` has the score of each reply by every metric, of all evaluators that count in one figure, and of each alone. Its
-rows are in the order of metric, evaluator and reply, and the foot of the file says where each pair begins (`pairs`), so
-that a filter reads one pair.
+`marks` has the mean score of each reply for every metric: over all evaluators that count in figures, and for each one.
+Its rows are ordered by metric, evaluator and reply. The file's metadata has the start of each pair (`pairs`), so that a
+filter reads one pair.
 
-The score of each reply by every metric, of all evaluators that count in one figure, and of each alone: what a filter
-reads.
-
-Means for pictures: every score at its place on its own scale, from 0 to 1, so that scales can stand side by side.
+Scores in charts are rescaled to 0–1 on their own scale, so that scales can be compared.
 """
 
 from __future__ import annotations
@@ -36,19 +33,19 @@ from tripos_warehouse.views.benchmark_views import are_counted, axis_columns
 from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns
 
 GROUP_ROWS = 65_536
-"""Rows of a group; each group is of one pair."""
+"""Rows in a row group; each group belongs to one pair."""
 SCHEMA = pa.schema([("metric", pa.string()), ("evaluator", pa.string()), ("n", pa.int32()), ("score", pa.float32())])
 QUERY = """
   select cast(row.metric as varchar) as metric, row.evaluator, shown.n::integer as n,
     coalesce({place}, row.value) as place, {counted} as counted
   from {joined}"""
-"""A score is at its place on its scale, or as it is where it has no scale."""
+"""A rescaled score, or the raw score if it has no scale."""
 
 
 def write_marks(scores: pa.Table, order: Sequence[str], path: Path) -> None:
-    """Write the means of `scores`, which are the rows of `QUERY`, by metric, evaluator and reply, the metrics in their
-    `order` and others behind them. The foot of the file says where each pair begins; null stands for every evaluator
-    whose scores count in one figure."""
+    """Write the mean scores by metric, evaluator and reply. `scores` are the rows of `QUERY`, and `order` gives the
+    first metrics. The file's metadata has the start of each pair; the evaluator null means all that count in figures.
+    """
     pairs: list[list[Any]] = []
     rows = 0
     with pq.ParquetWriter(path, SCHEMA, compression="snappy", write_statistics=False) as writer:
@@ -61,7 +58,7 @@ def write_marks(scores: pa.Table, order: Sequence[str], path: Path) -> None:
 
 
 def _means(scores: pa.Table, order: Sequence[str]) -> Iterator[tuple[str, str | None, pa.Array, pa.Array]]:
-    """Yield each pair that has scores, with its replies and the means of theirs."""
+    """Yield each pair that has scores, with its replies and their mean scores."""
     import numpy as np
 
     metrics, of_metric = _coded(scores.column("metric"))
@@ -80,7 +77,7 @@ def _means(scores: pa.Table, order: Sequence[str]) -> Iterator[tuple[str, str | 
 
 
 def _coded(column: pa.ChunkedArray) -> tuple[list[str], Any]:
-    """Return the texts of a column in their order, and the place of each row's, or -1 for none."""
+    """Return the sorted texts of a column, and the index of each row's text, or -1 for null."""
     import numpy as np
 
     coded = column.combine_chunks().dictionary_encode()
@@ -92,7 +89,7 @@ def _coded(column: pa.ChunkedArray) -> tuple[list[str], Any]:
 
 
 def _by_reply(n: Any, place: Any) -> tuple[pa.Array, pa.Array]:
-    """Return every reply once, and the mean of its places that are known."""
+    """Return every reply once with the mean of its known scores."""
     import numpy as np
 
     order = np.argsort(n, kind="stable")
@@ -102,14 +99,14 @@ def _by_reply(n: Any, place: Any) -> tuple[pa.Array, pa.Array]:
     sums = np.add.reduceat(np.where(known, place, 0.0), starts)
     counts = np.add.reduceat(known.astype(np.int64), starts)
     means = np.divide(sums, counts, out=np.full(len(starts), np.nan), where=counts > 0)
-    most = np.finfo(np.float32).max  # a filter takes what is further out for it
+    most = np.finfo(np.float32).max  # values beyond the type's range are clipped
     return pa.array(n[starts], pa.int32()), pa.array(np.clip(means, -most, most).astype(np.float32), from_pandas=True)
 
 
+# Means for charts
 def placed(plan: Plan, row: str = "") -> str:
-    """Return where a score lies on its scale, from 0 to 1, as SQL; `row` is what the row is called. A scale is the one
-    that is declared, or else the ends of what the expression of the score can come to. A score without both ends has
-    no place."""
+    """Return the SQL of a score rescaled to 0–1; `row` is the alias of its row. The scale is the declared one, or else
+    the range of the score's expression. Null if either end is missing."""
     before = f"{row}." if row else ""
     value, low, high = (f"{before}{name}" for name in ("value", "low", "high"))
     whens = [f"when {high} > {low} then ({value} - {low}) / ({high} - {low})"]
@@ -121,8 +118,8 @@ def placed(plan: Plan, row: str = "") -> str:
 
 
 def metric_places(plan: Plan) -> dict[str, int]:
-    """Return the order of the metrics of a plan that have a scale: those of its headline come first, and all others as
-    it declares them. A reply that has scores in several metrics is shown with that of the first."""
+    """Return the rank of each metric with a scale: those of the headline first, and then in the order of the plan. A
+    reply with scores for several metrics is shown with the first."""
     measures = {measure.name: measure for measure in plan.measures}
     values = scored_values_of(plan)
     headline = (
@@ -147,12 +144,12 @@ def _metrics_of(scored: ScoredStep) -> list[str]:
 
 
 def grid_means(connection: Connection, plan: Plan) -> list[dict[str, Any]]:
-    """Return a mean for every scenario, metric and model."""
+    """Return the mean for every scenario, metric and model."""
     return _rows(connection, plan, ["scenario", "metric", "model"], are_counted(plan))
 
 
 def axis_means(connection: Connection, plan: Plan) -> list[dict[str, Any]]:
-    """Return a mean for every metric, model and value of every axis and arm."""
+    """Return the mean for every metric, model and value of each axis and arm."""
     names = [*([LANGUAGE] if len(plan.benchmark.languages) > 1 else []), *axis_columns(plan), *arm_columns(plan)]
     found = []
     for name in names:
@@ -164,13 +161,13 @@ def axis_means(connection: Connection, plan: Plan) -> list[dict[str, Any]]:
 
 
 def judge_means(connection: Connection, plan: Plan, *by: str) -> list[dict[str, Any]]:
-    """Return a mean for every evaluator and metric, and every value of `by`."""
+    """Return the mean for every evaluator and metric, and every value of `by`."""
     return _rows(connection, plan, ["evaluator", "metric", *by], "evaluator is not null")
 
 
 def position_shares(connection: Connection, plan: Plan) -> list[dict[str, Any]]:
-    """Return for every evaluator of pairs, in every step that compares, the share of verdicts for the reply that was
-    shown first; ties are half."""
+    """Return the share of verdicts for the reply that was shown first, for each evaluator and comparing step. Ties
+    count half."""
     schema = sql.name(plan.benchmark.name)
     if not has_comparisons(connection, plan.benchmark.name):
         return []
@@ -182,14 +179,14 @@ def position_shares(connection: Connection, plan: Plan) -> list[dict[str, Any]]:
 
 
 def has_comparisons(connection: Connection, benchmark: str) -> bool:
-    """Return true if the benchmark compares replies: others have no view of comparisons."""
+    """Return true if the benchmark compares replies. Others have no view `comparisons`."""
     query = "select 1 from information_schema.tables where table_schema = ? and table_name = 'comparisons'"
     return bool(connection.execute(query, [benchmark]).fetchall())
 
 
 def _rows(connection: Connection, plan: Plan, keys: list[str], where: str) -> list[dict[str, Any]]:
-    """Return the mean place of the scores of each group. A group in which some score has no place has no mean: that of
-    the others would be of another thing."""
+    """Return the mean rescaled score of each group. A group with an unscaled score has no mean, since the mean of the
+    others would be another quantity."""
     named = [sql.name(each) for each in keys]
     told = ", ".join(f"cast({each} as varchar)" for each in named)
     groups = ", ".join(named)
@@ -202,20 +199,23 @@ def _rows(connection: Connection, plan: Plan, keys: list[str], where: str) -> li
     return [{**dict(zip(keys, row, strict=False)), "score": row[-2], "n": row[-1]} for row in found]
 
 
+# The tables of a run
 TABLES_GROUP_ROWS = 8192
-"""Rows of a group of narrow columns, which are read whole, or the rows of a group."""
+"""Rows in a row group of narrow columns."""
 WIDE_GROUP_ROWS, WIDE_PAGE_ROWS = 4096, 64
-"""Rows of a group and of a page of wide columns, of which a page is read at a time. Few groups keep the foot short."""
+"""Rows in a row group and a page of wide columns, of which single pages are read. Few groups keep the metadata
+short.
+"""
 WIDE = ("texts", "judgements", "turns", "items")
 TABLES = ("samples", "texts", "marks", "scores", "judgements", "turns", "comparisons", "items")
 FIRST_ROWS = 200
-"""Replies that a page shows before it has read the table of all."""
+"""Replies that a page shows before it reads the whole table."""
 EXCERPT = 400
 """Characters of a reply in a list."""
 
 
 class RunTables:
-    """The tables of one run, out of a connection that shows that run alone."""
+    """The tables of one run, from a connection that shows only that run."""
 
     def __init__(self, connection: Connection, plan: Plan, compared_role: str) -> None:
         self._connection = connection
@@ -236,8 +236,8 @@ class RunTables:
         }
 
     def first(self) -> dict[str, Any]:
-        """Return what the list of replies shows first: the rows of `samples` that come first with the beginnings of
-        their texts, how many there are, and the values of each column that can be chosen."""
+        """Return the first rows of `samples` with the beginnings of their texts, the number of rows, and the values of
+        each column to filter by."""
         self._connection.execute(f"create or replace temp table few as {self._numbered(FIRST_ROWS)}")
         beginnings = self._connection.execute(
             f"select left(coalesce(reply, error, ''), {EXCERPT}) from few order by n"
@@ -292,8 +292,8 @@ class RunTables:
         return True
 
     def _numbered(self, first: int | None = None) -> str:
-        """Return every reply with its place, or those that come first; the order of models last, so that replies about
-        one item stand together."""
+        """Return the SQL of all replies with their rank, or of the first ones. Models come last in the order, so that
+        replies to one item are adjacent."""
         steps = " ".join(f"when {sql.text(name)} then {place}" for name, place in self._steps.items())
         place = f"case step {steps} else {len(self._steps)} end" if steps else "0"
         order = ", ".join(
@@ -307,7 +307,7 @@ class RunTables:
         return f"select {told}, row_number() over (order by {order}) - 1 as n from {samples}"
 
     def _joined(self, table: str, replies: str = "shown") -> str:
-        """Return the rows of `table`, as `row`, beside the reply that each belongs to, as `shown`."""
+        """Return the SQL that joins the rows of `table`, as `row`, to their replies, as `shown`."""
         ids = "conversation_id" if table == "turns" else "sample_id"
         arms = "".join(f" and row.{sql.name(arm)} is not distinct from shown.{sql.name(arm)}" for arm in self._arms)
         model = "" if table == "turns" else " and row.model is not distinct from shown.model"
@@ -315,12 +315,14 @@ class RunTables:
               and row.scenario = shown.scenario{model}{arms}"""
 
     def _counted(self, table: str, replies: str) -> str:
-        """Return for every reply how many rows of `table` it has, and where they begin in its order."""
+        """Return the SQL of the number of rows of `table` for each reply, and of their start."""
         return f"""select n, many as {table}, (sum(many) over (order by n) - many)::integer as {table}_at from (
                 select shown.n, count(*)::integer as many from {self._joined(table, replies)} group by all)"""
 
     def _samples(self, replies: str = "shown") -> str:
         text = [f"cast(shown.{sql.name(each)} as varchar) as {sql.name(each)}" for each in self.dimensions]
+        # A row for each reply: its case, its score (of its first scaled metric), the largest spread between evaluators,
+        # and the start and number of its rows in the tables of scores, judgements and turns.
         return f"""
             with by_metric as (
               select shown.n, row.metric, count(*) as many,
@@ -357,7 +359,7 @@ class RunTables:
 
     @property
     def dimensions(self) -> list[str]:
-        """The columns of `samples` that say what a reply is about: scenario, language, axes, arms."""
+        """The columns of `samples` that describe the case of a reply: scenario, language, axes, arms."""
         return ["scenario", LANGUAGE, *self._axes, *self._arms]
 
     def _texts(self) -> str:
@@ -407,7 +409,7 @@ class RunTables:
 
 
 def _batches(reader: pa.RecordBatchReader, size: int) -> Iterator[pa.Table]:
-    """Yield tables of `size` rows, and one of the rows that remain."""
+    """Yield tables of `size` rows, and one of the remaining rows."""
     held: list[pa.Table] = []
     count = 0
     for batch in reader:

@@ -1,1 +1,1 @@
-"""Logs of other evaluation tools: read as samples with their scores, and kept as runs of a spec made of them."""
+"""Logs of other evaluation tools: readers for each format, and their import as runs of a generated spec."""

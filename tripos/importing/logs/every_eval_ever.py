@@ -1,4 +1,4 @@
-"""Every Eval Ever: a file of results, and the file of samples that it names."""
+"""Logs of Every Eval Ever: a file of results, and the file of samples that it names."""
 
 from __future__ import annotations
 
@@ -33,13 +33,15 @@ SAMPLES = "_samples.jsonl"
 
 
 def is_every_eval_ever(value: Any) -> bool:
-    """Return true if a JSON value is a file of results of Every Eval Ever."""
+    """Return true if a JSON value is a results file of Every Eval Ever."""
     head = mapping(value)
     return isinstance(head.get("evaluation_results"), list) and "evaluation_id" in head
 
 
 def samples_beside(results: SourceFile, head: Mapping[str, Any]) -> SourceFile | None:
-    """Return the file of samples beside a file of results: the one that it names, or the one of its own name."""
+    """Return the file of samples in the folder of a results file: the file that it names, or one with a matching
+    name.
+    """
     named = text(mapping(head.get("detailed_evaluation_results")).get("file_path"))
     names = [*([named.rpartition("/")[2]] if named else []), f"{results.path.stem}{SAMPLES}"]
     names.append(f"{results.path.stem}.jsonl")
@@ -48,7 +50,7 @@ def samples_beside(results: SourceFile, head: Mapping[str, Any]) -> SourceFile |
 
 
 def open_every_eval_ever(file: SourceFile, value: Any) -> list[Log]:
-    """Return the log of a file of results; its samples are none where they do not lie beside it."""
+    """Return the log of a results file. It has no samples if their file is missing."""
     head = mapping(value)
     model = text(mapping(head.get("model_info")).get("id")) or "unknown"
     name = text(head.get("evaluation_id")) or file.path.stem
@@ -84,7 +86,7 @@ def _id_of(said: Mapping[str, Any]) -> str:
 
 
 def _task(benchmark: str, result: Mapping[str, Any]) -> str:
-    """Return the task of a result: the middle of a name such as `quiz/sums/RIGHT`, and else the benchmark."""
+    """Return the task of a result: the middle of a name such as `quiz/sums/RIGHT`, or else the benchmark."""
     parts = (text(result.get("evaluation_name")) or "").split("/")
     return parts[1] if len(parts) > 2 and parts[0] == benchmark else benchmark
 
@@ -170,7 +172,7 @@ def _score(row: Mapping[str, Any], title: str, place: str, left: LeftOut) -> Log
 
 
 def _whole(said: Any) -> int | None:
-    """Return a whole number, also one that stands there as text, as it does in metadata."""
+    """Return a whole number, also from a text, as metadata has it."""
     if isinstance(said, str):
         try:
             said = read_json(said.encode("utf-8", "replace"))

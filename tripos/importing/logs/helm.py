@@ -32,7 +32,7 @@ TOOL = "helm"
 RUN_SPEC, STATE, OF_INSTANCES, STATS = "run_spec.json", "scenario_state.json", "per_instance_stats.json", "stats.json"
 BESIDE = (STATE, OF_INSTANCES, STATS, "scenario.json", "instances.json", "display_predictions.json",
           "display_requests.json", "costs.json", "run_sizes.json")  # fmt: skip
-"""The other files of the folder of a run."""
+"""Other files in the folder of a run."""
 COUNTED = frozenset(
     {
         *("num_references", "num_train_trials", "num_instances", "num_train_instances", "num_completions"),
@@ -43,15 +43,15 @@ COUNTED = frozenset(
         *("finish_reason_length", "finish_reason_stop", "finish_reason_endoftext", "finish_reason_unknown"),
     }
 )
-"""Statistics that say nothing of how good a reply is."""
+"""Statistics that do not measure the quality of a reply."""
 OF_PERTURBATIONS = ("name", "robustness", "fairness", "computed_on", "seed")
-"""What every perturbation has, beside its own settings."""
+"""Keys of every perturbation, besides its own settings."""
 SETTINGS = ("temperature", "max_tokens", "num_outputs", "max_train_instances", "num_train_trials", "method")
 
 
 def open_helm(file: SourceFile) -> list[Log]:
-    """Return the log of the folder of a run, given its `run_spec.json`. Raises `OSError` and `ValueError` where it
-    cannot be read."""
+    """Return the log of a run's folder, given its `run_spec.json`. Raises `OSError` and `ValueError` if it cannot be
+    read."""
     spec = mapping(file.json())
     path = file.path
     adapter = mapping(spec.get("adapter_spec"))
@@ -104,8 +104,8 @@ def _under(task: str, changed: Mapping[str, Any]) -> str:
 
 
 def _figures(task: str, stats: Sequence[Any]) -> Iterator[OwnFigure]:
-    """Yield the means of a run, also under a perturbation, of statistics that it has once: not by split, nor of the
-    worst or the original of instances that were perturbed."""
+    """Yield the means of a run and of its perturbations that occur once. Statistics by split, and those of the worst or
+    the original of perturbed instances, are skipped."""
     found: list[tuple[str, str | None, float | None]] = []
     for each in map(mapping, stats):
         about = mapping(each.get("name"))
@@ -119,7 +119,7 @@ def _figures(task: str, stats: Sequence[Any]) -> Iterator[OwnFigure]:
 
 
 def _key(said: Mapping[str, Any]) -> tuple[str, str, int]:
-    """Return what tells a trial of an instance from all others."""
+    """Return the key of a trial: instance, perturbation and trial index."""
     instance = mapping(said.get("instance"))
     name = text(said.get("instance_id")) or text(instance.get("id")) or ""
     changed = mapping(said.get("perturbation") or instance.get("perturbation"))
@@ -162,7 +162,8 @@ def _said(reference: Mapping[str, Any]) -> str:
 
 
 def _reply(requests: Sequence[dict[str, Any]], place: str, left: LeftOut) -> dict[str, Any]:
-    """Return the columns of a reply: a completion, or of requests for every reference the likeliest of these."""
+    """Return the columns of a reply: a completion, or the most likely reference if there is a request for each
+    reference."""
     likeliest: tuple[float, str] | None = None
     for each in requests if len(requests) > 1 else ():
         number, done = count(each.get("reference_index")), _completions(each)

@@ -1,8 +1,7 @@
-"""Logs of Inspect: `.eval`, a zip file with a member for each sample, and `.json`, the same in one value.
+"""Logs of Inspect: `.eval`, a zip file with a member for each sample, and `.json`, one value.
 
-Reducers of Inspect: what becomes of the scores of an item's epochs before its metrics are taken.
-
-A reducer that the language of measures can say is a measure of the spec; a figure of any other stays the log's own.
+Inspect reduces the scores of an item's epochs before it computes metrics. A reducer that the language can express
+becomes a measure of the spec; figures of other reducers are only recorded.
 """
 
 from __future__ import annotations
@@ -47,13 +46,13 @@ _COUNTED = re.compile(r"(pass_at|pass_k|at_least)_([1-9][0-9]*)")
 
 
 def is_reducer(name: str) -> bool:
-    """Return true if a measure may say what a reducer of this name makes of true and false."""
+    """Return true if a measure may express a reducer of booleans with this name."""
     return name in _PLAIN or _COUNTED.fullmatch(name) is not None
 
 
 def reduced_measure(score: str, reducer: str, *, truth: bool, samples: int) -> str | None:
-    """Return the figure of a measure that is the mean of an item's reduced scores; None if no measure says that.
-    `truth`: the score is true or false; `samples`: the replies to an item.
+    """Return the measure that is the mean of an item's reduced scores, or None if the language cannot express it.
+    `truth` says that the score is boolean, and `samples` is the number of replies to an item.
 
     >>> reduced_measure("match", "max", truth=True, samples=2)
     'mean(max(match) by item.id)'
@@ -79,7 +78,7 @@ def reduced_measure(score: str, reducer: str, *, truth: bool, samples: int) -> s
 
 
 def reduced_value(reducer: str, right: int, count: int) -> float | None:
-    """Return what a reducer makes of an item of which `right` of `count` scores are true; None if that is not known.
+    """Return the reduced value of an item with `right` true scores among `count`, or None for an unknown reducer.
 
     >>> [reduced_value(name, 1, 2) for name in ("mean", "max", "median", "pass_at_1", "pass_k_2", "at_least_2", "mode")]
     [0.5, 1.0, 0.5, 0.5, 0.0, 0.0, None]
@@ -108,7 +107,7 @@ HEADER, STARTED = "header.json", "_journal/start.json"
 SAMPLES = "samples/"
 LETTERS = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}
 WORDS = {"yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
-"""The worth of letters and words, as `value_to_float` of Inspect has it."""
+"""The values of letters and words, as in Inspect's `value_to_float`."""
 ENDS = {"success": "finished", "error": "interrupted", "cancelled": "interrupted", "started": "interrupted"}
 REASONS = {
     "refusal": REFUSED,
@@ -117,7 +116,7 @@ REASONS = {
     "grader_failed": PARSE_FAILURE,
     "scoring_failed": FUNCTION_ERROR,
 }
-"""The statuses of scores without a value, by the words of Inspect for the reason."""
+"""Statuses of scores without a value, by Inspect's reason."""
 ATTACHED = "attachment://"
 
 
@@ -128,7 +127,7 @@ def is_inspect(value: Any) -> bool:
 
 
 def open_eval(file: SourceFile) -> Log:
-    """Return the log of an `.eval` file. Raises `OSError` and `ValueError` where it cannot be read."""
+    """Open an `.eval` file. Raises `OSError` and `ValueError` if it cannot be read."""
     archive = file.archive()
     names = archive.names()
     header = next((name for name in (HEADER, STARTED) if name in names), None)
@@ -155,7 +154,7 @@ def open_eval(file: SourceFile) -> Log:
 
 
 def open_json(file: SourceFile, value: Any) -> Log:
-    """Return the log of a `.json` file, given what it says."""
+    """Return the log of a `.json` file, given its content."""
     head = mapping(value)
     said = entries(head.pop("samples", None))
 
@@ -219,7 +218,7 @@ def _figures(task: str, head: Mapping[str, Any]) -> Iterator[OwnFigure]:
 
 
 def _reducers(head: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what makes one score of an item's epochs, if it is anything but the mean alone."""
+    """Yield the reducers of an item's epochs, unless it is only the mean."""
     config = mapping(mapping(head.get("eval")).get("config"))
     if (count(config.get("epochs")) or 1) < 2:
         return
@@ -231,7 +230,7 @@ def _reducers(head: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _own_figures(results: Mapping[str, Any]) -> Iterator[OwnFigure]:
-    """Yield the means of scores in a log of Tripos, whose names tell the scenario and the arms."""
+    """Yield the means of scores in a log that Tripos wrote, whose names contain the scenario and the arms."""
     for task, score, each in _own_means(results):
         metrics = mapping(each.get("metrics"))
         for figure, here in (("value", "mean"), ("stderr", "stderr")):
@@ -241,14 +240,14 @@ def _own_figures(results: Mapping[str, Any]) -> Iterator[OwnFigure]:
 
 
 def _own_lower(results: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the scores in a log of Tripos of which lower values are better."""
+    """Yield the scores for which lower is better in a log that Tripos wrote."""
     for task, score, each in _own_means(results):
         if mapping(each.get("metadata")).get("lower_is_better") is True:
             yield task, score
 
 
 def _own_means(results: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield the means of scores in a log of Tripos, each with its task and its score."""
+    """Yield the means of scores in a log that Tripos wrote, each with its task and score."""
     for each in map(mapping, entries(results.get("scores"))):
         about = mapping(each.get("metadata"))
         task, name = task_of(about), text(each.get("name"))
@@ -258,7 +257,7 @@ def _own_means(results: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[s
 
 
 def _samples(said: Any, head: Mapping[str, Any], place: str, left: LeftOut) -> Iterator[LoggedSample]:
-    """Yield the sample that a value is; none where it is none."""
+    """Yield the sample of a value, if it is one."""
     if not isinstance(said, dict) or "id" not in said:
         left.note("sample that is none", place)
         return
@@ -279,7 +278,7 @@ def _samples(said: Any, head: Mapping[str, Any], place: str, left: LeftOut) -> I
 
 
 class _SampleReader:
-    """Reads one sample; `own` is that Tripos wrote it."""
+    """Reader of one sample. `own` says that Tripos wrote the log."""
 
     def __init__(self, said: dict[str, Any], place: str, left: LeftOut, *, own: bool) -> None:
         self.said, self.place, self.left, self.own = said, place, left, own
@@ -287,7 +286,7 @@ class _SampleReader:
         self.about = mapping(said.get("metadata"))
 
     def item(self) -> LoggedItem:
-        """Return what the sample asks. What is not asked as a text is told as JSON."""
+        """Return the item of the sample. Content other than text becomes JSON."""
         turns = self._asked()
         choices = [self._text(each) for each in entries(self.said.get("choices")) if isinstance(each, str)]
         if choices and turns:
@@ -312,7 +311,7 @@ class _SampleReader:
         return "\n".join(each for each in (said, said_as_json(calls) if calls else "") if each)
 
     def _text(self, content: Any) -> str:
-        """Return the text of a content, with what is attached to the sample in its place."""
+        """Return the text of a content, with attachments of the sample filled in."""
         if isinstance(content, str):
             if content.startswith(ATTACHED):
                 return text(self.attached.get(content.removeprefix(ATTACHED))) or content
@@ -330,7 +329,7 @@ class _SampleReader:
         return "\n".join(parts)
 
     def columns(self, model: str) -> dict[str, Any]:
-        """Return the facts of the reply as columns of `samples`."""
+        """Return the facts about the reply as columns of `samples`."""
         output = mapping(self.said.get("output"))
         choice = mapping(next(iter(entries(output.get("choices"))), None))
         message = mapping(choice.get("message"))
@@ -363,7 +362,9 @@ class _SampleReader:
         }
 
     def _usage(self, model: str) -> Mapping[str, Any]:
-        """Return what the model itself took; what other models took for the sample is told of the log as a whole."""
+        """Return the token usage of the sample's own model. Usage by other models is recorded for the log as a
+        whole.
+        """
         usage = mapping(self.said.get("model_usage"))
         if others := usage.keys() - {model}:
             self.left.note("tokens of other models, by sample", self.place, len(others))
@@ -379,7 +380,7 @@ class _SampleReader:
         return error
 
     def scores(self) -> Iterator[LoggedScore]:
-        """Yield the scores, one for each part of a score that has several."""
+        """Yield the scores, one for each part of a score with several parts."""
         for key, said in mapping(self.said.get("scores")).items():
             scorer = key.removeprefix(f"{self.about.get('scenario')}: ") if self.own else key
             told = mapping(said) if isinstance(said, dict) else {"value": said}

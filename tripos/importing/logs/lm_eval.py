@@ -1,4 +1,4 @@
-"""Logs of lm-eval: `results_TIME.json`, and beside it a `samples_TASK_TIME.jsonl` for each task."""
+"""Logs of lm-eval: `results_TIME.json` and, in the same folder, a `samples_TASK_TIME.jsonl` for each task."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ WHOLE = frozenset(
         *("bleu", "chrf", "ter", "mcc", "f1"),
     }
 )
-"""Metrics that lm-eval takes of the whole set where the task does not say how."""
+"""Metrics that lm-eval computes from the whole set if the task does not give an aggregation."""
 CHOSEN, ROLLING = "multiple_choice", "loglikelihood_rolling"
 LIKELIHOODS = (CHOSEN, ROLLING, "loglikelihood")
 PROVIDERS = {"openai-completions": "openai", "openai-chat-completions": "openai", "anthropic-chat": "anthropic",
              "anthropic-chat-completions": "anthropic", "anthropic": "anthropic", "hf-multimodal": "hf",
              "huggingface": "hf", "local-completions": "", "local-chat-completions": ""}  # fmt: skip
-"""What stands before the name of a model here, by the kind of model there, where that is another word."""
+"""The provider in a model's name, by lm-eval's kind of model, if the two differ."""
 KEPT = ("model", "model_args", "batch_size", "limit", "gen_kwargs", "random_seed", "numpy_seed", "torch_seed",
         "fewshot_seed")  # fmt: skip
 
 
 def is_lm_eval(value: Any) -> bool:
-    """Return true if a JSON value is the file of results of lm-eval."""
+    """Return true if a JSON value is a results file of lm-eval."""
     head = mapping(value)
     return isinstance(head.get("results"), dict) and isinstance(head.get("configs"), dict) and "n-shot" in head
 
 
 def open_results(file: SourceFile, value: Any) -> list[Log]:
-    """Return the logs of a file of results: one for each group, and for each task in none."""
+    """Return the logs of a results file: one for each group, and one for each task outside groups."""
     head = mapping(value)
     within = {str(name): [str(each) for each in entries(tasks)] for name, tasks in _groups(head)}
     below = {each for tasks in within.values() for each in tasks}
@@ -75,7 +75,7 @@ def _groups(head: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _tasks_of(group: str, within: Mapping[str, Sequence[str]], known: Sequence[str]) -> list[str]:
-    """Return the tasks of a group, also of the groups in it, each once."""
+    """Return the tasks of a group and of its subgroups, without repetition."""
     found: dict[str, None] = {}
     waiting, seen = list(within.get(group, ())), {group}
     while waiting:
@@ -143,7 +143,7 @@ def _about_task(head: Mapping[str, Any], task: str) -> dict[str, Any]:
 
 
 def _lower(head: Mapping[str, Any], task: str) -> Iterator[str]:
-    """Yield the scores of a task of which lower values are better, each by its filter."""
+    """Yield the scores of a task for which lower is better, by metric and filter."""
     higher = mapping(mapping(head.get("higher_is_better")).get(task))
     for key in mapping(mapping(head.get("results")).get(task)):
         metric, comma, filter_ = str(key).partition(",")
@@ -152,7 +152,7 @@ def _lower(head: Mapping[str, Any], task: str) -> Iterator[str]:
 
 
 def _figures(head: Mapping[str, Any], task: str) -> Iterator[OwnFigure]:
-    """Yield the figures of a task, and their errors."""
+    """Yield the figures of a task and their standard errors."""
     config = mapping(mapping(head.get("configs")).get(task))
     told = {text(mapping(each).get("metric")): mapping(each) for each in entries(config.get("metric_list"))}
     for key, value in mapping(mapping(head.get("results")).get(task)).items():
@@ -182,7 +182,7 @@ def _samples(
             continue
         kind = text(mapping(mapping(head.get("configs")).get(task)).get("output_type"))
         before: dict[str, set[str]] = {}
-        """The filters that each item has a line of."""
+        """The filters seen for each item."""
         for number, (said, reason) in enumerate(file.json_lines(), 1):
             place = f"{name}, line {number}"
             row = mapping(said)
@@ -196,8 +196,8 @@ def _samples(
 
 
 class _RowReader:
-    """Reads one line: an item with its replies, and the scores of one filter. Of a line that is Tripos' `own` the last
-    request has the reply, and `scores` the statuses."""
+    """Reader of one line: an item with its replies, and the scores of one filter. In a line that Tripos wrote (`own`),
+    the last request has the reply, and `scores` has the statuses."""
 
     def __init__(self, row: dict[str, Any], kind: str | None, place: str, left: LeftOut, *, own: bool) -> None:
         self.row, self.place, self.left, self.own = row, place, left, own
@@ -208,7 +208,7 @@ class _RowReader:
         self.statuses = {text(each.get("name")): score_status(each) for each in told}
 
     def samples(self, task: str, model: str, *, further: bool) -> Iterator[LoggedSample]:
-        """Yield a sample for each reply to the item. Its scores are of all replies together, and stand with the
+        """Yield a sample for each reply to the item. The scores apply to all replies together, and are attached to the
         first."""
         item, turns, options = self._item()
         scores = list(self._scores(options))
@@ -249,7 +249,7 @@ class _RowReader:
         return item_of(self.row.get("doc_id"), turns, self.row.get("target")), turns, options
 
     def _replies(self, options: Sequence[str]) -> list[str | None]:
-        """Return the replies: texts that were written, or the continuation of the greatest likelihood."""
+        """Return the replies: generated texts, or the continuation with the highest likelihood."""
         said = entries(self.row.get("resps"))
         if self.kind not in LIKELIHOODS:
             place = -1 if self.own else 0
@@ -292,12 +292,12 @@ class _RowReader:
 
 
 def _listed(value: Any) -> list[Any]:
-    """Return the arguments of requests: a list, or in newer logs an object of numbered ones."""
+    """Return the arguments of requests: a list, or in newer logs an object with numbered keys."""
     return list(value.values()) if isinstance(value, dict) else entries(value)
 
 
 def _argument(value: Any) -> tuple[str, str]:
-    """Return the context and the continuation of a request; of one to write, the continuation is empty."""
+    """Return the context and the continuation of a request. The continuation of a generation is empty."""
     parts = list(value.values()) if isinstance(value, dict) else entries(value)
     context = _first(parts[0]) if parts else ""
     following = parts[1] if len(parts) > 1 else ""
@@ -306,7 +306,7 @@ def _argument(value: Any) -> tuple[str, str]:
 
 
 def _likelihood(said: Any) -> tuple[float | None, bool]:
-    """Return a log-likelihood and whether its text is the likeliest; newer logs have both as texts."""
+    """Return a log-likelihood, and whether greedy decoding gives this text. Newer logs have both as texts."""
     parts = entries(said)
     value = parts[0] if parts else said
     if isinstance(value, str):
@@ -319,5 +319,5 @@ def _likelihood(said: Any) -> tuple[float | None, bool]:
 
 
 def _first(value: Any) -> Any:
-    """Return the first entry of a list, and any other value as it is."""
+    """Return the first entry of a list, and any other value unchanged."""
     return value[0] if isinstance(value, list) and value else value

@@ -1,10 +1,7 @@
-"""The content of a log of another tool, in one form for all formats: who replied to which item, who scored it how.
+"""Logs of evaluations by other tools, in one form for all formats: items, replies, scores and the log's own figures.
 
-Prompts in logs: a text, or the turns of a chat, as the item that they ask about.
-
-Logs that `tripos export` wrote: the statuses of their replies and scores, which other tools have no words for.
-
-Values in logs that somebody else made: of any type in any place.
+A log is untrusted: any value can have any type, so readers convert each value with the functions here. Logs that
+`tripos export` wrote also carry statuses of replies and scores that other tools do not have.
 """
 
 from __future__ import annotations
@@ -25,14 +22,13 @@ from tripos_compiler.plan.outcomes import NOT_ASKED, OK, PARSE_FAILURE, PROVIDER
 from tripos_warehouse.views.benchmark_views import NOT_GIVEN
 
 Turn = tuple[str, str]
-"""A speaker and a text."""
+"""A role and a text."""
 
 
 @dataclass(frozen=True)
 class LoggedScore:
-    """A score of a reply. `name` is the metric, `rater` who gave it, such as `inspect/match`; `said` is the score as it
-    stands in the log, JSON, and `value` the number that it is worth, where it is worth one. Without a value it has the
-    `status` that the log tells, and an `error`."""
+    """A score of a reply. `name` is the metric and `rater` its source, such as `inspect/match`. `said` is the raw score
+    as JSON, and `value` its number. A score without a value has the `status` and the `error` of the log."""
 
     name: str
     rater: str
@@ -45,8 +41,7 @@ class LoggedScore:
 
 @dataclass(frozen=True)
 class LoggedItem:
-    """The messages that were sent: the last in `question`, with a system message and earlier turns where there are
-    any."""
+    """The messages of a request: the last one in `question`, and the system message and earlier turns, if any."""
 
     item: str
     question: str
@@ -57,9 +52,9 @@ class LoggedItem:
 
 @dataclass
 class LoggedSample:
-    """A reply to an item, with its scores. `place` is where it stands in the log, `number` which of the replies to the
-    item it is, from 0, where the log says so. `told` are columns of `samples`; without a `reply` there is an `error`.
-    With `further` it came before, and has more scores here."""
+    """A reply to an item, with its scores. `place` is its position in the log. `number` counts the replies to the item
+    from 0, or is None if the log has no numbers. `told` are columns of `samples`; a reply of None has an `error`. With
+    `further`, the reply occurred before, and these are more scores of it."""
 
     place: str
     task: str
@@ -73,8 +68,8 @@ class LoggedSample:
 
 @dataclass(frozen=True)
 class OwnFigure:
-    """A figure that the log itself has: of a score by name, such as the `accuracy` of `match`. `reducer` is what made
-    one score of an item's epochs; `whole` is a figure of the whole set, which is no mean of scores."""
+    """A figure that the log reports for a score, such as the `accuracy` of `match`. `reducer` combines the scores of an
+    item's epochs. With `whole`, the figure is computed from the whole set and is not a mean of scores."""
 
     task: str
     score: str
@@ -86,8 +81,8 @@ class OwnFigure:
 
 @dataclass(frozen=True)
 class LogHeader:
-    """The log as a whole. `identity` is the same for a log that is read again, and another for another one; `about` is
-    kept with the run: versions, times, settings."""
+    """The facts about a log as a whole. `identity` is the same if a log is read again, and distinct between logs.
+    `about` is stored with the run: versions, times, settings."""
 
     tool: str
     name: str
@@ -95,36 +90,37 @@ class LogHeader:
     about: Mapping[str, Any]
     figures: Sequence[OwnFigure] = ()
     lower: frozenset[tuple[str, str]] = frozenset()
-    """The scores of which lower values are better, each with its task."""
+    """Scores for which lower is better, each with its task."""
     reducers: tuple[str, ...] = ()
-    """What makes one score of an item's epochs, by the words of Inspect; empty if it is the mean."""
+    """Inspect's reducers of the scores of an item's epochs; empty if it is the mean."""
     whole: frozenset[tuple[str, str]] = frozenset()
-    """The scores whose mean is no figure of the log, each with its task: its figure is of the whole set."""
+    """Scores, with their tasks, whose figure is computed from the whole set, so that their mean is not a figure of the
+    log."""
     status: str = "finished"
     message: str | None = None
 
 
 @dataclass
 class LeftOut:
-    """A part of a log that is not imported, with how often it stands there and where first."""
+    """Parts of a log that are not imported, with their counts and first positions."""
 
     counts: Counter[str] = field(default_factory=Counter)
     first: dict[str, str] = field(default_factory=dict)
 
     def note(self, what: str, place: str, times: int = 1) -> None:
-        """Count something that does not fit."""
+        """Count a part that is skipped."""
         self.counts[what] += times
         self.first.setdefault(what, place)
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return every kind with its count and the first place."""
+        """Return every kind with its count and first position."""
         return [{"what": what, "count": count, "first": self.first[what]} for what, count in self.counts.items()]
 
 
 @dataclass(frozen=True)
 class Log:
-    """A log that was opened. `samples` yields its samples, and is given where to note what does not fit. `part` names
-    it where its file has several."""
+    """An opened log. `samples` yields its samples and notes skipped parts. `part` names the log if its file has
+    several."""
 
     path: str
     header: LogHeader
@@ -133,42 +129,43 @@ class Log:
 
     @property
     def shown(self) -> str:
-        """The file, and which part of it."""
+        """The file, and the part if there are several."""
         return f"{self.path} ({self.part})" if self.part else self.path
 
 
+# Untrusted values
 def mapping(value: Any) -> dict[str, Any]:
-    """Return a value that is an object, and an empty one for any other."""
+    """Return a JSON object, or an empty one for any other value."""
     return value if isinstance(value, dict) else {}
 
 
 def entries(value: Any) -> list[Any]:
-    """Return a value that is a list, and an empty one for any other."""
+    """Return a list, or an empty one for any other value."""
     return value if isinstance(value, list) else []
 
 
 def text(value: Any) -> str | None:
-    """Return a value that is a text, and a number as one; none for any other."""
+    """Return a text, or a number as text; None for any other value."""
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def count(value: Any) -> int | None:
-    """Return a value that is a whole number from 0 on and that the store can keep; none for any other."""
+    """Return a whole number from 0 to 2**63 - 1; None for any other value."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**63 else None
 
 
 def amount(value: Any) -> float | None:
-    """Return a value that is a finite number from 0 on; none for any other."""
+    """Return a finite number from 0; None for any other value."""
     found = finite(value)
     return found if found is not None and found >= 0 else None
 
 
 def finite(value: Any) -> float | None:
-    """Return a number that figures can be made of, also of true and false; none for any other value.
+    """Return a finite number within the bounds of figures, with booleans as 1 and 0; None for any other value.
 
     >>> finite(True), finite(float("nan")), finite("1"), finite(10**400), finite(1.7e308)
     (1.0, None, None, None, None)
@@ -183,7 +180,7 @@ def finite(value: Any) -> float | None:
 
 
 def said_as_json(value: Any) -> str:
-    """Return a value as JSON text; NaN is written as Python writes it."""
+    """Return a value as JSON text, with NaN in Python's notation."""
     try:
         return orjson.dumps(value).decode() if not _has_nan(value) else json.dumps(value, ensure_ascii=False)
     except (TypeError, orjson.JSONEncodeError):
@@ -201,8 +198,9 @@ def _has_nan(value: Any) -> bool:
     return False
 
 
+# Prompts
 def item_of(name: Any, turns: Sequence[Turn], target: Any) -> LoggedItem:
-    """Return what turns ask: the last one is the question, unless an assistant has it."""
+    """Return the item of a prompt. The last turn is the question, unless an assistant wrote it."""
     spoken = [turn for turn in turns if turn[0] != "system"]
     question = spoken.pop()[1] if spoken and spoken[-1][0] != "assistant" else ""
     system = "\n\n".join(said for role, said in turns if role == "system")
@@ -211,7 +209,7 @@ def item_of(name: Any, turns: Sequence[Turn], target: Any) -> LoggedItem:
 
 
 def prompt_turns(said: Any) -> list[Turn]:
-    """Return the turns of a prompt: those of a chat, also of one that is JSON text, or one of a whole text.
+    """Return the turns of a prompt: the messages of a chat, also if it is JSON text, or one user turn.
 
     >>> prompt_turns('[{"role": "system", "content": "Be brief."}]'), prompt_turns("[a]")
     ([('system', 'Be brief.')], [('user', '[a]')])
@@ -233,15 +231,16 @@ def as_messages(turns: Sequence[Turn]) -> list[dict[str, str]]:
     return [{"role": role, "content": said} for role, said in turns]
 
 
+# Logs that Tripos wrote
 MEAN = "mean of scores"
-"""The kind of a figure that is the mean of a score, and no measure."""
+"""The kind of a figure that is the mean of a score and not of a measure."""
 OF_REPLIES = frozenset({OK, PARSE_FAILURE, TRUNCATED, REFUSED, PROVIDER_ERROR, *NOT_ASKED})
 OF_SCORES = OF_REPLIES - {OK} | {FUNCTION_ERROR, NOT_GIVEN}
-"""The statuses of scores without a value."""
+"""Statuses of scores without a value."""
 
 
 def reply_status(said: Any, reply: str | None) -> str | None:
-    """Return the status that a log has of a reply, where it may have that.
+    """Return the status of a reply in a log, if it is valid for that reply.
 
     >>> reply_status("refused", None), reply_status("ok", None), reply_status("fine", "yes")
     ('refused', None, None)
@@ -251,7 +250,7 @@ def reply_status(said: Any, reply: str | None) -> str | None:
 
 
 def score_status(about: Mapping[str, Any]) -> tuple[str | None, str | None]:
-    """Return the status and the error of a score without a value, given what the log says of it.
+    """Return the status and the error of a score without a value.
 
     >>> score_status({"status": "undefined", "error": "no number"}), score_status({"status": "scored"})
     (('undefined', 'no number'), (None, None))
@@ -261,7 +260,7 @@ def score_status(about: Mapping[str, Any]) -> tuple[str | None, str | None]:
 
 
 def task_of(about: Mapping[str, Any]) -> str | None:
-    """Return the task that a sample of Inspect belongs to: its scenario, apart for each of its arms.
+    """Return the task of a sample in a log of Inspect: its scenario with its arms.
 
     >>> task_of({"scenario": "sums", "arm hint": "none"}), task_of({"scenario": "sums"}), task_of({})
     ('sums [hint: none]', 'sums', None)
@@ -272,11 +271,11 @@ def task_of(about: Mapping[str, Any]) -> str | None:
 
 
 def is_own_log(head: Mapping[str, Any]) -> bool:
-    """Return true if Tripos wrote a log of Inspect, given its header."""
+    """Return true if Tripos wrote this log of Inspect, given its header."""
     told = mapping(head.get("eval"))
     return "tripos" in mapping(told.get("packages")) and "tripos_run" in mapping(told.get("metadata"))
 
 
 def are_own_results(head: Mapping[str, Any]) -> bool:
-    """Return true if Tripos wrote results of lm-eval."""
+    """Return true if Tripos wrote these results of lm-eval."""
     return "run_id" in mapping(head.get("tripos"))

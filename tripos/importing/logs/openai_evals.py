@@ -1,4 +1,4 @@
-"""Logs of OpenAI evals: JSON Lines of events, the first of which is the `spec` and the last the `final_report`."""
+"""Logs of OpenAI Evals: JSON Lines of events, from the `spec` to the `final_report`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ABOUT = ("spec", "final_report")
 
 
 def is_openai_evals(first: Any) -> bool:
-    """Return true if the first line of a file is the spec of a run of OpenAI evals."""
+    """Return true if the first line of a file is the spec of a run of OpenAI Evals."""
     spec = mapping(mapping(first).get("spec"))
     return "completion_fns" in spec or "eval_name" in spec
 
@@ -106,7 +106,7 @@ def _samples(
 
 
 def _sample(name: str, events: list[dict[str, Any]], task: str, model: str, left: LeftOut) -> Iterator[LoggedSample]:
-    """Yield the reply of a sample, from its first event of sampling, with all its scores."""
+    """Yield the reply of a sample, from its first sampling event, with all of its scores."""
     sampled = [mapping(each.get("data")) for each in events if each.get("type") == SAMPLING]
     if len(sampled) > 1:
         left.note("further calls for a sample, as of a model that grades", name, len(sampled) - 1)

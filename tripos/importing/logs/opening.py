@@ -1,4 +1,4 @@
-"""Finds the logs at a path: a file, or a folder with logs in it, of whichever format."""
+"""Discovery of logs of any known format in a file or folder."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ SUFFIXES = (".eval", ".json", ".jsonl")
 
 
 def find_logs(path: Path, trust: Trust = TRUSTED, *, outside: bool = False) -> Iterator[SourceFile]:
-    """Yield the files that may be logs: the path itself, or those below a folder. Raises `OSError` where there is
-    none. `outside` is leave to read what links lead to."""
+    """Yield the files that may be logs: the path itself, or all files below a folder. Links out of the folder are
+    followed only if `outside` is true. Raises `OSError` if there is no such path."""
     folder = SourceFolder.around(path, trust, outside=outside)
     if path.is_dir():
         yield from (each for each in folder.files("**/*") if each.path.suffix in SUFFIXES)
@@ -33,8 +33,8 @@ def find_logs(path: Path, trust: Trust = TRUSTED, *, outside: bool = False) -> I
 
 
 def open_logs(file: SourceFile) -> list[Log] | None:
-    """Return the logs of a file, none for one that is read with another; None where it is no log that is known. Raises
-    `OSError` and `ValueError` where it cannot be read."""
+    """Return the logs of a file: an empty list if they are read together with another file, and None if the format is
+    unknown. Raises `OSError` and `ValueError` if the file cannot be read."""
     path = file.path
     if path.suffix == ".eval":
         return [open_eval(file)]
@@ -58,11 +58,11 @@ JSON_LOGS = (
     (is_promptfoo, open_promptfoo),
     (is_every_eval_ever, open_every_eval_ever),
 )
-"""The formats of one JSON value: whether it is one, and its logs."""
+"""Formats that are a single JSON value: a test, and a function that opens the logs."""
 
 
 def _is_beside(file: SourceFile) -> bool:
-    """Return true if the samples of a file are read with the file of results beside it."""
+    """Return true if the samples of a file are read with its file of results."""
     name = file.path.name
     if name.startswith(SAMPLES) and _results_of(file.path):
         return True
@@ -70,12 +70,12 @@ def _is_beside(file: SourceFile) -> bool:
 
 
 def _results_of(samples: Path) -> bool:
-    """Return true if the file of results is beside one of samples: it ends in the same time."""
+    """Return true if the folder has the results for these samples: both names end in the same time."""
     times = (each.stem.removeprefix(RESULTS) for each in samples.parent.glob(f"{RESULTS}*.json"))
     return any(samples.stem.endswith(time) for time in times)
 
 
 def source_of(file: SourceFile) -> str:
-    """Return a log as a column of the store says it: the name of its file, and the beginning of its SHA-256."""
+    """Return the name of a log's file and the first 12 digits of its SHA-256, as the store records them."""
     told = file.beside(STATE) if file.path.name == RUN_SPEC else file
     return f"{told.path.name} {told.sha256()[:12]}"

@@ -1,4 +1,4 @@
-"""Results of promptfoo: the JSON of `promptfoo eval -o FILE.json`, of version 3 or later."""
+"""Results of promptfoo: the JSON of `promptfoo eval -o FILE.json`, from version 3 on."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from tripos.importing.logs.log import (
 
 TOOL = "promptfoo"
 BROKEN = 2
-"""The reason of a failure that is an error of the call."""
+"""The failure reason of a failed call."""
 PASSED, SCORED = "pass", "score"
 
 
 def is_promptfoo(value: Any) -> bool:
-    """Return true if a JSON value is the results of an evaluation of promptfoo."""
+    """Return true if a JSON value is the result of an evaluation by promptfoo."""
     results = mapping(mapping(value).get("results"))
     return isinstance(results.get("results"), list) and isinstance(results.get("prompts"), list)
 
@@ -54,7 +54,7 @@ def open_promptfoo(file: SourceFile, value: Any) -> list[Log]:
 
 
 class _Placed(NamedTuple):
-    """A result: the name of its test, and which of the repeats of the test it is."""
+    """A result with the name of its test and the number of the repetition."""
 
     place: str
     row: Mapping[str, Any]
@@ -69,8 +69,8 @@ def _model(row: Any) -> str:
 
 
 def _names_of_columns(results: Mapping[str, Any]) -> dict[int | None, str]:
-    """Return the name of the model of each column, which is a provider with a prompt. Several providers that have one
-    name, such as those that differ in their settings, are told apart by a number.
+    """Return the model name of each column, which is a provider with a prompt. Providers that share a name, such as
+    those that differ in settings, are numbered.
 
     >>> column = {"provider": "a", "raw": "x"}
     >>> _names_of_columns({"prompts": [column, {"provider": "a", "raw": "y"}, column]})
@@ -88,8 +88,8 @@ def _names_of_columns(results: Mapping[str, Any]) -> dict[int | None, str]:
 
 
 def _tests(rows: Sequence[Any]) -> list[tuple[str, int]]:
-    """Return the name of the test of each result, and which of its repeats it is: `--repeat` gives a number of its own
-    to each repeat of a test."""
+    """Return the test name and the repetition of each result. With `--repeat`, promptfoo gives each repetition its own
+    test number."""
     numbers: dict[str, dict[int, None]] = {}
     found = []
     for row in map(mapping, rows):
@@ -127,7 +127,7 @@ def _log(
 
 
 def _figures(task: str, columns: Sequence[Any]) -> Iterator[OwnFigure]:
-    """Yield the share of tests that a provider passed, and its mean score, over all prompts."""
+    """Yield the share of passed tests of a provider and its mean score, over all prompts."""
     told = [mapping(mapping(each).get("metrics")) for each in columns]
     counts = [[count(each.get(f"test{kind}Count")) for kind in ("Pass", "Fail", "Error")] for each in told]
     if not told or any(None in each for each in counts):
@@ -173,7 +173,9 @@ def _columns(row: Mapping[str, Any], turns: Sequence[tuple[str, str]]) -> dict[s
 
 
 def _scores(row: Mapping[str, Any], place: str, left: LeftOut) -> Iterator[LoggedScore]:
-    """Yield whether the test passed, its score, and the score of every assertion, by its metric or else its kind."""
+    """Yield whether the test passed, its score, and the score of each assertion, named by its metric or else its
+    type.
+    """
     grading = mapping(row.get("gradingResult"))
     reason = text(grading.get("reason")) or None
     yield LoggedScore(PASSED, f"{TOOL}/{PASSED}", finite(row.get("success")), said_as_json(row.get("success")), reason)

@@ -1,14 +1,10 @@
-"""Logs of one benchmark, read once: their items go to files, and their samples to a temporary file.
+"""Imported logs of one benchmark: their items as files, and their samples and scores as runs of its spec.
 
-The items of imported logs: which samples of which logs are about the same one, and the files that hold them.
+Samples wait in a temporary file, so that memory does not grow with the log.
 
-Items pair by what is asked: the system message, the earlier turns and the question. Of several that ask the same, the
-one with the id of the sample counts, or else one that no other id of the log has. So the logs of two tools are about
-the same items, whatever these are called there, and a log that asks a question twice keeps both.
-
-The figures that a log has of its own, held against those of the scores that were read from it.
-
-A gathered log as a run of the spec of its benchmark: its samples and scores, in one commit.
+Items are paired by content: the system message, the earlier turns and the question. If several have the same content,
+the one with the sample's id is taken, and otherwise one that the log does not refer to by another id. So the logs of
+two tools share items whatever their ids, and a log that asks a question twice keeps both items.
 """
 
 from __future__ import annotations
@@ -56,13 +52,13 @@ from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.store import Store
 
 FREE, OWN, LENT = range(3)
-"""An item that the log has no sample of so far, or has under its id, or under another one."""
+"""States of an item within a log: without a sample so far, matched under its own id, or matched under another id."""
 Asked = bytes
-"""A digest of what is asked."""
+"""A digest of the content of an item."""
 
 
 def asked_digest(system: str, history: Any, question: str) -> Asked:
-    """Return the digest of what is asked; `history` is turns of a speaker and a text.
+    """Return the digest of an item's content; `history` are pairs of role and text.
 
     >>> asked_digest("", [("user", "a")], "b") == asked_digest("", [["user", "a"]], "b")
     True
@@ -72,7 +68,7 @@ def asked_digest(system: str, history: Any, question: str) -> Asked:
 
 
 def sound_text(value: str) -> str:
-    """Return a text that UTF-8 can hold: a lone surrogate becomes `\\ufffd`.
+    """Return a text that is valid UTF-8: a lone surrogate becomes `\\ufffd`.
 
     >>> sound_text("a\\ud800")
     'a\\ufffd'
@@ -81,7 +77,7 @@ def sound_text(value: str) -> str:
 
 
 def sound(value: Any) -> Any:
-    """Return a value of JSON with texts that UTF-8 can hold."""
+    """Return a JSON value whose texts are valid UTF-8."""
     match value:
         case str():
             return sound_text(value)
@@ -94,26 +90,26 @@ def sound(value: Any) -> Any:
 
 @dataclass
 class ItemTable:
-    """The items of one task, in the order of its file, `path`. New ones wait in a temporary file until `write` puts
-    them at its end. Of each it holds no more than a digest and the id, so that a log of many takes little memory."""
+    """The items of one task, in the order of its file `path`. New items wait in a temporary file until `write` appends
+    them. Memory holds only a digest and the id of each."""
 
     path: Path
     known: dict[Asked, int] = field(default_factory=dict)
-    """The place of the first item that asks something, counted from 0."""
+    """The position of the first item with a content, from 0."""
     further: dict[Asked, list[int]] = field(default_factory=dict)
-    """The places of others that ask the same."""
+    """The positions of other items with the same content."""
     names: list[str] = field(default_factory=list)
-    """The id of each item, by its place."""
+    """The id of each item, by position."""
     added: int = 0
     _claimed: dict[tuple[Asked, str], int] = field(default_factory=dict)
-    """The places of items that a log has under another id."""
+    """The positions of items that the log refers to by another id."""
     _taken: bytearray = field(default_factory=bytearray)
     _new: IO[bytes] | None = None
 
     @classmethod
     def read(cls, path: Path) -> ItemTable:
-        """Return the items of a file that an import made; none where there is no file. Raises `OSError`, and
-        `ValueError` where it is no such file."""
+        """Return the items of a file that an import wrote, or none if there is no file. Raises `OSError`, and
+        `ValueError` if the file has another form."""
         table = cls(path)
         if path.exists():
             for row in read_untrusted_lines(path, MOST_DATA_BYTES):
@@ -137,12 +133,12 @@ class ItemTable:
         return place
 
     def begin_log(self) -> None:
-        """Begin with the samples of another log."""
+        """Start the matching of another log."""
         self._claimed.clear()
         self._taken = bytearray(len(self.names))
 
     def place_of(self, item: LoggedItem) -> int:
-        """Return the place of an item, which is added where it is new."""
+        """Return the position of an item, after adding it if it is new."""
         name, question, system = sound_text(item.item), sound_text(item.question), sound_text(item.system)
         turns = [(sound_text(speaker), sound_text(said)) for speaker, said in item.history]
         digest = asked_digest(system, turns, question)
@@ -154,7 +150,7 @@ class ItemTable:
             self._taken[own] = OWN
             return own
         found = None
-        if question or turns or system:  # without a text an item is known by its id alone
+        if question or turns or system:  # an item without a text is matched only by its id
             found = next((at for at in alike if self._taken[at] == FREE), None)
         if found is None:
             told = name
@@ -184,7 +180,7 @@ class ItemTable:
         self.added += 1
 
     def write(self, folder: Path) -> None:
-        """Put the items into their file in a folder, whole or not at all. Raises `OSError`."""
+        """Write all items to their file in a folder, atomically. Raises `OSError`."""
         target = folder / self.path.name
         if not self.added and target == self.path:
             return
@@ -199,7 +195,7 @@ class ItemTable:
                 shutil.copyfileobj(self._new, file)
 
     def close(self) -> None:
-        """Remove the temporary file."""
+        """Delete the temporary file."""
         if self._new is not None:
             self._new.close()
             self._new = None
@@ -207,8 +203,7 @@ class ItemTable:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of another one at the end; after a failure that one is as it was.
-    Raises `OSError`."""
+    """Open a file that replaces `path` on success; after a failure the old file is unchanged. Raises `OSError`."""
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_name(f".{path.name}.new")
     try:
@@ -219,27 +214,28 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         new.unlink(missing_ok=True)
 
 
+# The log's own figures
 MEANS = frozenset({"mean", "accuracy"})
 ERRORS = frozenset({"stderr"})
 CLOSE = 1e-9
 
 
 class ItemSums:
-    """The sum and the number of the scores of each item, by its place: 16 bytes an item."""
+    """The sum and the number of scores of each item, in 16 bytes an item."""
 
     def __init__(self) -> None:
         self.totals, self.counts = array("d"), array("q")
         self.items = 0
         self.truth = True
-        """Whether all are 0 or 1."""
+        """Whether all scores are 0 or 1."""
 
     @property
     def most(self) -> int:
-        """The most scores of an item."""
+        """The largest number of scores of an item."""
         return max(self.counts, default=0)
 
     def add(self, item: int, value: float) -> None:
-        """Take in a score."""
+        """Add a score."""
         if (more := item + 1 - len(self.totals)) > 0:
             self.totals.extend(repeat(0.0, more))
             self.counts.extend(repeat(0, more))
@@ -257,12 +253,12 @@ class ItemSums:
 
 @dataclass
 class FigureCheck:
-    """The sums of the scores of a log, by task and score."""
+    """The scores of a log by task and score, to compare with the figures that the log reports."""
 
     sums: dict[tuple[str, str], ItemSums] = field(default_factory=dict)
 
     def add(self, task: str, score: str, item: int, value: float | None) -> None:
-        """Take in a score."""
+        """Add a score."""
         if value is None:
             return
         if (task, score) not in self.sums:
@@ -270,8 +266,8 @@ class FigureCheck:
         self.sums[task, score].add(item, value)
 
     def own(self, figures: Sequence[OwnFigure]) -> list[dict[str, Any]]:
-        """Return the figures of a log that nothing here computes: of the whole set, of a reducer that no measure says,
-        of metrics other than a mean, and of scores that the log does not have."""
+        """Return the figures of a log that cannot be computed from its scores: figures of the whole set, of a reducer
+        without a measure, of metrics other than a mean, and of scores that the log does not contain."""
         return [
             {
                 "task": each.task,
@@ -294,13 +290,13 @@ class FigureCheck:
         return figure.name in MEANS and said is not None
 
     def unheld(self, figures: Sequence[OwnFigure]) -> list[str]:
-        """Return the scores of which a log has a mean, and no score."""
+        """Return the scores that a log reports a mean of but does not contain."""
         lacking = (each.score for each in figures if each.name in MEANS and (each.task, each.score) not in self.sums)
         return list(dict.fromkeys(lacking))
 
     def differences(self, figures: Sequence[OwnFigure]) -> Iterator[dict[str, Any]]:
-        """Yield every figure of a log that can be held against its scores: the figure, what a report makes of the
-        scores, and whether they are the same. An error is that of the mean."""
+        """Yield every figure of a log that its scores can reproduce: the figure, the value that a report computes, and
+        whether they agree. An error is the standard error of the mean."""
         for figure in figures:
             items = self.sums.get((figure.task, figure.score), ItemSums())
             if not self._is_held(figure):
@@ -326,7 +322,7 @@ class FigureCheck:
 
 
 def _reduced(items: ItemSums, reducer: str) -> float | None:
-    """Return the mean of what a reducer makes of each item's scores, of which all are 0 or 1; None of others."""
+    """Return the mean of each item's reduced scores, or None if scores other than 0 and 1 occur."""
     if not items.truth:
         return None
     values = [reduced_value(reducer, round(total), count) for total, count in items]
@@ -335,12 +331,13 @@ def _reduced(items: ItemSums, reducer: str) -> float | None:
 
 
 def mean_of(items: ItemSums | Sequence[tuple[float, int]]) -> float:
-    """Return the mean of scores, given their sum and number for every item."""
+    """Return the mean of scores, given their sum and number for each item."""
     return math.fsum(total for total, _ in items) / sum(count for _, count in items)
 
 
 def standard_error(items: ItemSums | Sequence[tuple[float, int]]) -> float:
-    """Return the standard error of that mean as reports have it, by item, of two items or more (`cell_means`).
+    """Return the standard error of that mean, clustered by item, as reports compute it (`cell_means`). Needs two items
+    or more.
 
     >>> standard_error([(0.0, 1), (1.0, 1)])
     0.5
@@ -352,24 +349,26 @@ def standard_error(items: ItemSums | Sequence[tuple[float, int]]) -> float:
 
 
 def plain_error(items: ItemSums | Sequence[tuple[float, int]]) -> float:
-    """Return the same as other programs have it, with the factor m / (m - 1) also where m items differ in their numbers
-    of scores (Liang and Zeger 1986)."""
+    """Return the clustered standard error of other programs, with the factor m / (m - 1) also if the m items differ in
+    their numbers of scores (Liang and Zeger 1986)."""
     mean, scores = mean_of(items), sum(count for _, count in items)
     influences = math.fsum(((total - mean * count) / scores) ** 2 for total, count in items)
     return math.sqrt(influences * len(items) / (len(items) - 1))
 
 
+# Collected logs
 TAKEN_NAMES = {STEP, "item", "response", "model", "rater", "system", "history", "question", "target"}
-"""The names of the spec that no score can have."""
+"""Names of the spec that a score cannot have."""
 PLACE_BITS = 40
-"""A spooled sample is known by one number of 64 bits: its item above these, and below where it stands in the file."""
+"""A spooled sample is known by one 64-bit number: the position of its item above these bits, and its offset in the file
+in them."""
 MOST_ITEMS = 1 << (64 - PLACE_BITS)
 MOST_SAMPLES = 100_000
-"""The most samples of an item."""
+"""Maximum samples of an item."""
 
 
 class SpooledSample(NamedTuple):
-    """A sample as it waits in the temporary file."""
+    """A sample in the temporary file."""
 
     place: str
     model: str
@@ -380,8 +379,9 @@ class SpooledSample(NamedTuple):
 
 @dataclass
 class GatheredLog:
-    """A log that was read. `samples` has for every task where its samples stand in the temporary file, in order of
-    their items."""
+    """A log that was read. `samples` maps each task to the keys of its samples in the temporary file, sorted by
+    item.
+    """
 
     path: str
     source: str
@@ -391,7 +391,7 @@ class GatheredLog:
     models: dict[str, None] = field(default_factory=dict)
     raters: dict[str, None] = field(default_factory=dict)
     given: dict[str, dict[tuple[str, str], None]] = field(default_factory=dict)
-    """The scores that samples of a task have, each with its rater."""
+    """The scores of each task's samples, with their raters."""
     scores: int = 0
     unscored: int = 0
     repeated: int = 0
@@ -400,22 +400,22 @@ class GatheredLog:
 
 
 class SampleNumbers:
-    """The numbers of the samples of each item, by its place: a bit each of the first 64."""
+    """The numbers of the samples of each item, by position. The first 64 numbers take a bit each."""
 
     def __init__(self) -> None:
         self._bits = array("Q")
         self._high: set[tuple[int, int]] = set()
         self._full: dict[int, int] = {}
-        """By the place of an item a number from 64 on: it has samples of all numbers below."""
+        """For the position of an item, a number from 64 below which every number is used."""
 
     def has(self, place: int, number: int) -> bool:
-        """Return true if an item has a sample of that number."""
+        """Return true if an item has a sample with this number."""
         if number >= 64:
             return (place, number) in self._high
         return place < len(self._bits) and bool(self._bits[place] >> number & 1)
 
     def add(self, place: int, number: int) -> None:
-        """Take in a sample."""
+        """Add a sample."""
         if number >= 64:
             self._high.add((place, number))
             return
@@ -423,7 +423,7 @@ class SampleNumbers:
         self._bits[place] |= 1 << number
 
     def free(self, place: int) -> int:
-        """Return the least number that no sample of an item has."""
+        """Return the smallest unused number of an item."""
         least = self._full.get(place, 0)
         found = next(number for number in itertools.count(least) if not self.has(place, number))
         if found >= 64:
@@ -432,8 +432,8 @@ class SampleNumbers:
 
 
 class Gathering:
-    """The logs of one benchmark. `folder` gets the items; `known` is what the spec there has already. `model` is the
-    model of all logs, if it is given, and `names` are names here of scores there."""
+    """The collected logs of one benchmark. Items are written to `folder`, and `known` is the content of the spec there.
+    `model`, if given, is the model of all logs; `names` maps scores of the logs to names of the spec."""
 
     def __init__(
         self,
@@ -455,7 +455,7 @@ class Gathering:
         self._spool: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as the gathering
 
     def take(self, log: Log, source: str) -> GatheredLog:
-        """Read all samples of a log. Raises `OSError` and `ValueError` where it or a file of items cannot be read."""
+        """Read all samples of a log. Raises `OSError` and `ValueError` if it or a file of items cannot be read."""
         found = GatheredLog(log.shown, source, log.header, LeftOut())
         used: dict[tuple[str, str], SampleNumbers] = {}
         for table in self._tables.values():
@@ -486,7 +486,7 @@ class Gathering:
                 for of, name in log.header.lower
                 if of == sample.task and (task, name) in self._scores
             }
-            wanted.whole = {  # of a score that is several numbers, the rater has the name of all
+            wanted.whole = {  # the rater has the name of a score with several parts
                 self._score(task, s.name)
                 for s in sample.scores
                 if (sample.task, s.rater.partition("/")[2]) in log.header.whole
@@ -512,7 +512,7 @@ class Gathering:
         return found
 
     def samples_of(self, log: GatheredLog, task: str) -> Iterator[tuple[int, list[SpooledSample]]]:
-        """Yield the places of the items of a task, each with the samples that a log has of it."""
+        """Yield the position of each item of a task with its samples in a log."""
         for place, keys in itertools.groupby(log.samples.get(task, ()), key=lambda key: key >> PLACE_BITS):
             some: dict[tuple[str, int], SpooledSample] = {}
             for key in keys:
@@ -524,12 +524,12 @@ class Gathering:
 
     @property
     def is_covered(self) -> bool:
-        """True if the spec that is there has all that these logs need."""
+        """Whether the existing spec has everything that these logs need."""
         return self.known is not None and self.known.covers(self.spec)
 
     @property
     def whole_spec(self) -> LogSpec:
-        """The spec that has all that these logs need, and what it had before."""
+        """The existing spec, extended by what these logs need."""
         spec = LogSpec(self.spec.name)
         for each in (self.known, self.spec):
             if each is not None:
@@ -537,12 +537,12 @@ class Gathering:
         return spec
 
     def write_items(self, folder: Path) -> None:
-        """Put the new items into their files in a folder. Raises `OSError`."""
+        """Write the items to their files in a folder. Raises `OSError`."""
         for table in self._tables.values():
             table.write(folder)
 
     def close(self) -> None:
-        """Remove the temporary files."""
+        """Delete the temporary files."""
         self._spool.close()
         for table in self._tables.values():
             table.close()
@@ -564,7 +564,7 @@ class Gathering:
             name = identifier(self.names.get(title, title), "score")
             if name in TAKEN_NAMES:
                 name = f"{name}_score"
-            if title not in self.names:  # two scores have one name only where somebody says so
+            if title not in self.names:  # two scores share a name only if `names` says so
                 name = self._free(name, [n for (of, _), n in self._scores.items() if of == task])
             self._scores[task, title] = name
         return name
@@ -601,7 +601,7 @@ class Gathering:
 
 
 def _tell_apart(scores: list[LoggedScore]) -> None:
-    """Give scores of one sample that have the same name and rater names of their own.
+    """Number the scores of one sample that share a name and a rater.
 
     >>> some = [LoggedScore("match", "x/match", 1.0), LoggedScore("match", "x/match", 0.0)]
     >>> _tell_apart(some)
@@ -616,7 +616,7 @@ def _tell_apart(scores: list[LoggedScore]) -> None:
 
 
 def options_of(log: GatheredLog) -> Mapping[str, Any]:
-    """Return what the row of a run keeps of a log."""
+    """Return the options that the row of a run records for a log."""
     header = log.header
     return {
         "limit": None,
@@ -632,14 +632,15 @@ def options_of(log: GatheredLog) -> Mapping[str, Any]:
     }
 
 
+# Runs of the store
 AT_ONCE = 2000
-"""So many items are looked up in the store together."""
+"""Number of items that are looked up in the store together."""
 Rows = dict[str, list[Any]]
 
 
 @dataclass
 class LogRun:
-    """The result of an import of a log: counts of its replies and scores, and those that the store has otherwise."""
+    """The result of the import of one log: the numbers of replies and scores, and the differences from the store."""
 
     run_id: str
     new: int = 0
@@ -655,17 +656,17 @@ class LogRun:
 
     @property
     def is_fresh(self) -> bool:
-        """True if the store has nothing of the log so far."""
+        """Whether the store has nothing of the log."""
         return not (self.same or self.same_scores or self.changed or self.refused)
 
     @property
     def is_new(self) -> bool:
-        """True if the store lacks anything of the log."""
+        """Whether the store lacks a part of the log."""
         return bool(self.new or self.new_scores or self.changed)
 
 
 class LogRecorder:
-    """Makes the rows of logs of a plan. Nothing is written but by `record`."""
+    """Writes logs to a store as runs of a plan."""
 
     def __init__(self, gathering: Gathering, plan: Plan, source: CaseSource, root: Path) -> None:
         self.gathering, self.plan, self.source, self.root = gathering, plan, source, root
@@ -674,10 +675,10 @@ class LogRecorder:
         self.compared = next(role.name for role in plan.roles if role.kind == "compared")
 
     def record(self, log: GatheredLog, *, renew: bool, write: bool) -> LogRun:
-        """Take a log into the store, in one commit: all of it, or nothing where a reply or score of it is in the store
-        otherwise. A changed score takes the place of the one before where it may `renew` that.
+        """Write a log to the store in one commit, or write nothing if a reply or score is stored with another value.
+        With `renew`, a changed score replaces the stored one.
 
-        Raises `Failure` where the items cannot be read, and `StoreError` where the store cannot be.
+        Raises `Failure` if the items cannot be read, and `StoreError` if the store cannot be read.
         """
         try:
             tried = self._recording(log)
@@ -692,7 +693,7 @@ class LogRecorder:
             found = tried.found
             if not write or not found.is_new or found.refused or (found.changed and not renew):
                 return found
-            again = self._recording(log)  # nothing is held in memory until it is known that something is new
+            again = self._recording(log)  # read again rather than hold all rows in memory
             Store.open(self.root, create=True).append_batches(again.batches())
             return again.found
         except DataError as error:
@@ -704,18 +705,18 @@ class LogRecorder:
 
 
 class _ChangedLog(Exception):
-    """The store has something of a log otherwise, and nothing of it is written."""
+    """A difference between a log and the store, for which nothing of the log is written."""
 
 
 def _until_changed(found: LogRun, batches: Iterator[Rows], renew: bool) -> Iterator[Rows]:
-    """Yield batches. Raises `_ChangedLog` at their end where the store has something otherwise."""
+    """Yield the batches. Raises `_ChangedLog` at the end if the store has another value."""
     yield from batches
     if found.refused or (found.changed and not renew):
         raise _ChangedLog
 
 
 class _LogRecording:
-    """Makes the rows of one log."""
+    """The rows of one log."""
 
     def __init__(self, recorder: LogRecorder, log: GatheredLog, found: LogRun, now: datetime) -> None:
         self.of, self.log, self.found, self.now = recorder, log, found, now
@@ -732,7 +733,7 @@ class _LogRecording:
         self.recorder = Recorder(plan, recorder.source.sources, self.ledger, found.run_id, lambda: now)
 
     def batches(self) -> Iterator[Rows]:
-        """Yield the rows, some items at a time, and those of the run at the end."""
+        """Yield the rows in batches of items, and the rows of the run at the end."""
         tasks = [name for name in self.of.scenarios if name in self.log.samples]
         try:
             for name in tasks:
@@ -794,7 +795,7 @@ class _LogRecording:
         return rows
 
     def _leave_out_failures(self, taken: Sequence[tuple[list[Unit], dict[str, dict[str, Any]]]]) -> None:
-        """Leave out failed calls of which the store has that they failed: a run would ask for them again."""
+        """Drop failed calls that the store already has as failed: a run would retry them."""
         names = [name for _, mine in taken for name, told in mine.items() if told.get("status") in RETRIED_NEXT_RUN]
         found = zip(names, self.ledger.statuses("samples", names), strict=True)
         known = {name for name, status in found if status is not None}
@@ -835,7 +836,7 @@ class _LogRecording:
                 yield imported_score(about, step, metric, rater, 1, number, reason, value, said, chosen, **failed)
 
     def _not_scored(self, sample: SpooledSample, place: Place) -> Iterator[list[Any]]:
-        """Yield the scores that a reply which failed was to have: what the log scores of others. They are in the
+        """Yield the missing scores of a failed reply: all scores that the log has of other replies. They count in the
         denominator of coverage, as in a run."""
         columns = _columns(sample.told)
         if columns.get("status") == PROVIDER_ERROR and sample.told.get("status") is None:
@@ -846,7 +847,7 @@ class _LogRecording:
     def _take_scores(
         self, rows: Rows, scores: Sequence[GivenScore], told: Mapping[str, SpooledSample], *, fresh: bool
     ) -> None:
-        if self.store is None or fresh:  # no score is of a reply that the store lacks
+        if self.store is None or fresh:  # the store has none of these replies, so no scores of them
             change = ScoreChanges(tuple(scores), (), (), {})
         else:
             change = difference(self.store, scores)
@@ -870,7 +871,7 @@ class _LogRecording:
             "finished_at": self.now,
         }
         message = f"imported: {self.log.source}" + (f" ({header.message})" if header.message else "")
-        # Those who scored are no models that the run would ask: they name none of its results.
+        # Raters are not models that a run would call, so they do not enter the names of its results.
         raters = {RATER: tuple(self.log.raters)} if RATER in self.binding.models else {}
         filled = replace(self.binding, models={**self.binding.models, **raters})
         run = run_row(plan, filled, found.run_id, found.run_id, tasks, dict(options_of(self.log)), self.now)
@@ -883,7 +884,7 @@ class _LogRecording:
 
 
 def _columns(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the columns of a reply, with its status where it is not read from it."""
+    """Return the columns of a reply. The status is set only if it does not follow from the reply's text."""
     columns = {name: value for name, value in told.items() if name not in ("refused", "messages", "status")}
     columns["messages"] = json.dumps(told["messages"], ensure_ascii=False)
     if told.get("status") is not None:

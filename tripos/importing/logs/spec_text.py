@@ -1,4 +1,4 @@
-"""The spec of imported logs: a benchmark with a scenario for each task, whose scores come from outside."""
+"""The generated spec of imported logs: a benchmark with a scenario for each task, scored from outside."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tripos_compiler.library.registry import FUNCTIONS
 from tripos_compiler.plan import Ask, Grade, Plan
 
 NO_NAMES = {"main", "temp", "system", "information_schema", "pg_catalog", "and", "or", "not", "in"}
-"""The names that no benchmark can have, since the database or the language has them."""
+"""Names that a benchmark cannot have: they are schemas of the database or words of the language."""
 MODEL, RATER = "model", "rater"
 STEP = "reply"
 
 
 @dataclass
 class LoggedTask:
-    """A task of a log: a scenario. `scores` are the names of its scores, in order; `lower` those of which lower values
-    are better, and `numbers` those with other values than 0 and 1; `samples` is the number of replies to an item."""
+    """A task of a log, which becomes a scenario. `scores` are its scores in order. `lower` are those for which lower is
+    better, and `numbers` those with values other than 0 and 1. `samples` is the number of replies to an item."""
 
     name: str
     title: str
@@ -30,18 +30,18 @@ class LoggedTask:
     lower: set[str] = field(default_factory=set)
     numbers: set[str] = field(default_factory=set)
     reducers: dict[str, None] = field(default_factory=dict)
-    """What makes one score of an item's epochs, by the words of Inspect; empty if it is the mean."""
+    """Inspect's reducers of the scores of an item's epochs; empty if it is the mean."""
     whole: set[str] = field(default_factory=set)
-    """The scores of which no measure is taken, since the log's figure of them is one of the whole set."""
+    """Scores without a measure, since the log's figure is computed from the whole set."""
 
     def covers(self, other: LoggedTask) -> bool:
-        """Return true if it has all that another one needs."""
+        """Return true if this task has everything that another one needs."""
         more = self.samples >= other.samples and set(self.scores) >= set(other.scores)
         reduced = set(self.reducers or (MEAN,)) >= set(other.reducers or (MEAN,))
         return more and reduced and self.numbers >= other.numbers
 
     def add(self, other: LoggedTask) -> None:
-        """Take in what another one needs."""
+        """Extend this task by what another one needs."""
         self.samples = max(self.samples, other.samples)
         self.scores = list(dict.fromkeys([*self.scores, *other.scores]))
         if not set(self.reducers or (MEAN,)) >= set(other.reducers or (MEAN,)):
@@ -53,17 +53,17 @@ class LoggedTask:
 
 @dataclass
 class LogSpec:
-    """The content of a spec of logs."""
+    """The content of the spec of imported logs."""
 
     name: str
     tasks: dict[str, LoggedTask] = field(default_factory=dict)
 
     def covers(self, other: LogSpec) -> bool:
-        """Return true if it has all that another one needs."""
+        """Return true if this spec has everything that another one needs."""
         return all(name in self.tasks and self.tasks[name].covers(task) for name, task in other.tasks.items())
 
     def add(self, other: LogSpec) -> None:
-        """Take in what another one needs."""
+        """Extend this spec by what another one needs."""
         for name, task in other.tasks.items():
             if name not in self.tasks:
                 self.tasks[name] = LoggedTask(name, task.title, reducers=dict(task.reducers))
@@ -71,12 +71,12 @@ class LogSpec:
 
     @property
     def numbers(self) -> set[str]:
-        """The scores that are numbers in any task; all others are true or false."""
+        """Scores that are numbers in any task; all others are booleans."""
         return {score for task in self.tasks.values() for score in task.numbers}
 
     @property
     def text(self) -> str:
-        """The spec as text."""
+        """The text of the spec."""
         parts = [self._head()]
         for number, task in enumerate(self.tasks.values()):
             parts.append(_dataset(task.name, like=next(iter(self.tasks)) if number else None))
@@ -97,7 +97,7 @@ class LogSpec:
 
 
 def spec_of(plan: Plan) -> LogSpec:
-    """Return the content of a spec of logs, given its plan."""
+    """Return the content of the spec of imported logs, given its plan."""
     spec = LogSpec(plan.benchmark.name)
     lower = {measure.name for measure in plan.measures if measure.lower_is_better}
     for scenario in plan.scenarios:
@@ -119,7 +119,7 @@ def spec_of(plan: Plan) -> LogSpec:
 
 
 def identifier(text: str, fallback: str) -> str:
-    """Return a name for the spec that is as near to a text as can be.
+    """Return a valid name as close to a text as possible.
 
     >>> identifier("exact_match,strict-match", "x"), identifier("7 + 7?", "task"), identifier("数学", "task")
     ('exact_match_strict_match', 'task_7_7', '数学')
@@ -131,7 +131,7 @@ def identifier(text: str, fallback: str) -> str:
 
 
 def distinct(texts: Iterable[str], fallback: str) -> dict[str, str]:
-    """Return a name for each of some texts, no two of which are the same.
+    """Return a distinct name for each text.
 
     >>> distinct(["a b", "a-b"], "x")
     {'a b': 'a_b', 'a-b': 'a_b_2'}
@@ -148,7 +148,7 @@ def distinct(texts: Iterable[str], fallback: str) -> dict[str, str]:
 
 
 def items_file(task: str) -> str:
-    """Return the name of the file with the items of a task."""
+    """Return the name of a task's file of items."""
     return f"{task}.jsonl"
 
 
@@ -161,7 +161,7 @@ def _dataset(task: str, like: str | None) -> str:
 
 
 def _scorer_of(score: str) -> str:
-    """Return the name of the scorer of a score: its own, unless a function of the library has that."""
+    """Return the name of a score's scorer: the same name, unless the library has a function with it."""
     return f"{score}_rating" if score in FUNCTIONS else score
 
 
@@ -172,8 +172,8 @@ def _scorer(name: str, number: bool) -> str:
 
 
 def _measures(task: LoggedTask, numbers: set[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the measures of a task: the name, the figure and the score. A measure that takes the mean of all replies is
-    called like its score, unless it stands beside others, or in the place of what no measure says."""
+    """Yield the measures of a task: the name, the figure and the score. The mean of all replies is named like its
+    score, unless the task has reducers."""
     for score in task.scores:
         if score in task.whole:
             continue
@@ -190,7 +190,7 @@ def _measures(task: LoggedTask, numbers: set[str]) -> Iterator[tuple[str, str, s
 
 def _scenario(task: LoggedTask, numbers: set[str]) -> str:
     scores = "".join(f"  score {name} = {_scorer_of(name)}(response: {STEP}.text)\n" for name in task.scores)
-    if not scores:  # a scenario scores something
+    if not scores:  # a scenario needs a score
         scores = f'  score replied = {STEP}.text != ""\n'
     lower = {name: " lower is better" if name in task.lower else "" for name in task.scores}
     measures = "".join(f"  measure {name} = {it}{lower[score]}\n" for name, it, score in _measures(task, numbers))

@@ -1,1 +1,1 @@
-"""Tasks of other programs as specs: the texts that all importers write; a room for each program."""
+"""Translation of other programs' tasks to specs: lm-eval, Inspect and promptfoo."""

@@ -1,10 +1,8 @@
-"""Tasks of Inspect, read in a process of their own with the Python that has Inspect.
+"""Import of Inspect's tasks, read in a separate process and translated to a spec.
 
-A chain of solvers as steps of a scenario: what is sent, piece by piece, with the columns that its holes need.
-
-Scorers of Inspect as scores: an expression for each, and the Python functions that it calls.
-
-Specs of Inspect's tasks: rows, steps, scores and measures, and what became of each part.
+The task's module runs in the Python environment that has Inspect. A chain of solvers becomes the steps of a scenario,
+and each scorer an expression with the Python functions that it calls. The messages that the steps send are compared
+with those that Inspect sent for some samples.
 """
 
 from __future__ import annotations
@@ -31,14 +29,14 @@ _HINT = "see the module of the task: it is run as a program"
 READER = Path(__file__).with_name("inspect_reader.py")
 LONGEST_S = 900.0
 PARTS = frozenset({"name", "samples", "solvers", "setup", "scorers", "templates", "config", "calls", "failed"})
-"""What a reader says of a task."""
+"""The keys of a reader's result."""
 
 
 def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Run the module of a task, and return what it says: rows, solvers, scorers, and the messages of some calls.
+    """Run the module of a task, and return its rows, solvers, scorers, and the messages of some calls.
 
-    The module runs as a program of the user, without the keys of the environment. Raises `Failure` R0246 where it
-    fails, or has several tasks and none of that name.
+    The module runs with the user's rights, but without the API keys of the environment. Raises `Failure` R0246 if it
+    fails, or if it has several tasks and none with this name.
     """
     if not SourceFolder.around(path).file(path).is_there:
         raise Failure(CODE, f"there is no file `{path}`", "give the Python module of the task")
@@ -78,19 +76,20 @@ def read_inspect_task(path: Path, task: str | None, python: Path, arguments: Map
     return told
 
 
+# Solvers
 Sample = Mapping[str, Any]
 Value = Callable[[Sample], str]
 Known = dict[str, Sequence[str | Code]]
-"""What the names of a template stand for."""
+"""The values of a template's names."""
 Message = tuple[str, list[str | Code]]
-"""The role of a message, and its text in pieces."""
+"""The role of a message, and the pieces of its text."""
 ITEM = "item"
 INSPECT = "inspect_ai/"
 
 
 @dataclass
 class Step:
-    """A call of a model: the name of the step, what it continues, and its messages."""
+    """A call of a model: the name of the step, the step that it continues, and its messages."""
 
     name: str
     role: str
@@ -101,22 +100,22 @@ class Step:
 
 @dataclass
 class Chain:
-    """The steps that solvers make, in order, and the columns of rows that they use beside those of every sample."""
+    """The steps of a chain of solvers, and the columns that they need besides those of every sample."""
 
     samples: Sequence[Sample]
     templates: Mapping[str, Any]
     steps: list[Step] = field(default_factory=list)
     columns: dict[str, Value] = field(default_factory=dict)
     shown: set[str] = field(default_factory=set)
-    """The fields of the metadata that a prompt shows."""
+    """Metadata fields that a prompt shows."""
     several: bool = False
-    """Several options may be right."""
+    """Whether several options may be right."""
     question: list[str | Code] = field(default_factory=list)
     """The input of a sample, before solvers change it."""
     _messages: list[Message] = field(default_factory=list)
 
     def begin(self) -> None:
-        """Take the input of the samples as the first messages. Raises `Untranslated` for chats with replies in them."""
+        """Take the input of the samples as the first messages. Raises `Untranslated` for chats that contain replies."""
         shapes = {
             None if isinstance(each["input"], str) else tuple(message["role"] for message in each["input"])
             for each in self.samples
@@ -139,7 +138,7 @@ class Chain:
         self.question = list(self._messages[-1][1])
 
     def add(self, name: str, params: Mapping[str, Any]) -> None:
-        """Add a solver. Raises `Untranslated` for one that is no part of Inspect, or has no counterpart."""
+        """Apply a solver. Raises `Untranslated` for a solver outside Inspect or without counterpart."""
         if not name.startswith(INSPECT):
             raise Untranslated(f"the solver `{name}` of its own")
         made = self._solvers().get(name.removeprefix(INSPECT))
@@ -149,7 +148,7 @@ class Chain:
 
     @property
     def reply(self) -> str:
-        """The name of the step whose reply is scored."""
+        """The name of the step whose reply is scored. Raises `Untranslated` if there is none."""
         if not self.steps:
             raise Untranslated("a chain that asks nothing")
         return self.steps[-1].name
@@ -196,7 +195,7 @@ class Chain:
             self._messages.append((role, text))
 
     def _user(self) -> int:
-        """Return the place of the question that solvers change."""
+        """Return the position of the question that solvers change."""
         place = next(
             (place for place in reversed(range(len(self._messages))) if self._messages[place][0] == "user"), None
         )
@@ -262,7 +261,7 @@ class Chain:
         fields: bool = True,
         strict: bool = False,
     ) -> list[str | Code]:
-        """Return a template of `str.format` as pieces. A name that nothing gives stays as it is, unless it is strict.
+        """Return a template of `str.format` as pieces. An unknown name is left unchanged, unless `strict` is true.
         Raises `Untranslated`."""
         found: list[str | Code] = []
         try:
@@ -289,7 +288,8 @@ class Chain:
         return merged(found)
 
     def _metadata(self, name: str) -> Code:
-        """Return a field of the metadata as the text that a template shows; a sample without it shows its name."""
+        """Return a metadata field as the text that a template shows. A sample without it shows the field's name in
+        braces."""
         self.shown.add(name)
         column = name_of(name, ("id", "input", "system", "choices", "target", "options", "letters", "language"))
 
@@ -301,7 +301,7 @@ class Chain:
 
 
 def merged(pieces: Sequence[str | Code]) -> list[str | Code]:
-    """Return pieces without two texts in a row."""
+    """Return pieces with adjacent texts joined."""
     found: list[str | Code] = []
     for each in pieces:
         if isinstance(each, str) and found and isinstance(found[-1], str):
@@ -324,7 +324,7 @@ def step_lines(step: Step) -> list[str]:
 
 
 def sent(chain: Chain, sample: Sample, reply: str) -> list[list[dict[str, str]]]:
-    """Return the messages of every call for a sample, where each reply is the same text: what the spec sends."""
+    """Return the messages of every call that the spec makes for a sample, if each reply is the same text."""
     calls: list[list[dict[str, str]]] = []
     kept: dict[str, list[dict[str, str]]] = {}
     for step in chain.steps:
@@ -348,22 +348,23 @@ def _filled(pieces: Sequence[str | Code], chain: Chain, sample: Sample, reply: s
 
 
 def _listed(sample: Sample) -> str:
-    """Return the options of a sample as a list with letters."""
+    """Return the options of a sample as a lettered list."""
     return "\n".join(f"{letter}) {text}" for letter, text in zip(_letters(sample), sample["choices"], strict=True))
 
 
 def _letters(sample: Sample) -> list[str]:
-    """Return the names of the options of a sample: letters, and after 26 of them numbers from 1."""
+    """Return the names of the options of a sample: letters, and numbers from 1 after the first 26."""
     return [chr(65 + place) if place < 26 else str(place - 25) for place in range(len(sample["choices"]))]
 
 
+# Scorers
 FILE = "inspect_scores.py"
-"""The file beside the spec that has the functions."""
+"""The file with the Python functions, next to the spec."""
 
 
 @dataclass
 class ScorerScore:
-    """A scorer in the language: the steps that it asks, the expression, the functions, and what is not exact."""
+    """A scorer in the language: its steps, its expression, its functions, and a note on deviations."""
 
     expression: str
     functions: list[str]
@@ -441,7 +442,7 @@ def _bool(value: Any) -> str:
 
 
 def unscored(scorer: Mapping[str, Any], error: Untranslated) -> tuple[Note, str]:
-    """Return what is said of a scorer that is left as a hole, and its original."""
+    """Return the note on a scorer that becomes a hole, and its original text."""
     original = scorer.get("source") or f"{scorer['name']}({scorer['params']})"
     return Note(f"scorer {scorer['name'].rpartition('/')[2]}", "not", str(error)), str(original)
 
@@ -453,11 +454,11 @@ NEEDS = {
     "same_words": ["_words", "_number"],
     "shared_words": ["_words", "_number"],
 }
-"""Functions that others call."""
+"""Functions that other functions call."""
 
 
 def functions_text(names: list[str]) -> str:
-    """Return the file with these functions and those that they call."""
+    """Return the text of a file with these functions and those that they call."""
     from tripos.importing.tasks import inspect_scorers
 
     needed = list(dict.fromkeys(each for name in names for each in (*NEEDS.get(name, []), name)))
@@ -468,24 +469,25 @@ def functions_text(names: list[str]) -> str:
     return "\n".join([head, "", *imports, "", "", body])
 
 
+# The spec
 ROWS = "samples.jsonl"
 REPLY = "ANSWER: A\nGRADE: C"
-"""What the model of the reader answers."""
+"""The reply of the reader's mock model."""
 SETTINGS = {
     "temperature": "temperature", "max_tokens": "max_tokens", "top_p": "top_p", "top_k": "top_k", "seed": "seed",
     "frequency_penalty": "frequency_penalty", "presence_penalty": "presence_penalty",
     "reasoning_effort": "reasoning_effort",
 }  # fmt: skip
-"""Settings of a task by what an `ask` calls them."""
+"""Settings of a task, with their names in an `ask`."""
 RUNNING = frozenset({"max_connections", "max_retries", "timeout", "attempt_timeout", "adaptive_connections", "batch"})
-"""Settings of the run, not of the task."""
+"""Settings of a run rather than of the task."""
 MEASURES = frozenset({"accuracy", "mean", "stderr", "ci", "bootstrap_stderr"})
-"""Metrics that a mean with its interval shows."""
+"""Metrics that a mean and its interval already show."""
 TAKEN = ("reply", "critique", "grading", "item", "language", "sample")
 
 
 def inspect_spec(told: Mapping[str, Any], module: str, language: str = "en") -> ImportedTask:
-    """Return a task that was read as a spec, with the rows beside it."""
+    """Return the spec of a task that was read, with its rows as a file."""
     notes: list[Note] = []
     name = name_of(told["name"])
     samples = told["samples"]
@@ -525,7 +527,7 @@ def inspect_spec(told: Mapping[str, Any], module: str, language: str = "en") -> 
 
 
 def _steps(told: Mapping[str, Any], chain: Chain, notes: list[Note]) -> list[list[str]]:
-    """Return the lines of each step; none, with a note, where the chain has no counterpart."""
+    """Return the lines of each step. A chain without counterpart becomes a hole and a note."""
     try:
         chain.begin()
         for solver in [*told["setup"], *told["solvers"]]:
@@ -544,7 +546,7 @@ def _steps(told: Mapping[str, Any], chain: Chain, notes: list[Note]) -> list[lis
 
 
 def _checked(told: Mapping[str, Any], chain: Chain) -> Note:
-    """Hold what the steps send against what the task sent to a model when it was read."""
+    """Compare the messages of the steps with those that Inspect sent when the task was read."""
     graders = sum("model_graded" in each["name"] for each in told["scorers"])
     compared = [each for each in told["samples"] if each["id"] in told["calls"]]
     for sample in compared:
@@ -559,7 +561,7 @@ def _checked(told: Mapping[str, Any], chain: Chain) -> Note:
 def _scores(
     told: Mapping[str, Any], chain: Chain, notes: list[Note]
 ) -> tuple[list[tuple[str, list[str]]], list[str], list[str]]:
-    """Return the lines of each score by its name, the functions that they call, and the roles that they need."""
+    """Return the name and lines of each score, the functions that they call, and the roles that they need."""
     found: list[tuple[str, list[str]]] = []
     functions: list[str] = []
     if not chain.steps:
@@ -599,7 +601,7 @@ def _settings(told: Mapping[str, Any], chain: Chain, notes: list[Note]) -> list[
 
 
 def _with_settings(steps: Sequence[list[str]], settings: Sequence[str]) -> list[str]:
-    """Put the settings into the steps that ask the model under test; the number of samples stands in the first."""
+    """Add the settings to the steps that ask the model under test, and the number of samples to the first of them."""
     lines: list[str] = []
     for place, step in enumerate(steps):
         if not step[0].startswith("  ask "):
@@ -611,7 +613,7 @@ def _with_settings(steps: Sequence[list[str]], settings: Sequence[str]) -> list[
 
 
 def _rows(samples: Sequence[Sample], chain: Chain) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return the rows of the data set, and its fields: what a prompt shows is open, and all else is secret."""
+    """Return the rows of the data set and its fields. Columns in prompts are public; all others are secret."""
     rows: list[dict[str, Any]] = []
     fields = ["  id text", *(f"  {column} text" for column in chain.columns)]
     if any(each["choices"] for each in samples):

@@ -1,7 +1,7 @@
-"""Read a task of Inspect, in a process with Inspect: its rows, solvers, scorers, and what it sends to a model.
+"""Program that reads a task of Inspect: its rows, solvers, scorers, and the messages that it sends to a model.
 
-Tripos never imports this module: it runs the file in the Python that is named, where `inspect_ai` is installed. It
-prints nothing; the file that is named last gets JSON.
+Tripos never imports this module. It runs the file with a Python that has `inspect_ai` installed. The result is JSON in
+the file of the last argument; nothing is printed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any
 
 TRIED = 25
-"""So many samples are put through the chain with a model that answers at once."""
+"""Number of samples that run through the chain with a mock model."""
 REPLY = "ANSWER: A\nGRADE: C"
-"""What that model answers."""
+"""The reply of the mock model."""
 
 
 def main(path: str, name: str, arguments: str, out: str) -> None:
-    """Read the task of that name, or the only one, of the module at `path`."""
+    """Read the task with this name, or the only task, of the module at `path`."""
     tasks = _tasks_in(path)
     if not name and len(tasks) != 1:
         _write(out, {"tasks": sorted(tasks)})
@@ -95,8 +95,7 @@ def _told(task: Any, name: str) -> dict[str, Any]:
 
 
 def _named(made: Any) -> dict[str, Any]:
-    """Return the registered name of a solver or scorer, what it was made with, and its source where it is no part of
-    Inspect."""
+    """Return the registered name of a solver or scorer, its parameters, and its source if it is not part of Inspect."""
     registry = importlib.import_module("inspect_ai._util.registry")
     try:
         info = registry.registry_info(made)
@@ -130,7 +129,7 @@ def _metrics(task: Any, scorer: Any) -> list[str]:
 
 
 def _sample(sample: Any, number: int) -> dict[str, Any]:
-    """Return a sample; one without an id has its number, as in a run."""
+    """Return a sample. One without an id gets its number, as in a run."""
     return {
         "id": str(number if sample.id is None else sample.id),
         "input": sample.input if isinstance(sample.input, str) else [_message(each) for each in sample.input],
@@ -150,7 +149,7 @@ def _message(message: Any) -> dict[str, Any]:
 
 
 def _calls_of(task: Any) -> tuple[dict[str, list[Any]], str]:
-    """Return the messages of every call of a model, by sample, and why there are none."""
+    """Return the messages of every model call by sample, and the reason if there are none."""
     inspect_ai = importlib.import_module("inspect_ai")
     models = importlib.import_module("inspect_ai.model")
 
@@ -178,7 +177,7 @@ def _calls_of(task: Any) -> tuple[dict[str, list[Any]], str]:
 
 
 def _with_attachments(sample: Any) -> Any:
-    """Return a sample with the long texts that a log keeps apart."""
+    """Return a sample with its attachments, the long texts that a log stores separately."""
     return importlib.import_module("inspect_ai.log").resolve_sample_attachments(sample, "full")
 
 

@@ -1,4 +1,7 @@
-"""Scores of the standard scorers of Inspect, as `tripos import task` writes them beside a spec."""
+"""Python equivalents of Inspect's standard scorers, which `tripos import task` copies next to a spec.
+
+The source of these functions, docstrings included, becomes part of the generated file.
+"""
 
 import math
 import re

@@ -1,16 +1,10 @@
-"""Task files of lm-eval: YAML with `include` and `!function`, and the index of a folder of them.
+"""Tasks and groups of lm-eval, read from YAML with `include` and `!function`, and translated to specs.
 
-Nothing of a task is executed here: a `!function` is kept as its name.
+A task becomes a scenario with its data sets; a group becomes a spec with a scenario for each task and the figures of
+the whole group. A part without translation becomes a hole and a note.
 
-Groups of tasks: their members, with what a group says otherwise for them, and the figures of the whole group.
-
-The data of a task: where its rows lie, and what is known of them.
-
-The rows that a task's own Python gives, written once by a process in the environment of lm-eval.
-
-A task as a scenario with its data sets, and the spec of one task or of a group of them.
-
-Specs of tasks and groups: what `tripos import task` writes.
+No code of a task is executed while its file is read: a `!function` is kept as its name. Only `write_rows` runs a task's
+own Python, in a process of the environment with lm-eval, to write its rows once.
 """
 
 from __future__ import annotations
@@ -43,46 +37,46 @@ _HIDDEN = frozenset(("__pycache__", ".ipynb_checkpoints"))
 
 @dataclass(frozen=True)
 class TaskFile:
-    """A task or a group, as its file and those that it includes say it."""
+    """A task or group with its configuration, including the files that it includes."""
 
     name: str
     kind: str
     path: Path
     config: Mapping[str, Any] = field(hash=False)
     changes: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    """The keys that a group says otherwise than the file."""
+    """The keys that a group overrides."""
     source: SourceFolder | None = field(default=None, hash=False, compare=False)
-    """The folder in which the task reads files; without one its own."""
+    """The folder that the task may read, if it is not the folder of its file."""
 
     @property
     def folder(self) -> SourceFolder:
-        """The folder in which the task reads files."""
+        """The folder that the task may read."""
         return self.source or SourceFolder.around(self.path)
 
     def get(self, key: str, fallback: Any = None) -> Any:
-        """Return what the file says under a key; the fallback where it says nothing, or null."""
+        """Return the value of a key, or the fallback if it is missing or null."""
         found = self.config.get(key)
         return fallback if found is None else found
 
     def changed(self, config: Mapping[str, Any]) -> TaskFile:
-        """Return the task with other words for some keys, as a group gives its members."""
+        """Return the task with other values of some keys, as a group sets them for its members."""
         return replace(self, config={**self.config, **config}, changes={**self.changes, **config})
 
 
 def read_task(path: Path, source: SourceFolder | None = None) -> TaskFile:
-    """Read a file with a task or a group, and those that it includes, in a folder. Raises `Failure` for one that is
-    neither."""
+    """Read a file with a task or group, and the files that it includes, within a folder. Raises `Failure` R0246 if it
+    is neither."""
     return TaskReader(source or SourceFolder.around(path)).read(path)
 
 
 def kind_of(config: Mapping[str, Any]) -> str:
-    """Return `class` for a task in Python, `group`, `task`, or nothing."""
+    """Return `class` for a task in Python, `group`, `task`, or an empty text."""
     return next((each for each in ("class", "group", "task") if each in config), "")
 
 
 def read_folder(folder: Path, source: SourceFolder | None = None) -> dict[str, TaskFile]:
-    """Return the tasks and groups of a folder and those below it, by name, in the order of their paths; of two of one
-    name the first, as lm-eval has it. Files that are neither are passed over."""
+    """Return the tasks and groups below a folder by name, in the order of their paths. If a name is repeated, the first
+    is taken, as in lm-eval. Other files are skipped."""
     reader = TaskReader(source or SourceFolder.around(folder))
     found: dict[str, TaskFile] = {}
     for path in _files(folder):
@@ -95,7 +89,7 @@ def read_folder(folder: Path, source: SourceFolder | None = None) -> dict[str, T
 
 
 def tagged(tasks: Mapping[str, TaskFile], tag: str) -> list[TaskFile]:
-    """Return the tasks with a tag, by name."""
+    """Return the tasks with a tag, sorted by name."""
     return [tasks[name] for name in sorted(tasks) if tag in as_list(tasks[name].get("tag"))]
 
 
@@ -106,16 +100,16 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 class TaskReader:
-    """Reads tasks of a folder. A file is read once: thousands of tasks include the same one."""
+    """Reader of the tasks of a folder. Each file is read once, since thousands of tasks may include the same one."""
 
     def __init__(self, source: SourceFolder) -> None:
         self.source = source
         self._read: dict[Path, dict[str, Any]] = {}
         self._whole: dict[Path, dict[str, Any]] = {}
-        """With what they include."""
+        """Configurations merged with their includes."""
 
     def read(self, path: Path) -> TaskFile:
-        """Return the task or the group in a file. Raises `Failure` for one that is neither, or of another shape."""
+        """Return the task or group of a file. Raises `Failure` R0246 if it is neither or has another shape."""
         place = path.absolute()
         config = self._merged(place, ())
         kind = kind_of(config)
@@ -163,30 +157,31 @@ class TaskReader:
         return document
 
 
+# The data of a task
 TAGS = {"!function": PythonName}
-"""The tags of task files: a function in Python is kept as its name."""
+"""YAML tags of task files. A Python function is kept as its name."""
 MOST_INCLUDED = 50
-"""The most files of which each includes the next."""
+"""Maximum length of a chain of includes."""
 MEND = "mend the file"
 
 
 READ = 1_000
-"""Rows that tell the types of columns; `tripos check` reads all."""
+"""Rows from which types of columns are inferred; `tripos check` reads all."""
 LOCAL = frozenset(("json", "csv", "parquet"))
 PARQUET = "~parquet"
-"""The revision of a data set of the Hub that has all its rows as Parquet, in a folder for each configuration."""
+"""The Hub's revision of a data set with all rows as Parquet, in a folder for each configuration."""
 
 
 @dataclass(frozen=True)
 class WrittenRows:
-    """Files with the rows that lm-eval's own Python gave for a task, by split; `shots` are its worked examples."""
+    """Files with the rows that lm-eval's Python wrote for a task: `tested` and `shots`, the worked examples."""
 
     files: Mapping[str, Path] = field(default_factory=dict)
 
 
 @dataclass
 class TaskSplit:
-    """The rows of a split: the source that a data set names, and their columns."""
+    """The rows of a split: the source that the data set names, and the columns."""
 
     name: str
     source: str
@@ -194,24 +189,24 @@ class TaskSplit:
     written: bool = False
     notes: list[Note] = field(default_factory=list)
     content: str = ""
-    """Rows that the task itself has, to be written beside the spec."""
+    """Rows from the task file itself, to be written next to the spec."""
     local: SourceFile | None = None
-    """A file of this machine that the task names, to be copied beside the spec."""
+    """A local file of the task, to be copied next to the spec."""
 
 
 @dataclass
 class TaskData:
-    """Finds the splits of a task. `folders` are looked in for data that is there already."""
+    """The splits of a task. `folders` are searched for data that is already downloaded."""
 
     config: Mapping[str, Any]
     name: str
     folders: tuple[Path, ...] = ()
     source: SourceFolder | None = None
-    """The folder in which files may be read; without one, those that are looked in."""
+    """The folder whose files may be read; if None, the searched folders."""
     rows: WrittenRows = field(default_factory=WrittenRows)
 
     def tested(self) -> TaskSplit:
-        """Return the split that is asked about. Raises `Untranslated`."""
+        """Return the split of the questions. Raises `Untranslated`."""
         if "class" in self.config:
             raise Untranslated("the task is a class in Python")
         split = self.config.get("test_split") or self.config.get("validation_split")
@@ -226,7 +221,7 @@ class TaskData:
         return self._split(str(split))
 
     def shots(self, tested: TaskSplit) -> TaskSplit:
-        """Return the split that worked examples are taken from. Raises `Untranslated`."""
+        """Return the split of the worked examples. Raises `Untranslated`."""
         own = self.config.get("fewshot_config") or {}
         split = own.get("split") or self.config.get("fewshot_split")
         if "shots" in self.rows.files:
@@ -246,7 +241,7 @@ class TaskData:
 
     def _written(self, which: str, split: str) -> TaskSplit:
         path = self.rows.files[which]
-        written = SourceFolder.around(path).file(path)  # by the Python of the task, which was executed
+        written = SourceFolder.around(path).file(path)  # trusted: the task's own Python, which was run, wrote it
         columns = _columns(written) if written.is_there else TaskColumns()
         return TaskSplit(split, f"rows/{path.name}", columns, written=True)
 
@@ -256,13 +251,13 @@ class TaskData:
         if self.config.get("custom_dataset") is not None:
             raise Untranslated(f"the rows are those of a function in Python, `{self.config['custom_dataset']}`")
         source = self._source(split)
-        quoted(source)  # a name that no spec can write is no source
+        quoted(source)  # raises if the name cannot be written in a spec
         found = self._found(split, source)
         local = found if "://" not in source else None
         return TaskSplit(split, source, _columns(found) if found is not None else TaskColumns(), local=local)
 
     def _found(self, split: str, source: str) -> SourceFile | None:
-        """Return the file of a split, if it is there. Raises `Untranslated` for one that may not be read."""
+        """Return the file of a split, if it exists. Raises `Untranslated` if it lies outside the allowed folder."""
         for path in self._places(split, source):
             file = (self.source or SourceFolder.around(path)).file(path)
             if file.is_there:
@@ -311,10 +306,11 @@ def _columns(file: SourceFile) -> TaskColumns:
         raise Untranslated(f"the rows of `{file.path.name}` cannot be read: {error.message}") from error
 
 
+# A task as a scenario
 QUESTION = ("description", "doc_to_text", "doc_to_choice", "doc_to_target", "gen_prefix")
 SCORING = ("filter_list", "metric_list", "process_results")
 _PASSES = 3
-"""Translations of a task: each learns from how the one before used the columns."""
+"""Number of translation passes. Each learns types from how the previous one used the columns."""
 
 
 @dataclass
@@ -329,19 +325,19 @@ class TaskScenario:
     notes: list[Note]
     files: dict[str, str] = field(default_factory=dict)
     copies: dict[str, SourceFile] = field(default_factory=dict)
-    """Files of this machine that the data sets name, by their path beside the spec."""
+    """Local files that the data sets name, by their path next to the spec."""
 
     @property
     def figures(self) -> Mapping[str, KnownFigure]:
-        """Return the aggregates in Python that the measures take."""
+        """The Python aggregates of the measures."""
         return {name: each for name, each in self.scored.figures.items() if each.source}
 
     def whole(self) -> bool:
-        """Return true if no part is a hole."""
+        """Return true if every part was translated."""
         return all(each.how != "not" for each in self.notes)
 
     def lines(self, more: Mapping[str, str] | None = None) -> list[str]:
-        """Return the scenario as lines; `more` are scores that a group takes the mean of."""
+        """Return the lines of the scenario. `more` are scores that the measures of a group average."""
         scores = [f"  score {name} = {code}" for name, code in (more or {}).items()]
         return [
             *self.declared,
@@ -357,8 +353,8 @@ class TaskScenario:
 
 
 def scenario_of(task: TaskFile, data: TaskData, shots: int | None = None) -> TaskScenario:
-    """Return a task as a scenario, with a hole where a part has no translation. `shots` is the number of worked
-    examples, in place of that of the task."""
+    """Translate a task to a scenario, with holes for parts without translation. `shots` overrides the task's number of
+    worked examples."""
     name = name_of(task.name)
     notes: list[Note] = []
     try:
@@ -400,7 +396,7 @@ def _shot_dataset(dataset: str, split: TaskSplit, tested: TaskSplit, name: str) 
 
 @dataclass
 class DrawnShots(WorkedExamples):
-    """Worked examples, and the split that they are of."""
+    """Worked examples and their split."""
 
     split: TaskSplit = field(default_factory=lambda: TaskSplit("", "", TaskColumns()))
 
@@ -460,17 +456,18 @@ def _scored(task: TaskFile, fields: TaskFields, asked: Asking, hole: list[Note])
 
 
 def _complete(notes: list[Note]) -> list[Note]:
-    """Return the notes, with those on parts that were translated exactly."""
+    """Return the notes, completed by notes on parts that were translated exactly."""
     told = {each.part for each in notes}
     exact = [Note(part, "exactly") for part in ("data", "question", "scores") if part not in told]
     return [*exact, *dict.fromkeys(notes)]
 
 
+# Groups of tasks
 _OWN = frozenset(("group", "group_alias", "task", "aggregate_metric_list", "metadata", "tag", "include"))
-"""The keys of a group that say nothing of its members."""
+"""Keys of a group that do not apply to its members."""
 _DEEPEST = 20
 MOST_MEMBERS = 20_000
-"""The most members of a group and of those in it, each counted wherever it is one."""
+"""Maximum members of a group and its subgroups, counted with repetition."""
 
 
 @dataclass
@@ -483,7 +480,7 @@ class TaskGroup:
     aggregates: list[Mapping[str, Any]] = field(default_factory=list)
 
     def leaves(self) -> Iterator[TaskFile]:
-        """Yield the tasks of the group and of those in it, each once."""
+        """Yield the tasks of the group and its subgroups, without repetition."""
         seen: set[str] = set()
         for member in self.members:
             for task in member.leaves() if isinstance(member, TaskGroup) else (member,):
@@ -492,7 +489,7 @@ class TaskGroup:
                     yield task
 
     def groups(self) -> Iterator[TaskGroup]:
-        """Yield the group, and those in it."""
+        """Yield the group and its subgroups."""
         yield self
         for member in self.members:
             if isinstance(member, TaskGroup):
@@ -506,7 +503,7 @@ def group_of(
     depth: int = 0,
     count: Iterator[int] | None = None,
 ) -> TaskGroup:
-    """Return a group with its members, which are looked up by name. Raises `Failure` R0246 where one is not there."""
+    """Return a group with its members, looked up by name. Raises `Failure` R0246 if a member is missing."""
     if depth > _DEEPEST:
         raise Failure(CODE, f"the group `{task.name}` is a member of itself", "remove it from its own `task`")
     said = {key: each for key, each in task.config.items() if key not in _OWN}
@@ -554,16 +551,16 @@ def _aggregates(task: TaskFile) -> list[Mapping[str, Any]]:
 
 @dataclass
 class GroupFigures:
-    """The measures of a group, and the scores that its scenarios have for them."""
+    """The measures of a group, and the scores that they need in its scenarios."""
 
     measures: list[str] = field(default_factory=list)
     scores: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By scenario: name and code of each score."""
+    """The name and code of each score, by scenario."""
     notes: list[Note] = field(default_factory=list)
 
 
 def figures_of(group: TaskGroup, scenarios: Mapping[str, TaskScenario]) -> GroupFigures:
-    """Return the figures of a group and of those in it: the mean over all items, or over tasks."""
+    """Return the figures of a group and its subgroups: the mean over all items, or over tasks."""
     made = GroupFigures()
     for each in group.groups():
         inside = [scenarios[task.name] for task in each.leaves() if task.name in scenarios]
@@ -594,16 +591,17 @@ def _figure(group: TaskGroup, how: Mapping[str, Any], inside: list[TaskScenario]
         made.measures.append(f"measure {whole} {title(group.alias)} = {value}")
 
 
+# Rows written by a task's own Python
 LONGEST_S = 3600.0
 _HUB = ("HF_HOME", "HF_ENDPOINT", "HF_DATASETS_CACHE", "HF_DATASETS_OFFLINE", "HF_HUB_OFFLINE")
-"""Variables that say where data sets lie; none is a key."""
+"""Environment variables with the location of data sets; none contains a key."""
 
 
 def write_rows(
     task: TaskFile, folder: Path, python: str | None = None, shots: int | None = None, changes: Mapping[str, Any] = {}
 ) -> WrittenRows:
-    """Execute the Python of a task, and return the files with its rows in `folder/rows`. `changes` are configuration
-    that differs from the file. Raises `Failure` R0246 where it fails."""
+    """Execute the Python of a task, and return the files with its rows in `folder/rows`. `changes` overrides the
+    configuration of the file. Raises `Failure` R0246 if the execution fails."""
     name = name_of(task.name)
     rows = (folder / "rows").resolve()
     count = int(task.get("num_fewshot", 0)) if shots is None else shots
@@ -634,6 +632,7 @@ def write_rows(
     return WrittenRows({which: path for which, path in written.items() if path.is_file()})
 
 
+# Specs of tasks and groups
 HELPERS = "lm_eval_figures.py"
 _HEAD = '"""Figures of lm-eval, written by `tripos import task`."""\n'
 _RESERVED = frozenset(("main", "temp", "system", "information_schema", "pg_catalog"))
@@ -679,7 +678,7 @@ def spec_of_group(
 
 
 def _together(scenarios: Sequence[TaskScenario]) -> list[Note]:
-    """Return the notes of several tasks, those that are equal as one."""
+    """Return the notes of several tasks, with equal notes counted."""
     told: dict[Note, int] = {}
     for scenario in scenarios:
         for note in scenario.notes:
@@ -689,7 +688,7 @@ def _together(scenarios: Sequence[TaskScenario]) -> list[Note]:
 
 
 def _opening(task: TaskFile, scenarios: Sequence[TaskScenario], language: str) -> list[str]:
-    """Return the beginning of a spec: benchmark, role and aggregates."""
+    """Return the first lines of a spec: benchmark, role and aggregates."""
     name = name_of(task.name, tuple(_RESERVED))
     lines = commented(f"Imported by `tripos import task` from `{task.name}` of lm-eval, {task.path.name}.")
     for note in scenarios[0].notes if len(scenarios) == 1 else _together(scenarios):

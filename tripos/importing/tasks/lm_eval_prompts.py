@@ -1,4 +1,4 @@
-"""The question of a task as an `ask`: description, worked examples, question, options, and how it is generated."""
+"""The prompt of a task of lm-eval as an `ask`: description, worked examples, question, options, and settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tripos.importing.tasks.shapes import as_list
 SEED = 1234
 """lm-eval's default seed of worked examples."""
 MOST_TOKENS = 256
-"""The length of a reply where a task says none: the default of lm-eval's models."""
+"""Default length of a reply, as in lm-eval's models."""
 _IGNORED = frozenset(
     ("until", "do_sample", "temperature", "max_gen_toks", "max_new_tokens", "max_tokens", "top_p", "top_k")
 )
@@ -22,7 +22,7 @@ _IGNORED = frozenset(
 
 @dataclass
 class Asking:
-    """The steps that ask, and what scores say of them."""
+    """The steps that ask, and what scoring needs from them."""
 
     lines: list[str]
     notes: list[Note] = field(default_factory=list)
@@ -30,23 +30,23 @@ class Asking:
     place: TemplateValue | None = None
     """The position of the right option."""
     several: int = 0
-    """The number of contexts, where the options stand in the question: one `ask` each."""
+    """The number of contexts if the options are part of the question: one `ask` each."""
 
 
 @dataclass
 class WorkedExamples:
-    """The worked examples of a task: how many, of which data set, and how they are drawn."""
+    """The worked examples of a task: how many, from which data set, and how they are sampled."""
 
     count: int
     dataset: str
     sampler: str
     fields: TaskFields
     config: Mapping[str, Any]
-    """What `fewshot_config` says."""
+    """The content of `fewshot_config`."""
 
 
 def asking(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None) -> Asking:
-    """Return the steps that ask what a task asks. Raises `Untranslated`."""
+    """Return the steps that ask a task's question. Raises `Untranslated`."""
     kind = config.get("output_type") or "generate_until"
     if config.get("doc_to_image") or config.get("doc_to_audio"):
         raise Untranslated("images or recordings")
@@ -73,7 +73,7 @@ def _choosing(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExampl
 
 
 def _is_place(fields: TaskFields, asked: Any) -> bool:
-    """Return true where the question is the position of an option, and the options are contexts."""
+    """Return true if the question is the position of an option, so that the options are contexts."""
     if isinstance(asked, int):
         return True
     try:
@@ -123,7 +123,7 @@ def _generating(config: Mapping[str, Any], fields: TaskFields, shots: WorkedExam
 
 
 def settings(config: Mapping[str, Any]) -> tuple[list[str], list[Note]]:
-    """Return the settings of a reply, and what of `generation_kwargs` is not said."""
+    """Return the settings of a reply, and notes on parts of `generation_kwargs` that are lost."""
     given = dict(config.get("generation_kwargs") or {})
     until = given.get("until", [config.get("fewshot_delimiter", "\n\n")])
     notes: list[Note] = []
@@ -148,7 +148,7 @@ def settings(config: Mapping[str, Any]) -> tuple[list[str], list[Note]]:
 
 
 def _finite(value: float, name: str) -> float:
-    """Return a setting as a number. Raises `Untranslated` for one that is too large, or none."""
+    """Return a setting as a number. Raises `Untranslated` if it is too large or not a number."""
     try:
         found = float(value)
     except OverflowError:
@@ -189,8 +189,8 @@ def _described(config: Mapping[str, Any], fields: TaskFields) -> Pieces:
 def _context(
     config: Mapping[str, Any], fields: TaskFields, shots: WorkedExamples | None, link: str, free: bool = False
 ) -> _Context:
-    """Return what is sent before an answer. `link` stands before the answer of the question; `free` says that it stands
-    in worked examples alone."""
+    """Return the text before an answer. `link` comes before the answer of the question; with `free`, only before the
+    answers of worked examples."""
     notes: list[Note] = []
     parted = str(config.get("fewshot_delimiter", "\n\n"))
     described = list(_described(config, fields))
@@ -209,7 +209,7 @@ def _context(
 
 
 def _prefixed(fields: TaskFields, asked: Any, prefix: Any, delimiter: str) -> Pieces:
-    """Return a question, with the beginning of its answer where a task gives one."""
+    """Return a question, followed by the given beginning of its answer, if any."""
     question = list(fields.text("doc_to_text", asked))
     if not prefix:
         return question
@@ -218,7 +218,7 @@ def _prefixed(fields: TaskFields, asked: Any, prefix: Any, delimiter: str) -> Pi
 
 
 def _between(before: Pieces, behind: Pieces, delimiter: str) -> Pieces:
-    """Return a delimiter where two texts need one: neither is empty, and there is no blank where they meet."""
+    """Return the delimiter between two texts: empty if one of them is empty, or if a space already separates them."""
     end, start = edge(before, last=True), edge(behind, last=False)
     if "" in (end, start) or (end or "x").isspace() or (start or "x").isspace() or not delimiter:
         return []
@@ -271,7 +271,7 @@ def _draw(config: Mapping[str, Any], fields: TaskFields) -> Pieces:
 
 
 def _answer(said: Mapping[str, Any], fields: TaskFields) -> Pieces:
-    """Return the answer of a worked example, of what the task says for them."""
+    """Return the answer of a worked example, from the part of a task that applies to these."""
     given = said.get("doc_to_target")
     if said.get("doc_to_choice") is None:
         found = fields.value("doc_to_target", given, shows=False)
@@ -289,8 +289,8 @@ def _answer(said: Mapping[str, Any], fields: TaskFields) -> Pieces:
 
 
 def _said_or_chosen(found: TemplateValue, given: Any, options: TemplateValue, fields: TaskFields) -> Pieces:
-    """Return a text as the answer, or the option at the position that it prints: the Harness says any other text as it
-    is, also one that is no option."""
+    """Return a text as the answer, or the option at the position that it prints. The Harness uses any other text
+    unchanged, even if it is no option."""
     if not (found.shape.digits and fields.columns.closed and "{" in str(given)):
         return found.pieces()
     chosen = f"nth({options.code}, rank({found.code}, {DIGITS}))"

@@ -1,7 +1,7 @@
-"""A program that writes the rows of a task, with what each of its fields gives for every row.
+"""Program that writes the rows of a task of lm-eval, with the value of each field for every row.
 
-It runs in the environment of lm-eval, in a process of its own, and imports nothing of Tripos: it is given JSON on
-standard input. It executes the Python of the task.
+It runs in a process of the environment with lm-eval and imports nothing of Tripos. It reads its request as JSON from
+standard input, and executes the Python of the task.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ FIELDS = ("doc_to_text", "doc_to_choice", "doc_to_target", "gen_prefix", "descri
 
 
 def main() -> None:
-    """Write the files that are asked for."""
+    """Write the requested files."""
     asked = json.load(sys.stdin)
     task = _task(asked)
     folder = Path(asked["folder"])
@@ -29,11 +29,11 @@ def main() -> None:
 
 
 def _task(asked: dict[str, Any]) -> Any:
-    """Return the task, as lm-eval makes it of its file and of what a group says of it."""
+    """Return the task as lm-eval builds it from its file and from a group's overrides."""
     made = import_module("lm_eval.api.task").ConfigurableTask
     try:
         config = import_module("lm_eval.tasks._yaml_loader").load_yaml(asked["path"], resolve_func=True)
-    except ImportError:  # of earlier versions
+    except ImportError:  # earlier versions of lm-eval
         config = import_module("lm_eval.utils").load_yaml_config(asked["path"], mode="full")
     config = {**config, **asked["changes"]}
     for key in ("tag", "group", "task_list", "group_alias"):
@@ -52,7 +52,7 @@ def _write(path: Path, task: Any, docs: Iterable[dict[str, Any]], own: Any) -> N
 
 
 def _made(task: Any, doc: dict[str, Any], own: Any) -> dict[str, Any]:
-    """Return what the fields of a task give for a row; of worked examples, what their own fields give."""
+    """Return the values of a task's fields for a row. Worked examples use their own fields."""
     made: dict[str, Any] = {}
     for name in FIELDS:
         given = getattr(own, name, None) if own is not None else None
@@ -68,7 +68,7 @@ def _made(task: Any, doc: dict[str, Any], own: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; what it cannot say, such as an image, is left out."""
+    """Return a value in JSON's types. Values without one, such as images, become None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, dict):

@@ -1,13 +1,7 @@
-"""Figures of a whole data set that tasks compute in Python, as aggregates: those known by what their code does.
+"""Scoring of lm-eval's tasks: filters of replies, metrics, and figures of a whole data set.
 
-The text of a function is parsed and never executed. It is known if it hands the targets and predictions to
-scikit-learn's `f1_score` or `matthews_corrcoef` and gives what comes out.
-
-Filters of replies, as expressions of the reply.
-
-The text of Python functions that a task refers to, found without executing anything.
-
-Metrics of a task as scores and measures.
+A figure that a task computes in Python is recognized by its code, which is parsed and never executed. It is known if it
+passes the targets and predictions to scikit-learn's `f1_score` or `matthews_corrcoef` and returns the result.
 """
 
 from __future__ import annotations
@@ -84,7 +78,7 @@ def multi_choice(
 
 @dataclass(frozen=True)
 class KnownFigure:
-    """A figure of targets and predictions: a call of an aggregate, and its source where it is one in Python."""
+    """A figure of targets and predictions: the call of an aggregate, and its source if it is a Python aggregate."""
 
     name: str
     pattern: str
@@ -93,11 +87,11 @@ class KnownFigure:
 
     @property
     def statement(self) -> str:
-        """Return how a spec declares it, before its path: an aggregate, or a function of one row."""
+        """The beginning of its declaration in a spec: an aggregate, or a function of one row."""
         return f"aggregate {self.declared} -> number" if self.declared else f"function {self.name}"
 
     def call(self, gold: str, said: str) -> str:
-        """Return the figure of two columns."""
+        """Return the code of the figure of two columns."""
         return self.pattern.format(gold=gold, said=said)
 
 
@@ -121,8 +115,7 @@ FIGURES = {
 
 
 def figure_of(source: str) -> KnownFigure:
-    """Return the figure that the text of a Python function computes. Raises `Untranslated` for one that is not
-    known."""
+    """Return the figure that a Python function computes, given its source. Raises `Untranslated` for an unknown one."""
     try:
         function = ast.parse(source).body[0]
     except (SyntaxError, IndexError, ValueError, RecursionError, MemoryError) as error:
@@ -151,22 +144,23 @@ def _name(call: ast.Call) -> str:
     return getattr(call.func, "attr", getattr(call.func, "id", ""))
 
 
+# Filters of replies
 REGEX = r"#### (\-?[0-9\.\,]+)"
 INVALID = "[invalid]"
 
 
 @dataclass
 class Filtered:
-    """The text that a filter makes of a reply, under the name of the filter."""
+    """The result of a filter for a reply, under the name of the filter."""
 
     name: str
     code: str
     functions: dict[str, KnownFigure] = field(default_factory=dict)
-    """The functions in Python that it takes."""
+    """The Python functions that it calls."""
 
 
 def filtered(config: Mapping[str, Any], reply: str, fields: TaskFields) -> list[Filtered]:
-    """Return what every filter of a task makes of a reply. Raises `Untranslated`."""
+    """Return the results of every filter of a task. Raises `Untranslated`."""
     given = config.get("filter_list") or [{"name": "none", "filter": [{"function": "take_first"}]}]
     return [_one(each, reply, fields) for each in given]
 
@@ -206,8 +200,8 @@ def _mapped(step: Mapping[str, Any], code: str) -> str:
 
 
 def _regex(step: Mapping[str, Any], found: Filtered) -> None:
-    """Add a regular expression: by the function of the language where that finds the same in every text, else by one in
-    Python."""
+    """Apply a regular expression: with the language's function if it always finds the same text, and else with a Python
+    function."""
     pattern = str(step.get("regex_pattern") or REGEX)
     which, other = int(step.get("group_select") or 0), step.get("fallback", INVALID)
     if is_plain(pattern):
@@ -219,7 +213,7 @@ def _regex(step: Mapping[str, Any], found: Filtered) -> None:
 
 
 def _choice(step: Mapping[str, Any], found: Filtered, fields: TaskFields) -> None:
-    """Add the filter that looks for a letter, and then for the texts of the options of a row."""
+    """Apply the filter that finds a letter, or else the text of an option of the row."""
     pattern, other = str(step.get("regex_pattern") or REGEX), str(step.get("fallback", INVALID))
     options = fields.value("choices", "{{choices}}", shows=False)
     options.shape.items().want("text")
@@ -233,13 +227,13 @@ def _choice(step: Mapping[str, Any], found: Filtered, fields: TaskFields) -> Non
 
 
 def is_plain(pattern: str) -> bool:
-    """Return true if an expression finds the same texts in the language as in Python: it neither looks ahead nor
-    behind, nor refers back, and each match has a group that is not empty, or has no group and is not empty.
+    """Return true if a regular expression finds the same texts in the language as in Python. It must have no lookaround
+    and no backreference, and each match must have a group that is not empty, or no groups and not be empty.
 
     >>> is_plain("answer is ([A-D])"), is_plain("(-?[0-9.]{2,})|(-?[0-9]+)"), is_plain("(.*)x"), is_plain("(?<=a)b")
     (True, True, False, False)
     """
-    from re import _parser  # the only tree of an expression that Python has
+    from re import _parser  # Python has no public parser of regular expressions
 
     try:
         groups = re.compile(pattern).groups
@@ -280,24 +274,25 @@ def _nodes(tree: Any) -> Iterator[tuple[Any, Any]]:
                     yield from _nodes(branch)
 
 
+# Python functions of a task
 LIBRARY = {
     ("lm_eval.utils", "weighted_f1_score"): "def weighted_f1_score(items):\n"
     "    unzipped_list = list(zip(*items))\n"
     "    golds, preds = unzipped_list[0], unzipped_list[1]\n"
     '    return f1_score(golds, preds, average="weighted")\n'
 }
-"""Functions of lm-eval itself that tasks import: what they do, since their files are not beside a task."""
+"""Code of lm-eval's own functions that tasks import, since their files are not in the folder of a task."""
 
 
 @dataclass(frozen=True)
 class FunctionTexts:
-    """Finds the text of functions beside the file of a task."""
+    """The sources of Python functions in the folder of a task."""
 
     folder: Path
     source: SourceFolder
 
     def __call__(self, function: PythonName) -> str:
-        """Return the text of a function. Raises `Untranslated` where it is not beside the task."""
+        """Return the source of a function. Raises `Untranslated` if it is not in the folder."""
         module, _, name = str(function).rpartition(".")
         path = self.folder / f"{module.replace('.', '/')}.py"
         try:
@@ -315,6 +310,7 @@ class FunctionTexts:
         raise Untranslated(f"`{function}` is not defined in `{module}.py`")
 
 
+# Metrics
 DEFAULTS = {
     "multiple_choice": ("acc", "acc_norm"),
     "loglikelihood": ("perplexity", "acc"),
@@ -330,7 +326,7 @@ PUNCTUATION = r"[!-/:-@\[-`{-~]"
 
 @dataclass(frozen=True)
 class MeanScore:
-    """A score whose mean is a figure: the metric and the filter that it is of, and its code."""
+    """A score whose mean is a figure, with its metric and filter."""
 
     metric: str
     filter_name: str
@@ -339,7 +335,7 @@ class MeanScore:
 
 @dataclass
 class TaskScores:
-    """The scores and measures of a task, and the aggregates in Python that they take."""
+    """The scores and measures of a task, and the Python aggregates that they use."""
 
     scores: list[str] = field(default_factory=list)
     measures: list[str] = field(default_factory=list)
@@ -349,20 +345,20 @@ class TaskScores:
     """The scores whose figure is a mean, by name."""
 
     def mean(self, name: str, code: str, metric: str, how: Mapping[str, Any], filter_name: str = "none") -> None:
-        """Add a score and the mean of it."""
+        """Add a score and its mean."""
         self.scores.append(f"  score {name} = {code}")
         self.measure(name, f"mean({name})", metric, how)
         self.means[name] = MeanScore(metric, filter_name, code)
 
     def measure(self, name: str, code: str, metric: str, how: Mapping[str, Any]) -> None:
-        """Add a figure."""
+        """Add a measure."""
         lower = not how.get("higher_is_better", metric not in LOWER)
         self.measures.append(f"  measure {name} = {code}{' lower is better' if lower else ''}")
 
 
 def scored(config: Mapping[str, Any], fields: TaskFields, asked: Asking, source: Any) -> TaskScores:
-    """Return the scores and measures of a task; what has no counterpart is a note. `source` finds the text of a Python
-    function."""
+    """Return the scores and measures of a task, with notes on metrics without counterpart. `source` returns the text of
+    a Python function. Raises `Untranslated` if no metric can be translated."""
     made = TaskScores()
     kind = config.get("output_type") or "generate_until"
     if config.get("process_results") is not None:
@@ -470,7 +466,7 @@ def _of_text(made: TaskScores, kind: str, metric: str, how: Mapping[str, Any]) -
 
 
 def _target(config: Mapping[str, Any], fields: TaskFields) -> TemplateValue:
-    """Return the target of a question whose reply is free: a text, or a list of texts."""
+    """Return the target of a question with a free reply: a text, or a list of texts."""
     given = config.get("doc_to_target")
     if config.get("doc_to_choice") is not None:
         options = fields.options()
@@ -532,7 +528,7 @@ def _exact(code: str, target: TemplateValue, how: Mapping[str, Any]) -> str:
 
 
 def normal(code: str, how: Mapping[str, Any]) -> str:
-    """Return a text as `exact_match` compares it, with the options of a metric."""
+    """Return the code that normalizes a text as `exact_match` does, with the options of a metric."""
     for pattern in how.get("regexes_to_ignore") or []:
         code = f'regex_replace({code}, {quoted(str(pattern))}, "")'
     if how.get("ignore_case"):

@@ -1,24 +1,14 @@
-"""Columns of the rows of a task, and what is known of their types: from the data, or from how templates use them.
+"""Translation of lm-eval's templates, in Jinja or Python, to templates and expressions of the language.
 
-Conditions of templates, and tests of whether a column is there.
+A question, target, description or list of options is the name of a column, a template, a constant, or a Python
+function. A function has no translation, unless lm-eval itself wrote the rows: then they have a column with its values.
 
-The fields of a task that depend on a row: the question, the options, the target, the description.
+Jinja's own parser parses the text, and nothing of it is executed. Every value has a code and a shape; a node without
+counterpart raises `Untranslated`. The types of columns come from the data, or from how templates use them: the first
+pass learns them, so a task is translated more than once.
 
-lm-eval takes each as the name of a column, as a template, as a constant, or as a Python function. A function has no
-translation; where the rows were written by lm-eval itself, they have a column with what it gave.
-
-Templates in Jinja, as lm-eval's tasks have them, as templates and expressions of the language.
-
-The text is parsed by Jinja's own parser and nothing of it is executed. Every value has a code and a shape; a node that
-has no counterpart raises `Untranslated`. A first pass learns the types of columns, so translate a task twice.
-
-Methods of Python and filters of Jinja that the language has a function for.
-
-Each is: the kind that it is applied to, the most arguments, how it is written, and the kind that it gives.
-
-Values of templates: expressions of the language, and what is known of their types.
-
-The form of a task of lm-eval: the keys that are read, each with what it may be. Other keys are passed over.
+An entry of the tables of methods and filters has the kind that it applies to, the maximum number of arguments, the
+code, and the kind of the result.
 """
 
 from __future__ import annotations
@@ -41,35 +31,35 @@ if TYPE_CHECKING:
 
 
 RESERVED = ("language",)
-"""Names that a field cannot have: those of axes."""
+"""Names of axes, which a field cannot have."""
 
 
 @dataclass
 class ColumnShape:
-    """Known facts about the values of a column: a kind, the shape of the items of a list, the fields of a record."""
+    """The known facts about the values of a column: a kind, the shape of a list's items, the fields of a record."""
 
     kind: str = ""
-    """`text`, `integer`, `number`, `bool`, `list`, `record`, or nothing where nobody knows."""
+    """`text`, `integer`, `number`, `bool`, `list`, `record`, or empty if unknown."""
     item: ColumnShape | None = None
     fields: dict[str, ColumnShape] = field(default_factory=dict)
     missing: bool = False
     certain: bool = False
-    """Told by data, so that no use changes it."""
+    """Inferred from data, so that its use in a template does not change it."""
     digits: bool = True
-    """Texts of it may be numbers, which a target that is a template reads as positions."""
+    """Some texts may be digits, which a templated target reads as positions."""
     brackets: bool = False
-    """Texts of it stand in square brackets, which a target that is a template reads as lists."""
+    """Some texts are in square brackets, which a templated target reads as lists."""
     least: int | None = None
-    """The least of its integers; None where nobody knows it."""
+    """The smallest of its integers, or None if unknown."""
     blank: bool = False
-    """A text of it is empty, or has blanks alone."""
+    """Some text is empty or blank."""
 
     def present(self) -> ColumnShape:
-        """Return the shape of what is made of a value, which is not missing."""
+        """Return the same shape as not missing, for a result computed from the value."""
         return replace(self, missing=False) if self.missing else self
 
     def want(self, kind: str) -> ColumnShape:
-        """Take it that values are of a kind; nothing changes where the kind is known."""
+        """Assume a kind for the values, unless the kind is known."""
         if not self.kind:
             self.kind = kind
             if kind == "list":
@@ -86,7 +76,7 @@ class ColumnShape:
         return self.fields[name]
 
     def items(self) -> ColumnShape:
-        """Return the shape of the items of a list; a text has texts."""
+        """Return the shape of the items of a list; the items of a text are texts."""
         if self.kind == "text":
             return ColumnShape("text")
         self.want("list")
@@ -97,7 +87,7 @@ class ColumnShape:
         return self.item
 
     def type_text(self) -> str:
-        """Return the type as the language writes it. What nobody knows is a text."""
+        """Return the type in the language. An unknown kind is text."""
         if self.kind == "list":
             inner = self.item.type_text() if self.item else "text"
             return f"list<{inner}>" + ("?" if self.missing else "")
@@ -118,7 +108,7 @@ class TaskColumns:
     shown: set[str] = field(default_factory=set)
     """Columns that a prompt prints."""
     closed: bool = False
-    """All columns are known, from the data: a name that is none of them is undefined."""
+    """All columns are known from the data: any other name is undefined."""
 
     @classmethod
     def of_rows(cls, rows: Iterable[Mapping[str, Any]]) -> TaskColumns:
@@ -132,12 +122,12 @@ class TaskColumns:
         return name in self.shapes or not self.closed
 
     def shape(self, name: str) -> ColumnShape:
-        """Return the shape of a column. Raises `Untranslated` where the data has none of that name."""
+        """Return the shape of a column. Raises `Untranslated` if the data has no column of this name."""
         if name not in self.shapes:
             if self.closed:
                 raise Untranslated(f"there is no column `{name}` in the data")
             self.shapes[name] = ColumnShape()
-        quoted(name)  # a column that no spec can name is none
+        quoted(name)  # raises if the name cannot be written in a spec
         self.names.setdefault(name, name_of(name, (*self.names.values(), *RESERVED)))
         return self.shapes[name]
 
@@ -146,31 +136,31 @@ class TaskColumns:
         return list(self.names)
 
     def blank_in(self, code: str, row: str) -> str | None:
-        """Return a column that an expression over a row looks up and that is empty in some rows; None where none is
-        known to be."""
+        """Return a column that an expression over a row uses and that is empty in some rows, or None if there is none
+        known."""
         looked_up = set(re.findall(rf"\b{row}\.(\w+)", code))
         return next((each for each, name in self.names.items() if name in looked_up and self.shapes[each].blank), None)
 
     def declared(self, secret: bool = True) -> list[str]:
-        """Return a line for each column that is used, as a data set declares it."""
+        """Return the declaration of each used column as a line of a data set."""
         wide = max((len(self.names[name]) for name in self.names), default=0)
         lines = []
         for name, fieldname in self.names.items():
             shape = self.shapes[name]
             told, words = shape.type_text(), ["secret"] if secret and name not in self.shown else []
             words += [f"from {quoted(name)}"] if fieldname != name else []
-            words.insert(len(words) if told.startswith("{") else 0, told)  # a block ends a field
+            words.insert(len(words) if told.startswith("{") else 0, told)  # a type in braces comes last
             lines.append(" ".join([fieldname.ljust(wide), *words]))
         return lines
 
 
 def is_digits(text: str) -> bool:
-    """Return true if a text is a whole number as the language writes it, and not `²` or one in other digits."""
+    """Return true if a text consists of ASCII digits, unlike `²` or digits of other scripts."""
     return text.isascii() and text.isdigit()
 
 
 def shape_of(values: list[Any]) -> ColumnShape | None:
-    """Return the shape of values; None where no one type holds them.
+    """Return the shape of values, or None if no single type holds them.
 
     >>> shape_of(["a", None]).type_text(), shape_of([[1], []]).type_text(), shape_of([{"a": [True]}]).type_text()
     ('text?', 'list<integer>', '{ a list<bool> }')
@@ -206,28 +196,28 @@ def _held_shape(held: list[Any]) -> ColumnShape | None:
 
 @dataclass
 class TemplateValue:
-    """An expression of the language, and the shape of what it gives."""
+    """An expression of the language, and the shape of its value."""
 
     code: str
     shape: ColumnShape
     constant: Any = None
-    """The value itself, where it is written in the template."""
+    """The value of a literal in the template."""
     members: tuple[TemplateValue, ...] | None = None
-    """The values of a list that is written in the template."""
+    """The values of a list literal in the template."""
     printed: str = ""
-    """An expression for what is printed, where that is not the value: `None` for a value that is missing."""
+    """An expression for the printed text, if it differs from the value: `None` for a missing value."""
     parts: Pieces | None = None
-    """The texts that are put together in it."""
+    """The texts that are concatenated in it."""
     sought: bool = False
-    """A place among options where a text was sought: below 0 it is none."""
+    """The position of a text that was searched for among options; negative if it is not there."""
 
     @property
     def kind(self) -> str:
-        """Return the kind of the value; what nobody knows is a text."""
+        """The kind of the value; an unknown kind is text."""
         return self.shape.kind or "text"
 
     def as_text(self) -> str:
-        """Return an expression for the text that Jinja prints."""
+        """Return an expression for the text that Jinja prints. Raises `Untranslated`."""
         if self.kind == "text" and self.printed:
             return self.printed
         if self.shape.missing:
@@ -242,7 +232,7 @@ class TemplateValue:
         raise Untranslated(f"a {self.kind} that is printed")
 
     def hole(self) -> Code:
-        """Return the value as the filling of a hole."""
+        """Return the value as an expression in a hole."""
         said = self.as_text()
         return Code(self.code, said) if self.kind == "integer" else Code(said)
 
@@ -254,8 +244,8 @@ class TemplateValue:
 
 
 def item_at(of: TemplateValue, index: TemplateValue, known: bool) -> str:
-    """Return the code for an item of a list at an index that a row says. One below 0 counts from the end, as in Python;
-    that there is none is taken to be so where no row is `known`."""
+    """Return the code for an item of a list at an index from the row. A negative index counts from the end, as in
+    Python. It is assumed not to occur if no row is `known`."""
     least = index.shape.least
     if index.constant is not None or index.sought or not known or (least is not None and least >= 0):
         return f"nth({of.code}, {index.code})"
@@ -264,7 +254,7 @@ def item_at(of: TemplateValue, index: TemplateValue, known: bool) -> str:
 
 
 def constant(value: Any) -> TemplateValue:
-    """Return a value that is written in a template."""
+    """Return the value of a literal. Raises `Untranslated` for a type without counterpart."""
     match value:
         case bool():
             return TemplateValue("true" if value else "false", ColumnShape("bool"), value)
@@ -278,7 +268,7 @@ def constant(value: Any) -> TemplateValue:
 
 
 def concatenated(values: Sequence[TemplateValue]) -> TemplateValue:
-    """Return texts in a row as one."""
+    """Return the concatenation of texts."""
     if all(isinstance(each.constant, str) for each in values):
         return constant("".join(each.constant for each in values))
     parts = [piece for each in values for piece in each.pieces()]
@@ -286,19 +276,20 @@ def concatenated(values: Sequence[TemplateValue]) -> TemplateValue:
 
 
 def shape_called(kind: str) -> ColumnShape:
-    """Return the shape of what a function gives; `texts` is a list of texts, and an integer is a count or a place."""
+    """Return the shape of a function's result. `texts` is a list of texts; an integer is a count or a position."""
     if kind == "texts":
         return ColumnShape("list", item=ColumnShape("text"))
     return ColumnShape(kind, least=0 if kind == "integer" else None)
 
 
 def fallback(shape: ColumnShape) -> str:
-    """Return what stands for a value that is missing."""
+    """Return the code of the value that replaces a missing one."""
     return {"integer": "-1", "number": "-1", "bool": "false", "list": '[""]'}.get(shape.kind, '""')
 
 
+# Conditions
 class Conditions:
-    """Translates conditions; whoever inherits it translates values."""
+    """Translation of conditions. Subclasses translate values."""
 
     columns: TaskColumns
     assumed: dict[str, None]
@@ -308,11 +299,11 @@ class Conditions:
         raise NotImplementedError
 
     def column(self, name: str) -> TemplateValue:
-        """Return a column of the row."""
+        """Return the value of a column."""
         raise NotImplementedError
 
     def decided(self, test: Any) -> bool | None:
-        """Return how a test of whether a column is there comes out; None for any other test."""
+        """Return the result of a test whether a column is defined, or None for any other test."""
         kind = type(test).__name__
         if kind == "Not":
             found = self.decided(test.node)
@@ -325,7 +316,7 @@ class Conditions:
         return bool((name in self.columns) == (test.name == "defined"))
 
     def condition(self, node: Any) -> str:
-        """Return a condition. Raises `Untranslated` for what is neither true nor false."""
+        """Return the code of a condition. Raises `Untranslated` if the value has no truth."""
         decided = self.decided(node)
         if decided is not None:
             return "true" if decided else "false"
@@ -394,7 +385,7 @@ class Conditions:
 
 
 def bare(condition: str) -> str:
-    """Return a condition without brackets around the whole of it.
+    """Return a condition without the parentheses around all of it.
 
     >>> bare("(a == b)"), bare("(a) or (b)")
     ('a == b', '(a) or (b)')
@@ -405,8 +396,10 @@ def bare(condition: str) -> str:
     return condition
 
 
+# Methods of Python and filters of Jinja
 class Method(NamedTuple):
-    """A method or a filter, and its counterpart."""
+    """The counterpart of a method or filter: the kind it applies to, the maximum number of arguments, the code, and the
+    kind of the result."""
 
     needs: str
     most: int
@@ -502,25 +495,27 @@ FILTERS: dict[str, Method] = {
 }
 
 
+# Templates
 LONGEST_LOOP = 26
-"""Elements of a loop that counts: a longer list has no value, which a run says."""
+"""Maximum elements of a loop with an index. The index is missing for later elements of a longer list, which a run
+reports."""
 
 
 @dataclass
 class Translator(Conditions):
-    """Translates templates over the columns of a data set, whose row has a name."""
+    """Translator of templates over the columns of a data set; `row` is the name of its rows."""
 
     columns: TaskColumns
     row: str = "doc"
     shows: bool = True
-    """The texts are printed in prompts, so that no column in them is secret."""
+    """Whether the texts appear in prompts, so that their columns are not secret."""
     assumed: dict[str, None] = field(default_factory=dict)
-    """What was taken to be so, as the data is not at hand."""
+    """Assumptions made because the data is not available."""
     names: dict[str, TemplateValue] = field(default_factory=dict)
     fresh: int = 0
 
     def column(self, name: str) -> TemplateValue:
-        """Return a column of the row."""
+        """Return the value of a column."""
         shape = self.columns.shape(name)
         if self.shows:
             self.columns.shown.add(name)
@@ -534,7 +529,7 @@ class Translator(Conditions):
         return list(self._body(parsed(text).body))
 
     def single(self, text: str) -> TemplateValue | None:
-        """Return the value of a template that is one hole and nothing else, unprinted; None for any other."""
+        """Return the value of a template that is a single expression, or None for any other template."""
         body = list(parsed(text).body)
         if len(body) == 1 and type(body[0]).__name__ == "Output":
             parts = body[0].nodes
@@ -607,7 +602,7 @@ class Translator(Conditions):
 
     @contextmanager
     def naming(self, names: dict[str, TemplateValue]) -> Iterator[None]:
-        """Give names a meaning for a while."""
+        """Bind names within a context."""
         before = dict(self.names)
         self.names.update(names)
         try:
@@ -623,7 +618,7 @@ class Translator(Conditions):
         return made(node)
 
     def text_of(self, node: Any) -> str:
-        """Return a value that has to be a text."""
+        """Return the code of a value that must be a text."""
         found = self.value(node)
         found.shape.want("text")
         return found.as_text()
@@ -784,7 +779,7 @@ def _loop_indices(node: Any) -> Iterator[Any]:
 
 
 def parsed(text: str) -> Any:
-    """Return the syntax tree of a template, by Jinja's parser. Raises `Untranslated` for one that it refuses."""
+    """Parse a template with Jinja's parser. Raises `Untranslated` if Jinja refuses it."""
     from jinja2 import Environment, TemplateError
 
     environment = Environment(keep_trailing_newline=True, autoescape=False)
@@ -795,8 +790,9 @@ def parsed(text: str) -> Any:
         raise Untranslated(f"Jinja refuses it: {error}") from error
 
 
+# The form of a task
 class PythonName(str):
-    """The name of a Python function that a task refers to, `utils.process_docs`."""
+    """The name of a Python function that a task refers to, such as `utils.process_docs`."""
 
     __slots__ = ()
 
@@ -820,7 +816,7 @@ Texts = Annotated[list[Annotated[Any, A_NAME]], SEVERAL]
 
 
 class FilterStep(TypedDict):
-    """A function of a filter."""
+    """One function of a filter."""
 
     function: Annotated[Any, A_TEXT]
     regex_pattern: NotRequired[OptionalText]
@@ -839,7 +835,7 @@ class Filter(TypedDict):
 
 
 class Metric(TypedDict):
-    """A metric of a task or of a group."""
+    """A metric of a task or a group."""
 
     metric: Annotated[Any, A_TEXT]
     aggregation: NotRequired[OptionalText]
@@ -848,7 +844,7 @@ class Metric(TypedDict):
 
 
 class Settings(TypedDict, total=False):
-    """How a reply is generated."""
+    """Settings of the generation of a reply."""
 
     until: Annotated[list[Annotated[Any, A_SCALAR]], SEVERAL]
     max_gen_toks: Whole
@@ -860,7 +856,7 @@ class Settings(TypedDict, total=False):
 
 
 class DataSettings(TypedDict, total=False):
-    """How the rows are loaded."""
+    """Options for loading the rows."""
 
     data_files: Annotated[Any, kind("a text, a list or a mapping", str, list, dict, NULL)]
 
@@ -872,7 +868,7 @@ def _rows(value: Any) -> Any:
 
 
 class Shots(TypedDict, total=False):
-    """How worked examples are drawn and written."""
+    """How worked examples are sampled and written."""
 
     split: OptionalText
     sampler: OptionalText
@@ -886,7 +882,7 @@ Field = Annotated[Any, kind("a text, a number, a list or a mapping", str, int, f
 
 
 class TaskConfig(TypedDict, total=False):
-    """A task or a group, with all that it includes."""
+    """The configuration of a task or a group, with its includes."""
 
     group: Annotated[Any, A_NAME]
     task: Annotated[list[Annotated[Any, kind("a text or a mapping", str, int, float, dict)]], SEVERAL]
@@ -917,7 +913,7 @@ class TaskConfig(TypedDict, total=False):
 
 
 class Drawn(TypedDict, total=False):
-    """A task whose worked examples are drawn in a way of their own."""
+    """A task with its own configuration of worked examples."""
 
     fewshot_config: Shots
 
@@ -927,7 +923,7 @@ DRAWN = TypeAdapter(Drawn)
 
 
 def check_config(config: Mapping[str, Any], path: Path) -> None:
-    """Raise `Failure` R0246 for a task of another form, or for a member of a group that is one."""
+    """Raise `Failure` R0246 if a task, or a task among the members of a group, has another form."""
     shaped(FORM, config, path)
     if isinstance(config.get("fewshot_config"), dict):
         shaped(DRAWN, config, path)
@@ -936,31 +932,32 @@ def check_config(config: Mapping[str, Any], path: Path) -> None:
             check_config(each, path)
 
 
+# Fields of a task
 _COLUMN = re.compile(r"[^\W\d]\w*(?: \w+)?")
-"""A text that is taken for the name of a column where nobody knows the columns."""
+"""A text that is taken as the name of a column if the columns are unknown."""
 
 
 DIGITS = listed([quoted(str(each)) for each in range(10)])
-"""The numbers that a target may print."""
+"""The digits that a target may print."""
 
 
 @dataclass
 class TaskFields:
-    """Translates the fields of a task for the rows of one data set."""
+    """Translation of a task's fields for the rows of one data set."""
 
     config: Mapping[str, Any]
     columns: TaskColumns
     row: str
     written: bool = False
-    """lm-eval wrote the rows, and beside them what each of its functions gave."""
+    """Whether lm-eval wrote the rows, with the results of each function."""
     assumed: dict[str, None] = field(default_factory=dict)
 
     def translator(self, shows: bool) -> Translator:
-        """Return a translator for this row."""
+        """Return a translator for these rows."""
         return Translator(self.columns, self.row, shows, self.assumed)
 
     def text(self, key: str, given: Any, shows: bool = True, literal: bool = False) -> Pieces:
-        """Return a field that is a text; `literal` says that it is a template also where it could be a column."""
+        """Return a field that is a text. With `literal`, it is a template even if it could be a column's name."""
         is_template = isinstance(given, str) and not isinstance(given, PythonName)
         if is_template and not (self._is_known_column(given) if literal else self._is_column(given, key)):
             try:
@@ -975,7 +972,7 @@ class TaskFields:
         return [found.hole()]
 
     def value(self, key: str, given: Any, shows: bool = True) -> TemplateValue:
-        """Return a field as a value of whatever type: where it has no translation, the column that lm-eval wrote."""
+        """Return the value of a field of any type. If it has no translation, return the column that lm-eval wrote."""
         try:
             return self._value(key, given, shows)
         except Untranslated:
@@ -1005,13 +1002,14 @@ class TaskFields:
         return constant(given)
 
     def made(self, key: str, given: PythonName, shows: bool) -> TemplateValue:
-        """Return the column with what a Python function gave. Raises `Untranslated` where nobody has run it."""
+        """Return the column with the results of a Python function. Raises `Untranslated` if lm-eval did not write the
+        rows."""
         if not self.written:
             raise Untranslated(f"`{key}` is a function in Python, `{given}`: --run-python writes what it gives")
         return self.translator(shows).column(f"_{key}")
 
     def options(self, given: Any = None) -> TemplateValue:
-        """Return the options of a question; `given` are those of worked examples, where a task says others for them."""
+        """Return the options of a question. `given` overrides them for worked examples."""
         found = self.value("doc_to_choice", self.config.get("doc_to_choice") if given is None else given)
         found.shape.items().want("text")
         if found.kind != "list" or found.shape.items().kind != "text":
@@ -1019,8 +1017,8 @@ class TaskFields:
         return found
 
     def place(self, key: str, given: Any, options: TemplateValue) -> TemplateValue:
-        """Return the position of the right option, or a list of positions: what the target says, or where its text
-        stands among the options."""
+        """Return the position of the right option, or a list of positions: the target itself, or the position of its
+        text among the options."""
         found = self.target(key, given)
         match found.kind:
             case "integer":
@@ -1035,8 +1033,8 @@ class TaskFields:
         raise Untranslated(f"a target that is a {found.kind}")
 
     def _among(self, found: TemplateValue, given: Any, options: TemplateValue) -> TemplateValue:
-        """Return where a text stands among the options, −1 where it is none; a number that a template prints is a
-        position."""
+        """Return the position of a text among the options, or −1 if it is none of them. A number that a template prints
+        is a position."""
         code = f"default(rank({found.code}, {options.code}), -1)"
         if found.constant is None and isinstance(given, str) and "{" in given and found.shape.digits:
             if self.columns.closed:
@@ -1046,8 +1044,8 @@ class TaskFields:
         return TemplateValue(code, ColumnShape("integer"), sought=True)
 
     def target(self, key: str, given: Any) -> TemplateValue:
-        """Return a target where there are options: a text, a position, or positions. One that a condition chooses among
-        numbers is a number, and so is a text that is one."""
+        """Return the target of a question with options: a text, a position, or positions. A condition that chooses
+        between numbers is a number, and so is a text of digits."""
         found = self._chosen_number(given) or self.value(key, given, shows=False)
         if not found.shape.kind:
             self.assumed[f"the target `{given}` is a position, not a text"] = None
@@ -1081,7 +1079,7 @@ class TaskFields:
 
 
 def listing(values: list[TemplateValue]) -> TemplateValue:
-    """Return a list that is written in a task."""
+    """Return a list literal of a task."""
     if not values:
         raise Untranslated("an empty list of options")
     if {each.kind for each in values} != {"text"}:
@@ -1098,7 +1096,9 @@ def _text_of(body: Any) -> str:
 
 
 def edge(pieces: Pieces, last: bool) -> str | None:
-    """Return the first or last character of a template; an empty text where it is empty, None where a row says it."""
+    """Return the first or last character of a template: empty if the template is empty, None if it depends on the
+    row.
+    """
     held = [each for each in pieces if each != ""]
     if not held:
         return ""

@@ -1,4 +1,4 @@
-"""A configuration of promptfoo as a spec: prompts as arms, tests as rows, assertions as scores."""
+"""Translation of a promptfoo configuration to a spec: prompts become arms, tests rows, and assertions scores."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ CHECKS = {
     "starts-with": "slice({reply}, 0, length({value})) == {value}",
     "regex": "matches({reply}, {value})",
 }
-"""Assertions by the expression that holds for one value; `split` and `slice` tell capitals apart, as promptfoo does."""
+"""Expressions for assertions with one value. `split` and `slice` are case-sensitive, as promptfoo is."""
 SEVERAL_TEXTS = {"contains-all": ("contains", True), "icontains-all": ("icontains", True),
            "contains-any": ("contains", False), "icontains-any": ("icontains", False)}  # fmt: skip
-"""Assertions about several texts: the one that each of them is, and whether all must hold."""
+"""Assertions with several texts: the assertion for each text, and whether all must hold."""
 RUBRIC = "llm-rubric"
 ALLOWED = "  # allow W0320: no text that is looked for is empty, and patterns are those of the tests"
 
 
 MOST_FILLED = 256 * 2**20
-"""The most characters of all rows: what every test shares stands in each of them, and variables in what they fill."""
+"""Maximum characters of all rows. Shared variables and assertions are repeated in each row."""
 FILE = "file://"
 
 A_MAPPING = kind("a mapping", dict)
@@ -55,13 +55,13 @@ TEXT_OR_MAPPING = kind("a text or a mapping", str, dict)
 
 
 class PromptfooPart(BaseModel):
-    """A part of a configuration. What Tripos has no use for may be in it too."""
+    """A part of a configuration. Unknown keys are allowed."""
 
     model_config = ConfigDict(extra="allow")
 
 
 class PromptfooAssertion(PromptfooPart):
-    """A demand on a reply; a set of assertions has no `type` of its own."""
+    """An assertion about a reply. A set of assertions has no `type`."""
 
     type: Annotated[str | None, A_TEXT_OR_NULL] = None
     value: Any = None
@@ -69,13 +69,13 @@ class PromptfooAssertion(PromptfooPart):
 
     @property
     def is_own(self) -> bool:
-        """True if it is judged in a way of its own."""
+        """Whether the assertion overrides how it is judged."""
         told = ("transform", "provider", "rubricPrompt", "threshold", "contextTransform")
         return any((self.model_extra or {}).get(each) for each in told)
 
 
 class PromptfooTest(PromptfooPart):
-    """A test, or what all tests share."""
+    """A test, or the defaults of all tests."""
 
     vars: Annotated[dict[str, Any] | None, kind("a mapping", dict, type(None))] = None
     demands: Annotated[list[Annotated[PromptfooAssertion, A_MAPPING]], SEVERAL] = Field([], alias="assert")
@@ -99,8 +99,8 @@ def _form(of: type) -> TypeAdapter[Any]:
 
 
 def is_promptfoo(path: Path, folder: SourceFolder | None = None) -> bool:
-    """Return true if a YAML file is a configuration of promptfoo: it has prompts and tests. One with tags of another
-    program, as lm-eval's `!function`, is none, and so is one that cannot be read."""
+    """Return true if a YAML file is a configuration of promptfoo: it has prompts, and tests or providers. A file that
+    cannot be read, or with another program's tags such as lm-eval's `!function`, is not."""
     folder = folder or SourceFolder.around(path)
     try:
         found = _document(folder.file(path))
@@ -110,8 +110,8 @@ def is_promptfoo(path: Path, folder: SourceFolder | None = None) -> bool:
 
 
 def promptfoo_spec(path: Path, language: str = "en", folder: SourceFolder | None = None) -> ImportedTask:
-    """Return a configuration as a spec; files that it names are read in `folder`. Raises `Failure` R0246 for a file
-    that cannot be read, and for one of another shape."""
+    """Return a configuration as a spec. The files that it names are read within `folder`. Raises `Failure` R0246 if a
+    file cannot be read or has another shape."""
     folder = folder or SourceFolder.around(path)
     document = _document(folder.file(path))
     config: PromptfooConfig = shaped(_form(PromptfooConfig), document, path)
@@ -176,11 +176,11 @@ def _reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)
 
 
-# --- tests ---
+# Tests
 
 
 def _tests(config: PromptfooConfig, path: Path, folder: SourceFolder) -> list[PromptfooTest]:
-    """Return the tests, each with what all of them share."""
+    """Return the tests, with the defaults applied."""
     shared = config.shared
     if isinstance(shared, str):
         shared = _document(folder.file(path).beside(shared.removeprefix(FILE)))
@@ -198,7 +198,7 @@ def _tests(config: PromptfooConfig, path: Path, folder: SourceFolder) -> list[Pr
 
 
 def _from_file(place: str, path: Path, folder: SourceFolder) -> list[Any]:
-    """Return the tests of a file: a line of CSV is one, whose columns are variables; `__expected` is an assertion."""
+    """Return the tests of a file. A line of CSV is a test whose columns are variables; `__expected` is an assertion."""
     file = folder.file(path).beside(place.removeprefix(FILE))
     try:
         match file.path.suffix:
@@ -230,7 +230,7 @@ def _from_line(line: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _columns(tests: Sequence[PromptfooTest]) -> dict[str, str]:
-    """Return the variables by the names of their columns."""
+    """Return the column name of each variable."""
     found: dict[str, str] = {}
     for test in tests:
         for variable in test.vars or {}:
@@ -242,7 +242,7 @@ def _columns(tests: Sequence[PromptfooTest]) -> dict[str, str]:
 def _rows(
     tests: Sequence[PromptfooTest], columns: Mapping[str, str], notes: list[Note]
 ) -> tuple[list[dict[str, Any]], list[str], list[str]]:
-    """Return the rows, the kinds of assertions that they have, each a column, and the first of those left out."""
+    """Return the rows, the kinds of assertions, each of which is a column, and an example of each skipped part."""
     kinds: list[str] = []
     checked = []
     lost: dict[str, list[Any]] = {}
@@ -279,17 +279,17 @@ _REGEX_NOTE = "patterns are read without look-around"
 
 
 class Filling:
-    """Fills variables into texts, as long as all of them together have no more characters than rows may have."""
+    """Substitution of variables in texts, within the maximum size of all rows."""
 
     def __init__(self) -> None:
         self.left = MOST_FILLED
 
     def text(self, value: Any) -> str:
-        """Return a value as text. Raises `Failure` where the rows become too large."""
+        """Return a value as text. Raises `Failure` R0246 if the rows become too large."""
         return self._counted(_text(value))
 
     def filled(self, text: str, variables: Mapping[str, Any]) -> str:
-        """Return a text with its variables. Raises `Untranslated` for what is more than a name."""
+        """Return a text with its variables filled in. Raises `Untranslated` for a template with more than names."""
         if OTHER.search(HOLE.sub("", text)):
             raise Untranslated("a template that is more than names of variables")
         pieces = []
@@ -338,11 +338,12 @@ def _text(value: Any) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-# --- prompts ---
+# Prompts
 
 
 def _prompt(given: Any, path: Path, folder: SourceFolder) -> str:
-    """Return the text of a prompt. Raises `Failure` for a mapping without one, and for a file that may not be read."""
+    """Return the text of a prompt. Raises `Failure` R0246 for a mapping without text, and for a file outside the
+    folder."""
     if isinstance(given, Mapping):
         given = given.get("raw") or given.get("id")
         if not isinstance(given, str):
@@ -377,7 +378,7 @@ def _steps(prompts: Sequence[str], columns: Mapping[str, str], notes: list[Note]
 
 
 def _messages(prompt: str) -> list[tuple[str, str]]:
-    """Return the messages of a prompt: a chat where it is JSON, else one message."""
+    """Return the messages of a prompt: a chat if it is JSON, or else one message."""
     if prompt.startswith(("file://", "exec:", "python:")):
         raise Untranslated("a prompt that a program makes")
     try:
@@ -396,7 +397,7 @@ def _messages(prompt: str) -> list[tuple[str, str]]:
 
 
 class ChatMessage(BaseModel):
-    """A message of a prompt that is a chat."""
+    """A message of a chat prompt."""
 
     role: str
     content: str
@@ -409,18 +410,18 @@ def _pieces(text: str, columns: Mapping[str, str]) -> Pieces:
     found: list[str | Code] = []
     for place, part in enumerate(HOLE.split(text)):
         if place % 2 and part not in columns:
-            continue  # promptfoo prints nothing for a variable that no test has
+            continue  # promptfoo prints an undefined variable as empty
         found.append(Code(f"item.{columns[part]}") if place % 2 else part)
     if any(isinstance(each, str) and OTHER.search(each) for each in found):
         raise Untranslated("a template that is more than names of variables")
     return found
 
 
-# --- scores ---
+# Scores
 
 
 def _column(kind: str) -> str:
-    """Return the column that has the values of a kind of assertion."""
+    """Return the column with the values of a kind of assertion."""
     return f"to_{kind.replace('-', '_')}" if kind != RUBRIC else "rubrics"
 
 
@@ -429,7 +430,7 @@ def _type(kind: str) -> str:
 
 
 def _scores(kinds: Sequence[str]) -> list[str]:
-    """Return the scores: that all assertions hold, and the rubrics of a judge."""
+    """Return the scores: whether all assertions hold, and a judge's verdict on the rubrics."""
     held = [_holds(kind) for kind in kinds if kind != RUBRIC]
     lines = [ALLOWED, f"  score passed = {' and '.join(held)}"] if held else []
     if RUBRIC in kinds:

@@ -1,4 +1,4 @@
-"""The shape that a task of another program must have: one check of what was read, and one error that says where."""
+"""Validation of other tools' task files: one check of their shape, and one error with the position."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tripos.errors import Failure
 CODE = "R0246"
 T = TypeVar("T")
 KINDS = {type(None): "null", bool: "true or false", int: "a number", float: "a number", str: "a text", list: "a list"}
-"""The words for values of JSON; any other is a mapping."""
+"""Words for types of JSON values; any other value is a mapping."""
 MISSING = {"missing": "it is missing", "extra_forbidden": "it has no meaning there"}
 
 
 def kind_of(value: Any) -> str:
-    """Return the word for a value of JSON.
+    """Return the word for the type of a JSON value.
 
     >>> kind_of("5"), kind_of(True), kind_of({}), kind_of(None)
     ('a text', 'true or false', 'a mapping', 'null')
@@ -26,7 +26,7 @@ def kind_of(value: Any) -> str:
 
 
 def kind(wanted: str, *kinds: type) -> BeforeValidator:
-    """Return the check that a value has one of these types; `wanted` says so to a person. A truth is no number."""
+    """Return a validator for these types; `wanted` describes them in messages. A boolean does not count as a number."""
 
     def checked(value: Any) -> Any:
         if isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool)):
@@ -37,17 +37,17 @@ def kind(wanted: str, *kinds: type) -> BeforeValidator:
 
 
 def as_list(value: Any) -> list[Any]:
-    """Return a list as it is, any other value as a list of one, and null as an empty one."""
+    """Return a list unchanged, null as an empty list, and any other value as a list of one."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
 SEVERAL = BeforeValidator(as_list)
-"""The form of a list that may also be written as its only entry."""
+"""Validator for a list that may be written as its only entry."""
 
 
 def shaped(form: TypeAdapter[T], value: Any, path: Path, at: tuple[str | int, ...] = ()) -> T:
-    """Return a value in its form; `at` are the keys under which it stands. Raises `Failure` R0246 that says where in
-    the file it has another."""
+    """Return a value in its form; `at` are the keys that lead to it. Raises `Failure` R0246 with the position of the
+    first deviation."""
     try:
         return form.validate_python(value)
     except ValidationError as error:
