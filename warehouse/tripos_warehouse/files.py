@@ -1,4 +1,4 @@
-"""Files of an export: each appears whole or not at all, with its bytes counted and hashed on the way."""
+"""Atomic writes of export files: a file appears whole or not at all; its rows are counted and its bytes hashed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SUFFIX = ".provenance.json"
 
 @dataclass(frozen=True)
 class Written:
-    """A file that an export wrote: how many lines or rows it has, and the SHA-256 of its bytes."""
+    """A file that an export wrote, with the number of its lines or rows and the SHA-256 of its bytes."""
 
     path: Path
     rows: int
@@ -26,9 +26,9 @@ class Written:
 
 @contextmanager
 def appearing(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to, which takes its place at the end; after a failure nothing is left of it.
+    """Yield a temporary path in the same folder, which replaces `path` at the end. After a failure it is removed.
 
-    Folders that lack are made. Raises `StoreError` S0604 where the disk refuses.
+    Missing folders are created. Raises `StoreError` S0604 if the disk refuses.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with appearing(Path(folder) / "a" / "b.txt") as new:
@@ -55,7 +55,7 @@ def appearing(path: Path) -> Iterator[Path]:
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> Written:
-    """Write lines, each of which gets a line feed. Raises `StoreError` S0604 where the disk refuses."""
+    """Write lines, with a line feed after each. Raises `StoreError` S0604 if the disk refuses."""
     rows, hashed = 0, hashlib.sha256()
     with appearing(path) as new, new.open("wb") as file:
         for line in lines:
@@ -67,7 +67,7 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> Written:
 
 
 def beside(path: Path) -> Path:
-    """Return where the provenance of a file stands.
+    """Return the path of the provenance file of an export.
 
     >>> beside(Path("train.jsonl")).name
     'train.jsonl.provenance.json'
