@@ -33,8 +33,8 @@ changed.
 """
 
 CHECKPOINT, MOST_LISTED = 1024, 4096
-"""If at least `CHECKPOINT` commits are not compacted, one commit lists the parts of up to `MOST_LISTED` of them, so that
-opening the store reads one file in their place.
+"""If at least `CHECKPOINT` commits are not compacted, one commit lists the parts of up to `MOST_LISTED` of them, so
+that opening the store reads one file in their place.
 """
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
@@ -60,8 +60,7 @@ class Commit:
     """Parts that became visible together.
 
     `repeated`: a commit of this name existed before. `replaces`: commits whose rows are in these parts and which no
-    longer
-    count.
+    longer count.
     """
 
     name: str
@@ -165,8 +164,7 @@ class _Body(_Format):
 def read_commit(path: Path) -> Commit:
     """Return the commit in a file.
 
-    Raises `StoreError` S0402 if the file is damaged, S0104 if a newer Tripos wrote it, and `FileNotFoundError` if it
-    is
+    Raises `StoreError` S0402 if the file is damaged, S0104 if a newer Tripos wrote it, and `FileNotFoundError` if it is
     missing.
     """
     try:
@@ -218,8 +216,7 @@ class CommitFiles:
 
     def live(self, leave_out: Callable[[StoreError], None]) -> list[Commit]:
         """Return every commit that no other replaces, oldest first. `leave_out` is called with the error of an
-        unreadable commit
-        and may raise it.
+        unreadable commit and may raise it.
 
         Only compactions replace commits. The replaced commits, which may be many times more, are not read.
         """
@@ -241,7 +238,7 @@ class CommitFiles:
         files = self._listed()
         if len(files) < CHECKPOINT:
             return None
-        latest = max(map(_number, files))  # of two processes that start at once, one publishes this number and the other fails
+        latest = max(map(_number, files))  # a second process that starts now fails to publish
         single = [commit for commit in self._live(files, leave_out) if not number_of(commit.name)][:MOST_LISTED]
         if len(single) < CHECKPOINT:
             return None
@@ -277,9 +274,8 @@ def raised(error: StoreError) -> None:
 def publish(root: Path, commit: Commit) -> Commit:
     """Write the commit file if its name is free; otherwise return the commit that has the name.
 
-    Raises `OSError` or an `obstore` error if the disk refuses. It is then unknown whether the commit exists;
-    publishing it
-    again settles that.
+    Raises `OSError` or an `obstore` error if the disk refuses. It is then unknown whether the commit exists; publishing
+    it again settles that.
     """
     path = root / COMMITS / f"{check_name(commit.name)}.json"
     try:

@@ -1,7 +1,6 @@
 """Retrieval indexes that runs built, kept in the store for later runs.
 
-Every file here can be rebuilt. A file that is missing, damaged or cannot be written costs time and nothing else.
-Files
+Every file here can be rebuilt. A file that is missing, damaged or cannot be written costs time and nothing else. Files
 are written atomically and end with the SHA-256 of their content.
 """
 

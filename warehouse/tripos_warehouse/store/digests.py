@@ -16,8 +16,8 @@ import orjson
 from tripos_warehouse.store.paths import open_plain
 
 VERIFIED_BYTES = 16 * 2**20
-"""A store with at most this many bytes of parts is verified whenever it is opened, which takes about 10 ms. A larger one
-is verified by `tripos store check`, and by commands that rewrite parts.
+"""A store with at most this many bytes of parts is verified whenever it is opened, which takes about 10 ms. A larger
+one is verified by `tripos store check`, and by commands that rewrite parts.
 """
 SEAL = "sha256"
 """The field of a sealed object with the SHA-256 of the other fields."""
@@ -82,9 +82,8 @@ def sealed(body: Mapping[str, Any], *, lines: bool = True) -> bytes:
 def unsealed(content: bytes, *, required: bool = True) -> dict[str, Any]:
     """Return the object in a sealed JSON file, without its seal.
 
-    Files of earlier versions have no seal; a missing seal is an error only if it is `required`. Raises `ValueError`
-    if the
-    bytes hold no object, or if the object does not match its seal.
+    Files of earlier versions have no seal; a missing seal is an error only if it is `required`. Raises `ValueError` if
+    the bytes hold no object, or if the object does not match its seal.
     """
     body = orjson.loads(content)
     if not isinstance(body, dict):

@@ -1,9 +1,7 @@
 """Parts: Parquet files that hold the rows of one table, from rows to Arrow to a checked file and back.
 
-A part is written whole, never changed, and read with the current schema. An Arrow schema cannot require that lists
-have
-no nulls and that JSON has the right shape. These are checked in rows that this process did not make: those of a
-journal
+A part is written whole, never changed, and read with the current schema. An Arrow schema cannot require that lists have
+no nulls and that JSON has the right shape. These are checked in rows that this process did not make: those of a journal
 that another process left, and those of parts in `tripos store check` and after a reader failed.
 """
 
@@ -86,8 +84,7 @@ def write_part(root: Path, table: str, stem: str, content: pa.Table) -> ParquetP
 def layout(table: str) -> dict[str, Any]:
     """Return the physical layout of a table as options of `pyarrow.parquet`.
 
-    Nullable texts without a dictionary have no statistics. If a row group has one value and nulls, DuckDB 2.0 takes
-    the
+    Nullable texts without a dictionary have no statistics. If a row group has one value and nulls, DuckDB 2.0 takes the
     column for a constant by its statistics, and `error is null` keeps every row.
     """
     bare = _without_statistics(table)
@@ -182,8 +179,8 @@ def reading(path: Path) -> Iterator[pq.ParquetFile]:
 
 
 def conform(table: str, columns: Sequence[str], content: pa.Table) -> pa.Table:
-    """Return `columns` of a part in this order. A column that the part's schema version lacks comes from `FORMER`, or is
-    null.
+    """Return `columns` of a part in this order. A column that the part's schema version lacks comes from `FORMER`, or
+    is null.
     """
     schema = TABLES[table].schema
     fields = [schema.field(name) for name in columns]

@@ -1,9 +1,8 @@
 """Paths of a store, its addresses on object stores, and the only ways in which its files are opened.
 
-A store may have been written by somebody else. So `part_path` checks every path that a commit lists before it is
-used,
-and files of a store are opened only if they are regular files. A link inside a store is refused, because it may lead
-to any file of the user.
+A store may have been written by somebody else. So `part_path` checks every path that a commit lists before it is used,
+and files of a store are opened only if they are regular files. A link inside a store is refused, because it may lead to
+any file of the user.
 """
 
 from __future__ import annotations
@@ -87,8 +86,8 @@ def part_path(table: str, path: str) -> str:
 
 
 def check_links(root: Path) -> None:
-    """Raise `StoreError` S0107 if a folder of the store, or a file that every process writes, is a link or has the wrong
-    kind.
+    """Raise `StoreError` S0107 if a folder of the store, or a file that every process writes, is a link or has the
+    wrong kind.
     """
     below = root / "parts"
     _check(below, is_folder=True)
@@ -107,8 +106,7 @@ def check_marker(folder: Path, name: str, known: str) -> None:
     """Check that a folder is a store of the `known` format.
 
     Raises `StoreError`: S0101 if there is no marker file, S0103 if it is unreadable, S0104 for another format, S0107
-    for a
-    link in the store.
+    for a link in the store.
     """
     marker = folder / name
     try:
@@ -126,8 +124,7 @@ def check_marker(folder: Path, name: str, known: str) -> None:
 
 
 def lies_in(root: Path, path: Path) -> bool:
-    """Return true if `path` lies below the resolved folder `root` after the links in its parent folders are followed.
-    """
+    """Return true if `path` lies below the resolved folder `root` after links in its parent folders are followed."""
     return path.parent.resolve().is_relative_to(root)
 
 
@@ -188,7 +185,8 @@ def address_of(place: str | Path) -> str | None:
 
 
 def copy_of(address: str) -> Path:
-    """Return the folder of this machine that holds the local copy of the store at an address: its parts and its journal.
+    """Return the folder of this machine that holds the local copy of the store at an address: its parts and its
+    journal.
 
     >>> copy_of("s3://bucket/results").parent.name
     'stores'

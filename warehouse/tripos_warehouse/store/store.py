@@ -10,8 +10,7 @@ results/
   annotations/<name>.json              what a person was given to grade, and in which order
   claims, ticks                        locks of living processes, and a counter of changes
 ```
-Invariant: a part counts only if a commit lists it that no other commit replaces. A process that dies in between
-leaves
+Invariant: a part counts only if a commit lists it that no other commit replaces. A process that dies in between leaves
 files that nobody reads, and a journal that the next process commits.
 """
 
@@ -118,8 +117,8 @@ class Store:
         return self._clock()
 
     def next_time(self) -> datetime:
-        """Return the time of the store's clock, or a microsecond after the last commit if that is later. So commits stay
-        in order if a clock goes backwards or differs between machines.
+        """Return the time of the store's clock, or a microsecond after the last commit if that is later. So commits
+        stay in order if a clock goes backwards or differs between machines.
         """
         latest = max((each.written_at for each in self._commit_files.live(lambda damaged: None)), default=None)
         now = self._clock()
@@ -138,19 +137,15 @@ class Store:
     ) -> Store:
         """Return the store at `root`. With `create` it is created if it does not exist.
 
-        The journal of a process that died is committed, if the store is writable and `writes` is true. `tell` is
-        called once
-        for each damaged thing that is skipped. `tolerant` also skips damaged commits and parts. It is for readers
-        only: a run
-        would pay for their content again, and `gc` would remove it.
+        The journal of a process that died is committed, if the store is writable and `writes` is true. `tell` is called
+        once for each damaged thing that is skipped. `tolerant` also skips damaged commits and parts. It is for readers
+        only: a run would pay for their content again, and `gc` would remove it.
 
         An address such as `s3://bucket/results` is one of an object store. Its committed parts are copied to a folder
-        of this
-        machine, which is read like any other.
+        of this machine, which is read like any other.
 
-        Raises `StoreError`: S0101 if there is no store, S0102 if it cannot be created, S0104 for a newer format,
-        S0106 if the
-        path is not a folder, S0107 for a link in it, and what `Bucket.open` and `Bucket.sync` raise.
+        Raises `StoreError`: S0101 if there is no store, S0102 if it cannot be created, S0104 for a newer format, S0106
+        if the path is not a folder, S0107 for a link in it, and what `Bucket.open` and `Bucket.sync` raise.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -190,11 +185,9 @@ class Store:
     def append(self, rows: Mapping[str, Sequence[Row]], name: str | None = None) -> Commit:
         """Make rows of any tables visible at once, in one commit.
 
-        If a commit with this `name` exists, nothing is written and that commit is returned with `repeated` set.
-        Raises
+        If a commit with this `name` exists, nothing is written and that commit is returned with `repeated` set. Raises
         `StoreError`: S0105 if a row does not fit its table (nothing is written), S0102 if the disk refuses (earlier
-        commits
-        stay as they are).
+        commits stay as they are).
         """
         return self.append_arrow({table: to_arrow(table, batch) for table, batch in rows.items() if batch}, name)
 
@@ -222,9 +215,8 @@ class Store:
         """Publish the parts that `write` yields, and remove them if that fails.
 
         The time of the commit is `at`, or later if needed to follow all earlier commits; a commit that `replaces`
-        others keeps
-        `at`. A lock marks the parts of this name as owned while they are written. Raises `OSError` or an error of
-        `obstore`.
+        others keeps `at`. A lock marks the parts of this name as owned while they are written. Raises `OSError` or an
+        error of `obstore`.
         """
         place = place_of(PARTS_LOCK, name)
         locks = self.locks
@@ -375,9 +367,8 @@ class Store:
     def verify(self, only: Collection[Path] | None = None) -> None:
         """Read all bytes of the parts, or of those in `only`, and compare them with the digests in their commits.
 
-        Commands that rewrite parts call this first, because a changed byte would get a new digest. Raises
-        `StoreError` S0103
-        for a part with other content; a tolerant store skips the part instead.
+        Commands that rewrite parts call this first, because a changed byte would get a new digest. Raises `StoreError`
+        S0103 for a part with other content; a tolerant store skips the part instead.
         """
         self._mend_copy(whole=True)
         for part, commit, path in self._listed():
@@ -480,8 +471,7 @@ class Store:
 
     def rows(self, table: str, ids: Iterable[str], columns: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
         """Return whole rows, or their `columns`, by id. If an id is repeated, a reply counts before a `provider_error`,
-        and then
-        the last committed row.
+        and then the last committed row.
 
         Missing ids are absent. A file without any of the ids costs one narrow read.
         """
