@@ -1,20 +1,17 @@
-"""The table macros: what people ask all the time, as functions to select from.
+"""The table macros of a benchmark's schema: means, item analysis, disagreements, failures, spending and more.
 
-SQL of item analysis: how hard an item is, whether it tells models apart, and whether judges are at one about it.
+Item analysis. Discrimination is the corrected item-total correlation: of an item's mean with the mean of the model over
+its other items, with the models as test takers (Lord and Novick 1968; Nunnally 1978). Its interval is Fisher's (1921).
+`statistics.validity` has the same for arrays. Baselines are not respondents. The scores are read twice, since a window
+over all items of a model would hold them all in memory.
 
-Discrimination is the corrected item-total correlation: of an item's mean with the mean of the model over its other
-items, with the models as those who sit the test (Lord and Novick 1968; Nunnally 1978). Its interval is Fisher's (1921).
-`statistics.validity` has the same of arrays. The respondents are models; baselines are none. The scores are read twice,
-since a window over all items of a model would hold them all.
+Baselines. `placed` tests if a mean clears a floor: its whole 95 % interval lies above. This is SQL only, since the
+macros must work in any DuckDB. The interval is that of `statistics.intervals` for bounded values, for a share with one
+score an item that of Clopper and Pearson, and on an unbounded scale Student's t. The interval itself is not computed:
+its low end lies above a floor f if
 
-SQL that tells where a mean clears a floor: the whole of its 95 % interval lies above.
-
-It is SQL alone, since the macros that use it work in any DuckDB. The interval is that of `statistics.bounded`, of a
-share with one score an item that of Clopper and Pearson, and without ends Student's t. None of them is worked out: a
-low end lies above a floor f where
-
-- the chance of as many right or more is below 2.5 %, were f the share of all
-- (p - f) / s′ and (logit p - logit f) · p (1 - p) / s′ are both above the quantile of Student's t
+- the probability of as many successes or more is below 2.5 %, with f as the success probability; or
+- (p - f) / s′ and (logit p - logit f) · p (1 - p) / s′ both exceed the quantile of Student's t.
 """
 
 from __future__ import annotations
@@ -25,6 +22,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.views.dimensions import Enumerations
 from tripos_warehouse.views.run_rows import analysis_name, sums_name
 
+# Does a mean clear a floor?
 QUANTILES = """
 12.706204736, 4.302652730, 3.182446305, 2.776445105, 2.570581836, 2.446911851,
 2.364624252, 2.306004135, 2.262157163, 2.228138852, 2.200985160, 2.178812830,
@@ -32,13 +30,14 @@ QUANTILES = """
 2.093024054, 2.085963447, 2.079613845, 2.073873068, 2.068657610, 2.063898562,
 2.059538553, 2.055529439, 2.051830516, 2.048407142, 2.045229642, 2.042272456
 """.strip().replace("\n", " ")
-"""Those of Student's t at 97.5 %, of 1 to 30 degrees of freedom."""
+"""The quantiles of Student's t at 97.5 %, for 1 to 30 degrees of freedom."""
 
 T_QUANTILE = f"""case when items <= 31 then [{QUANTILES}][items - 1]
   else 1.959963985 + 2.372271230 / (items - 1) + 2.822498616 / pow(items - 1, 2) + 2.555849680 / pow(items - 1, 3)
     + 1.589534054 / pow(items - 1, 4) end"""
-"""The quantile of `items` - 1 degrees of freedom: beyond 30 by Cornish and Fisher's expansion (Abramowitz and Stegun
-1964, 26.7.5)."""
+"""The quantile for `items` - 1 degrees of freedom; beyond 30 by the Cornish-Fisher expansion (Abramowitz and Stegun
+1964, 26.7.5).
+"""
 
 CLEARS = """case
   when mean is null or floor is null then null
@@ -57,12 +56,14 @@ CLEARS = """case
     and case when bottom <= 0 then true
       else (ln(share / (1 - share)) - ln(bottom / (1 - bottom))) * share * (1 - share) > t * enlarged end
 end"""
-"""Whether a mean clears `floor`, over columns that `placed` adds."""
+"""The SQL expression that is true if a mean clears `floor`, over columns that `placed` adds."""
 
 
 def placed(source: str) -> str:
-    """Return the query of `source`, which has `mean`, `standard_error`, `items`, `scores`, the ends `least` and `most`
-    of the scale and a `floor`, with `clears` beside its columns."""
+    """Return the query of `source` with the additional column `clears`.
+
+    `source` has `mean`, `standard_error`, `items`, `scores`, the ends `least` and `most` of the scale, and a `floor`.
+    """
     return f"""select *, {CLEARS} as clears from (
   select *, {T_QUANTILE} as t,
     sqrt(pow(error, 2) + share * (1 - share) * pow(1 - 2 * share, 2) / pow(items, 2)) as enlarged
@@ -72,8 +73,9 @@ def placed(source: str) -> str:
     from {source}))"""
 
 
+# Item analysis
 LEAST_MODELS = 4
-"""With fewer models Fisher's interval has no width."""
+"""With fewer models Fisher's interval is undefined."""
 
 _GIVEN = """
   select score.scenario, score.metric, score.item_id, score.model, avg(score.value) filter (where KEPT) as value,
@@ -124,8 +126,8 @@ order by figured.discrimination nulls last, figured.scenario, figured.metric, fi
 
 
 def _of(text: str, chosen: str, graded: str) -> str:
-    """Return a query of scores that are `chosen` and by whom they are `graded`."""
-    # Not in `where`: DuckDB would take what is left of ten million scores for few, and hold them all for a join.
+    """Return a query with the conditions of the `chosen` scores and of the evaluators (`graded`) filled in."""
+    # Not in `where`: DuckDB would underestimate the rows left of ten million scores, and hold them all for a join.
     text = text.replace("KEPT", f"not starts_with(score.model, 'baseline/') and {graded}")
     return text.replace("LEAST_MODELS", str(LEAST_MODELS)).replace("CHOSEN", chosen).replace("GRADED", graded)
 
@@ -151,8 +153,9 @@ view {{analysis}} as with given as ({_GIVEN_OF_SUMS}), totals as (from {{totals}
 {_ANALYSED}""",
     )
 )
-"""The same of all scores, from the sums of those of each item (`views/prepared/score_sums.py`). What each model has in
-all comes first, in a table: made at once, both would hold a row for each item and model."""
+"""Item analysis of all scores, from their sums for each item (`views/derived.py`). The totals of each model come first,
+as a table: otherwise both aggregations would hold a row for each item and model at once.
+"""
 
 SUBSET_GAP = """
 macro {schema}.subset_gap(subset, metric := NULL, scenario := NULL, evaluator := NULL) as table
@@ -193,9 +196,9 @@ select reached.metric, reached.model, reached.items_inside, reached.items_outsid
   reached.gap, least(reached.gap, reached.middle - reached.reach) as low,
   greatest(reached.gap, reached.middle + reached.reach) as high
 from reached order by reached.metric, reached.model""".replace("T_QUANTILE", T_QUANTILE)
-"""How much better each model is outside of a subset than in it: Welch's interval (1947) of the difference, where the
-scale has ends with one more item at each end on either side (Agresti and Caffo 2000), since few items near an end hide
-what lies far off."""
+"""How much better each model is outside of a subset than in it, with Welch's interval (1947). If the scale has ends,
+each side gets one more item at each end (Agresti and Caffo 2000), since few items near an end hide what lies far off.
+"""
 
 
 def _same(table: str) -> str:
@@ -203,10 +206,11 @@ def _same(table: str) -> str:
     return " and ".join(f"{table}.{each} is not distinct from board.{each}" for each in columns)
 
 
-# A parameter hides a column of its name, so columns are named with their table throughout. A metric has a scale, and an
-# evaluator a severity, so a mean is of one metric by one evaluator: nothing here adds up figures of unlike meaning.
-# What each model has scores of matters beside a baseline only: where no run has any, the second reading of the scores
-# is of nothing.
+# A parameter hides a column of its name, so all columns are qualified with their table. A metric has a scale, and an
+# evaluator a severity, so a mean is of one metric by one evaluator: no mean mixes values of different meaning.
+# The scenarios that a model covers matter only for baselines: if no run has one, the second scan of the scores
+# reads nothing.
+# Means
 _MEANS = (
     """
 macro {schema}.means(per := NULL, metric := NULL, scenario := NULL, evaluator := NULL) as table
@@ -267,10 +271,10 @@ order by placed.place, placed.part, placed.metric, placed.evaluator, placed.mode
 )
 
 TOLD = ("scenario", "metric", "dimension", "evaluator", "scorer")
-"""The columns that moments tell apart."""
-# A cluster, which is one item as a rule, is in one row of what `TOLD` tells apart, and adds to its sums, unless it has
-# scores on one metric in several scenarios or by several scorers: then it has rows of its own, under its name, so that
-# its scores are added up first.
+"""The columns by which the sums for means are grouped."""
+# A cluster, usually one item, belongs to one group of the `TOLD` columns and adds to its sums. If it has scores on
+# one metric in several scenarios or by several scorers, it has rows of its own, under its name, so that its scores
+# are added up first.
 _MOMENTS = """
 table {moments} as
 with item as (
@@ -319,6 +323,7 @@ _WITH_VALUE = """(
       case when told.n > 0 then told.total end
     from told)"""
 
+# Lists of scores, calls and failures
 _WORST = """
 macro {schema}.worst(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
 with placed as (
@@ -476,10 +481,12 @@ def benchmark_macros(
     counted: str = "true",
     moments: str | None = None,
 ) -> list[str]:
-    """Return the statements that make the macros of a benchmark's schema; `columns` are those of its axes and `arms`,
-    by which `means` and `agreement` may be taken apart. `types` has those that are enumerations; with `several`
-    one score may be in several rows. `counted` is the condition on a `score` that counts in one figure with others.
-    With `moments`, the name of a table that is made for them, means are taken from sums where these tell enough."""
+    """Return the statements that create the macros of a benchmark's schema.
+
+    `columns`: the axes and arms by which `means` and `agreement` can be grouped. `types`: the enumerations. `several`:
+    one score may be in several rows. `arms`: the columns of arms. `counted`: the SQL condition of a `score` that counts
+    in figures. `moments`: the name of a table of sums to create, from which means are computed where it suffices.
+    """
     schema = sql.name(benchmark)
     per = _per([*TOLD, *columns], types.types)
     filled = {"schema": schema, "per": per, "source": schema, "first": "", "where_sample": "", "where_judgement": ""}
@@ -501,7 +508,7 @@ def benchmark_macros(
 
 
 def analysis_of_sums(benchmark: str, counted: str) -> list[str]:
-    """Return the statements that make the view of item analysis from sums."""
+    """Return the statements that create the view of item analysis from sums."""
     names = {"schema": sql.name(benchmark), "sums": sums_name(benchmark, placed=False), "counted": counted}
     names |= {"analysis": analysis_name(benchmark)}
     names |= {name: analysis_name(benchmark, f"{name} for ") for name in ("totals", "split")}
@@ -509,8 +516,9 @@ def analysis_of_sums(benchmark: str, counted: str) -> list[str]:
 
 
 def main_macros() -> list[str]:
-    """Return the statements that make the macros of schema `main`, over every benchmark and run: each call counts
-    once."""
+    """Return the statements that create the macros of schema `main`, over every benchmark and run; each call counts
+    once.
+    """
     return [
         f"create or replace {_filled(text, filled).strip()}"
         for text, filled in (
@@ -538,8 +546,9 @@ def main_macros() -> list[str]:
 
 
 def _per(columns: Sequence[str], ordered: Collection[str]) -> str:
-    """Return the value that `per` asks for, and its place. `per` is known when a query is planned, so other columns are
-    not read."""
+    """Return the SQL of the value and position of the grouping column `per`. `per` is known when a query is planned, so
+    other columns are not read.
+    """
     cases = " ".join(f"when per = {sql.text(column)} then score.{sql.name(column)}::varchar" for column in columns)
     wrong = "per is not null then error('`per` is one of ' || " + sql.text(", ".join(columns)) + ")"
     places = " ".join(
