@@ -30,6 +30,9 @@ class StoreError(Exception):
     | S0203 | the statement does more than read                             |
     | S0204 | no such table, column or function                             |
     | S0205 | the query reaches outside the store                           |
+    | S0210 | the plan is of another benchmark than the run                 |
+    | S0211 | an aggregate in Python failed                                 |
+    | S0212 | an aggregate in Python was not run on this machine before     |
     | S0301 | no such run                                                   |
     | S0302 | no such result                                                |
     | S0303 | several results begin with this prefix                        |
@@ -37,6 +40,9 @@ class StoreError(Exception):
     | S0402 | a commit is damaged                                           |
     | S0403 | a row refers to a row that is missing                         |
     | S0404 | journal rows could not be committed                           |
+    | S0405 | two stores have different runs with one id                    |
+    | S0406 | another process compacts the store or merges into it          |
+    | S0506 | another import of scores is running                           |
     | S0601 | no such export                                                |
     | S0602 | no such measure, score, step, dimension or model              |
     | S0603 | nothing to export                                             |

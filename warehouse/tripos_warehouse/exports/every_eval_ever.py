@@ -390,6 +390,7 @@ def _rows(connection: Connection, plan: Plan, run: RunRecord, model: str) -> Ite
     same = " and ".join(f"score.{sql.name(key)} is not distinct from sample.{sql.name(key)}" for key in arms)
     cursor = connection.cursor()
     found = cursor.execute(
+        # A row for each reply and metric, with the mean score over judges.
         f"""select score.metric, score.scorer, score.value, sample.*, item.cluster_id, item.fields, item.dataset
         from (
           select {", ".join(map(sql.name, keys))}, avg(value) as value

@@ -245,6 +245,7 @@ def _query(plan: Plan, run: RunRecord, model: str, secrets: bool) -> str:
         else ""
     )
     arms = "".join(f", {sql.name(arm)} nulls first" for arm in arm_columns(plan))
+    # A row for each reply of the model with the list of its scores, and for each list of scores without a reply.
     return f"""with scored as (
       select {own}, score.sample_id, score.item_id, list(struct_pack(metric := score.metric::varchar,
         scorer := score.scorer, evaluator := score.evaluator, round := score.round,
@@ -302,6 +303,7 @@ def usage_of(parts: Sequence[Mapping[str, Any] | UnitScore]) -> dict[str, Any] |
     return told
 
 
+# Chats
 TOOL, CALLED, RESULT = "tool", "calls", "result"
 """The message roles of a tool description, of a reply with calls, and of the result of a call."""
 

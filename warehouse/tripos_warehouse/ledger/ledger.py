@@ -249,7 +249,7 @@ class RunLedger:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    # What there is
+    # Reading
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         """Return the status of each row, including rows that wait for a flush. `None`: the row is not stored, or this
@@ -363,7 +363,7 @@ class RunLedger:
             self._store.recover()
             self._peers.recovered()
 
-    # What is kept
+    # Writing
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
         """Write rows that belong together, by table. When it returns, they survive the death of this process.
@@ -466,7 +466,7 @@ class RunLedger:
         with suppress(OSError):
             self._ticks.close()
 
-    # Who works on what
+    # Claims
 
     def claim(self, key: str, *, later: bool = False) -> bool:
         """Return true if this process may work on `key`, until `release` and a flush, or until it dies. With `later`

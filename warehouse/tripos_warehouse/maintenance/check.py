@@ -24,6 +24,7 @@ from tripos_warehouse.store.parts import check_rows, conform, reading, verify_pa
 from tripos_warehouse.store.schemas import TABLES, TableSchema
 from tripos_warehouse.store.store import Store
 
+# One row: the number of conversations with fewer stored turns than their transcript, and the first of them.
 WHOLE = """
 select count(*), min(talk.sample_id)
 from (
@@ -35,6 +36,7 @@ left join (
   select conversation_id, count(distinct number) as turns from {turns} where text is not null group by conversation_id
 ) as said on said.conversation_id = talk.sample_id
 where coalesce(said.turns, 0) < talk.turns"""
+# One row: the number of conversations with a missing turn number, and the first of them.
 GAPS = """
 select count(*), min(conversation_id)
 from (select conversation_id from {turns} group by conversation_id having max(number) > count(distinct number))"""

@@ -147,8 +147,8 @@ def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
 
 
 def compact_if_needed(store: Store) -> Compacted | None:
-    """Compact if the store has more than 64 commits, or a table that many small parts, which one commit may list. This
-    is meant for the end of a run. Raises what `compact` raises.
+    """Compact at the end of a run if there are more than 64 commits, or more than 64 small parts of a table, of which one
+    commit may list many. Raises what `compact` raises.
     """
     commits = store.commits()
     small = Counter(part.table for commit in commits for part in commit.parts if part.size < BIG_BYTES)

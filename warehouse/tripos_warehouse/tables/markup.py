@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tripos_warehouse.tables.model import Cell, Interval, PaperColumn, PaperEstimate, PaperTable, plain
 from tripos_warehouse.tables.text import NOTHING
 
+# HTML
 LEFT, RIGHT = "text-align:left", "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
 
 

@@ -89,6 +89,7 @@ def with_expected(plan: Plan, scores: str) -> str:
     graded = ", ".join(sorted({sql.text(row[2]) for row in wanted}))
     given = f"""from ({scores}) as given
           where given.round is not null and given.fingerprint in ({graded})"""
+    # A row for each score of the query `scores`, and for each expected score that is missing, with status `not_given`.
     return f"""{scores}
         union all by name
         select reply.* exclude (asked), {sql.text(plan.benchmark.name)} as benchmark, wanted.scorer, wanted.metric,
@@ -371,6 +372,7 @@ def benchmark_views(
         left join main.samples as sample on sample.sample_id = judgement.sample_id
         left join main.items as item on {item_key.format("judgement")}{join_arms(plan, "judgement", asked=True)}""",
         f"create or replace view {schema}.metrics as select {listed} from ({metrics})",
+        # A row for each score, compared model and combination of arms.
         f"""create or replace view {schema}.scores as
         select {
             _SCORES.format(
@@ -389,6 +391,7 @@ def benchmark_views(
         from ({columns}) as score
         left join main.items as item on {item_key.format("score")}{join_arms(plan, "score")}
         where not {is_score}""",
+        # A row for each score that a judge's reply gives a reason for.
         f"""create or replace view {schema}.rationales as
         select score.* exclude ({_AFTER_VALUE}), json_extract_string(given.parsed, {_REASON}) as reason, score.item_id,
           score.sample_id, score.judgement_id, score.score_id, score.shown_run

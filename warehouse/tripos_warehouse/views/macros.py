@@ -77,12 +77,14 @@ def placed(source: str) -> str:
 LEAST_MODELS = 4
 """With fewer models Fisher's interval is undefined."""
 
+# A row for each scenario, metric, item and model: the mean score, also as a share of the scale.
 _GIVEN = """
   select score.scenario, score.metric, score.item_id, score.model, avg(score.value) filter (where KEPT) as value,
     avg((score.value - score.low) / nullif(score.high - score.low, 0)) filter (where KEPT) as share
   from {schema}.scores as score
   where CHOSEN
   group by all having count(score.value) filter (where KEPT) > 0"""
+# The same rows, from sums.
 _GIVEN_OF_SUMS = """
   select score.scenario, score.metric, score.item_id, score.model,
     sum(score."its total") filter (where KEPT) / sum(score."its n") filter (where KEPT) as value,
@@ -91,9 +93,11 @@ _GIVEN_OF_SUMS = """
   from {sums} as score
   where score."is score" and CHOSEN
   group by all having sum(score."its n") filter (where KEPT) > 0"""
+# A row for each scenario, metric and model: the sum of its item means.
 _TOTALS = """
   select given.scenario, given.metric, given.model, sum(given.value) as total, count(*) as items
   from given group by all"""
+# A row for each scenario, metric and item: the mean range of several judges' scores of a reply, by the scale.
 _SPLIT = """
   select judged.scenario, judged.metric, judged.item_id, avg(judged.apart) as apart from (
     select score.scenario, score.metric, score.item_id, score.sample_id,
@@ -102,6 +106,7 @@ _SPLIT = """
     where score.value is not null and score.evaluator is not null and GRADED and CHOSEN
     group by all having min(score.evaluator) <> max(score.evaluator)) as judged
   group by all"""
+# A row for each scenario, metric and item, from the common table expressions `given`, `totals` and `split`.
 _ANALYSED = """
 beside as (
   select given.*, (totals.total - given.value) / nullif(totals.items - 1, 0) as rest
@@ -157,6 +162,7 @@ view {{analysis}} as with given as ({_GIVEN_OF_SUMS}), totals as (from {{totals}
 as a table: otherwise both aggregations would hold a row for each item and model at once.
 """
 
+# A row for each metric and model.
 SUBSET_GAP = """
 macro {schema}.subset_gap(subset, metric := NULL, scenario := NULL, evaluator := NULL) as table
 with given as (
@@ -206,11 +212,13 @@ def _same(table: str) -> str:
     return " and ".join(f"{table}.{each} is not distinct from board.{each}" for each in columns)
 
 
+# Means
+
 # A parameter hides a column of its name, so all columns are qualified with their table. A metric has a scale, and an
 # evaluator a severity, so a mean is of one metric by one evaluator: no mean mixes values of different meaning.
 # The scenarios that a model covers matter only for baselines: if no run has one, the second scan of the scores
 # reads nothing.
-# Means
+# The rows: one for each group, metric, evaluator, model and scale.
 _MEANS = (
     """
 macro {schema}.means(per := NULL, metric := NULL, scenario := NULL, evaluator := NULL) as table
@@ -294,6 +302,7 @@ select item.scenario::varchar as scenario, item.metric::varchar as metric, item.
   count(*) filter (item.n > 0) as items
 from item left join several on several.metric is not distinct from item.metric and several.cluster_id = item.cluster_id
 group by all"""
+# The rows of `_MOMENTS` that fit the parameters.
 _TOLD = """
 told as not materialized (
   select {told_per}, score.* from (
@@ -303,6 +312,7 @@ told as not materialized (
   where {is_told} and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
     and (evaluator is null or score.evaluator = evaluator)),
 """
+# A row for each group, model and cluster, or for all clusters of a group that need no row of their own.
 _TOLD_ITEMS = """
   union all
   select told.part, told.place, told.metric, told.evaluator, told.model, told.low, told.high, told.cluster_id,
@@ -324,6 +334,8 @@ _WITH_VALUE = """(
     from told)"""
 
 # Lists of scores, calls and failures
+
+# The `n` replies with the lowest scores, with the lowest score of each.
 _WORST = """
 macro {schema}.worst(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
 with placed as (
@@ -349,6 +361,7 @@ from first left join (select main.samples.sample_id, main.samples.reply from mai
   on sample.sample_id = first.sample_id
 order by first.mark.at, first.mark.value, first.sample_id, first.model"""
 
+# The `n` lowest scores with the judges' reasons.
 _REASONS = """
 macro {schema}.reasons(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
 with lowest as (
@@ -368,6 +381,7 @@ from lowest left join (
   on given.judgement_id = lowest.judgement_id
 order by lowest.value, lowest.metric, lowest.score_id"""
 
+# The `n` replies on whose metric the evaluators differ most, with all scores.
 _DISAGREEMENTS = """
 macro {schema}.disagreements(n := 20, metric := NULL, scenario := NULL, model := NULL, least := 0) as table
 with apart as (
@@ -393,6 +407,7 @@ from apart join given on given.sample_id = apart.sample_id and given.metric = ap
 group by apart.apart, apart.metric, apart.scenario, apart.model, apart.item_id, apart.sample_id
 order by apart.apart desc, apart.metric, apart.sample_id, apart.model"""
 
+# A row for each group, metric and pair of evaluators.
 _AGREEMENT = """
 macro {schema}.agreement(per := NULL, metric := NULL, scenario := NULL) as table
 with given as (
@@ -412,6 +427,7 @@ from given as a join given as b
 group by a.part, a.place, a.metric, a.evaluator, b.evaluator
 order by a.place, a.part, a.metric, evaluator_a, evaluator_b"""
 
+# A row for each kind of call, step, model and failed status.
 _FAILURES = """
 macro {schema}.failures(scenario := NULL, model := NULL) as table
 with calls as (
@@ -431,6 +447,7 @@ where calls.status <> 'ok' and (scenario is null or calls.scenario = scenario)
   and (model is null or calls.model = model)
 group by all order by failed desc, calls.what, calls.step, calls.model, calls.status"""
 
+# A row for each kind of call, role and model; each call counts once.
 _SPENDING = """
 macro {schema}.spending({first}) as table
 select call.what, call.role, call.model, count(*) as calls, sum(call.tokens_in)::bigint as tokens_in,
@@ -446,6 +463,7 @@ from (
 where call.status not in ('undefined', 'not_applicable')
 group by all order by cost_usd desc nulls last, calls desc, call.what, call.role, call.model"""
 
+# A row for each item and model that has scores in some arms and not in others.
 _UNPAIRED = """
 macro {schema}.unpaired(metric := NULL, scenario := NULL, model := NULL) as table
 with given as (

@@ -225,6 +225,7 @@ class RunRows:
         if not self.of.elements:
             nothing = "NULL::varchar as element_place, NULL::varchar as element_value"
             return f"select found.*, {nothing} from ({self._kept_scores}) as found"
+        # A row for each score and compared model, and for scores of list elements one for each element.
         return f"""select found.* exclude (listed, outcome) replace (
           case when outcome is null then found.value else (outcome ->> '$.value')::double end as value,
           case when outcome is null then found.given else outcome ->> '$.given' end as given,
