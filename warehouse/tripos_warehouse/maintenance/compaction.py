@@ -147,8 +147,9 @@ def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
 
 
 def compact_if_needed(store: Store) -> Compacted | None:
-    """Compact at the end of a run if there are more than 64 commits, or more than 64 small parts of a table, of which one
-    commit may list many. Raises what `compact` raises.
+    """Compact if there are more than 64 commits, or more than 64 small parts of a table, since one commit may list many.
+
+    Meant for the end of a run. Raises what `compact` raises.
     """
     commits = store.commits()
     small = Counter(part.table for commit in commits for part in commit.parts if part.size < BIG_BYTES)
