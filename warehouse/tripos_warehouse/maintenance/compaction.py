@@ -147,7 +147,7 @@ def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
 
 
 def compact_if_needed(store: Store) -> Compacted | None:
-    """Compact if there are more than 64 commits, or more than 64 small parts of a table, since one commit may list many.
+    """Compact if there are more than 64 commits, or more than 64 small parts of a table (one commit may list many).
 
     Meant for the end of a run. Raises what `compact` raises.
     """
