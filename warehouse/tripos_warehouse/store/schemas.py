@@ -111,8 +111,8 @@ def optional(name: str, type: pa.DataType) -> pa.Field[Any]:
     return pa.field(name, type)
 
 
-# The facts of one model call, the last columns of `samples`, `turns`, `judgements` and `vectors`. A cost or
-# count that the provider did not report is null, never zero.
+# The facts of one model call, in `samples`, `turns`, `judgements` and `vectors`. A cost or count that the provider did
+# not report is null, never zero.
 CALL = (
     required("status", pa.string()),
     optional("error", pa.string()),
@@ -345,7 +345,7 @@ SAMPLES = make_table(
 )
 
 # A turn of a conversation. The conversation itself is a row of `samples`, written at its end: its `sample_id` is the
-# `conversation_id`, and its tokens, cost and latency are sums over its turns.
+# `conversation_id`, and its usage is the sum over its turns.
 TURNS = make_table(
     "turns",
     6,

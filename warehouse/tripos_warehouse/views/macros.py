@@ -6,12 +6,13 @@ its other items, with the models as test takers (Lord and Novick 1968; Nunnally 
 over all items of a model would hold them all in memory.
 
 Baselines. `placed` tests if a mean clears a floor: its whole 95 % interval lies above. This is SQL only, since the
-macros must work in any DuckDB. The interval is that of `statistics.intervals` for bounded values, for a share with one
-score an item that of Clopper and Pearson, and on an unbounded scale Student's t. The interval itself is not computed:
-its low end lies above a floor f if
+macros must work in any DuckDB. The interval itself is not computed. Its low end lies above a floor f if
 
-- the probability of as many successes or more is below 2.5 %, with f as the success probability; or
-- (p - f) / s′ and (logit p - logit f) · p (1 - p) / s′ both exceed the quantile of Student's t.
+- for a share with one score an item (Clopper and Pearson): the probability of as many successes or more, with f as the
+  success probability, is below 2.5 %
+- for values between two ends (`bounded` of `statistics.intervals`): (p - f) / s′ and
+  (logit p - logit f) · p (1 - p) / s′ both exceed the quantile of Student's t
+- without ends: (mean - f) / standard error exceeds the quantile of Student's t
 """
 
 from __future__ import annotations
@@ -381,7 +382,7 @@ from lowest left join (
   on given.judgement_id = lowest.judgement_id
 order by lowest.value, lowest.metric, lowest.score_id"""
 
-# The `n` replies on whose metric the evaluators differ most, with all scores.
+# The `n` pairs of a reply and a metric on which evaluators differ most, with all of their scores.
 _DISAGREEMENTS = """
 macro {schema}.disagreements(n := 20, metric := NULL, scenario := NULL, model := NULL, least := 0) as table
 with apart as (
