@@ -9,6 +9,9 @@ from typing import Any
 
 import yaml
 
+from tests.placeholders import PUBLISHED, placeholders
+from tripos.version import __version__
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 JOBS: dict[str, Any] = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text("utf-8"))["jobs"]
@@ -88,3 +91,41 @@ def test_what_a_workflow_makes_is_in_the_makefile() -> None:
     }
     assert {("nightly.yml", "test-long"), ("release.yml", "audit")} <= made
     assert sorted(each for each in made if each[1] not in targets) == []
+
+
+def test_every_action_is_pinned_by_the_hash_of_a_commit() -> None:
+    files = [*(ROOT / ".github").rglob("*.yml"), ROOT / "action.yml"]
+    uses = [line.strip() for path in files for line in path.read_text("utf-8").splitlines() if "uses:" in line]
+    assert len(uses) > 15
+    assert not [line for line in uses if not re.search(r"uses: [\w.-]+/[\w./-]+@[0-9a-f]{40} # v[\d.]+$", line)]
+
+
+def test_a_release_is_refused_while_a_placeholder_is_left(tmp_path: Path) -> None:
+    steps = commands("build")
+    assert steps.index("python -m tests.placeholders") < steps.index("make LOCKED=1 test")
+    for name in PUBLISHED:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("https://github.com/somebody/tripos\n", "utf-8")
+    assert not list(placeholders(tmp_path))
+    for name in PUBLISHED:
+        (tmp_path / name).write_text("\nhttps://github.com/OWNER/tripos, write to X-CONTACT\n", "utf-8")
+    assert len(list(placeholders(tmp_path))) == 2 * len(PUBLISHED)
+
+
+def test_the_citation_and_the_changelog_are_of_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == PROJECT["project"]["version"] == __version__
+    assert citation["license"] == PROJECT["project"]["license"]
+    assert {"title", "authors", "message", "cff-version"} <= citation.keys()
+    changes = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    heads = re.findall(r"^### (.*)$", changes, re.MULTILINE)
+    assert set(heads) <= {"Added", "Changed", "Deprecated", "Fixed", "Removed", "Security", "Scores"}
+    assert re.findall(r"^## (.*)$", changes, re.MULTILINE)[0] == "Unreleased"
+
+
+def test_issue_forms_ask_for_what_a_wrong_figure_needs() -> None:
+    folder = ROOT / ".github/ISSUE_TEMPLATE"
+    forms = {path.stem: yaml.safe_load(path.read_text("utf-8")) for path in folder.glob("*.yml")}
+    assert forms.keys() == {"bug", "config", "feature", "wrong-figure"}
+    labels = [part["attributes"].get("label", "") for part in forms["wrong-figure"]["body"]]
+    assert {"Spec", "Run", "The query", "Figure that Tripos gives", "Figure that you expect"} <= set(labels)

@@ -73,7 +73,7 @@ def test_another_place_and_another_installation_take_nothing(
     mine = another().state()
     shutil.copytree(ran / "results", tmp_path / "given")
     assert file_cache.state_of(Store.open(tmp_path / "given", create=False)) != mine
-    monkeypatch.setattr(file_cache, "_made_by", lambda: "another")
+    monkeypatch.setattr(file_cache, "code_version", lambda *packages: "another")
     assert another().state() != mine
 
 

@@ -99,12 +99,20 @@ def seconds(text: str) -> float:
     return value
 
 
+def wait(text: str) -> float:
+    """Return a time of 0 or more."""
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a time in seconds")
+    return value
+
+
 # What argparse calls them where a value is none.
 duration.__name__ = minutes_long.__name__ = "time"
 positive.__name__ = count.__name__ = port.__name__ = "whole number"
 amount.__name__ = share.__name__ = above_zero.__name__ = margin.__name__ = "number"
 length.__name__ = "length such as 8.4cm"
-seconds.__name__ = "number of seconds"
+seconds.__name__ = wait.__name__ = "number of seconds"
 
 
 def add_spec(parser: argparse.ArgumentParser, *, several: str = "") -> None:

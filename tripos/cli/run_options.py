@@ -15,6 +15,7 @@ from tripos.cli.arguments import (
     minutes_long,
     positive,
     seconds,
+    wait,
 )
 
 
@@ -120,7 +121,7 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     help_ = "timeout of a call with its retries, in seconds (default: 600)"
     parser.add_argument("--timeout", type=seconds, metavar="S", help=help_)
     help_ = "time that an endpoint may be silent before its calls fail, in seconds (default: 900)"
-    parser.add_argument("--patience", type=seconds, metavar="S", help=help_)
+    parser.add_argument("--patience", type=wait, metavar="S", help=help_)
     help_ = "refuse to run with data, models, prices or functions that differ from the lock file (default: tripos.lock)"
     parser.add_argument("--locked", metavar="FILE", nargs="?", const="tripos.lock", help=help_)
     add_programs(parser)

@@ -98,7 +98,8 @@ def project_settings(folder: Path, profile: str | None = None, trust: Trust = TR
 
 
 def with_options(config: Config, options: Namespace) -> Config:
-    """Return the settings with the options that stand for one."""
+    """Return the settings with the options that stand for one. Raises `Failure` R0202 for a value that no other layer
+    would take either."""
     table: dict[str, Any] = {}
     for name, place in OPTIONS.items():
         value = getattr(options, name, None)
@@ -113,7 +114,11 @@ def with_options(config: Config, options: Namespace) -> Config:
         if name in update:
             update[name] = tuple(update[name])
     for name in table.keys() - update.keys():
-        update[name] = getattr(config, name).model_copy(update=table[name])
+        section = getattr(config, name)
+        try:
+            update[name] = type(section).model_validate({**section.model_dump(), **table[name]}, context=TYPED)
+        except ValidationError as error:
+            raise _of_option(error, name) from error
     config = config.model_copy(update=update)
     allowed, unsandboxed = getattr(options, "allow_program", ()), getattr(options, "allow_unsandboxed", ())
     if not allowed and not unsandboxed:
@@ -271,6 +276,13 @@ def _of_environment(error: ValidationError, environ: Mapping[str, str]) -> Failu
     first = error.errors()[0]
     name = variable_of(tuple(str(part) for part in first["loc"]), environ) or "the environment"
     return Failure("R0203", f"`{name}` {value_fault(first)}", f"set {name} to another value, or unset it")
+
+
+def _of_option(error: ValidationError, section: str) -> Failure:
+    first = error.errors()[0]
+    place = (section, str(first["loc"][0]))
+    option = f"--{next(name for name, each in OPTIONS.items() if each == place).replace('_', '-')}"
+    return Failure("R0202", f"`{option}` {value_fault(first)}", f"give another {option}")
 
 
 def _no_profile(wanted: str, by: str, profiles: Mapping[str, Any], path: Path | None) -> Failure:

@@ -46,7 +46,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -54,8 +53,6 @@ from typing import Any, NamedTuple
 import orjson
 import pyarrow.parquet as pq
 
-import tripos_compiler
-import tripos_warehouse
 from tripos.runs.records import stored_media
 from tripos.version import __version__
 from tripos.view.tables import TABLES, RunTables, axis_means, grid_means, judge_means, metric_places, position_shares
@@ -69,6 +66,7 @@ from tripos_compiler.source.tree import Block, Entry, Name
 from tripos_compiler.syntax.parser import parse
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.files import code_version
 from tripos_warehouse.measures.confusion import figure_tables, tables_json
 from tripos_warehouse.measures.items import KEPT, analysed_items, items_json
 from tripos_warehouse.measures.measure_rows import SEQUENCE
@@ -289,23 +287,12 @@ STATES = 3
 
 def state_of(store: Store) -> str:
     """Return a name of the state of a store, as this installation shows it: it changes with every commit."""
-    digest = hashlib.blake2b(f"{store.root}\n{_made_by()}".encode(), digest_size=8)
+    digest = hashlib.blake2b(
+        f"{store.root}\n{code_version('tripos.view')}\n{reader_language()}".encode(), digest_size=8
+    )
     names = sorted(path for paths in store.files().values() for path in map(str, paths))
     digest.update("\n".join(names).encode())
     return digest.hexdigest()
-
-
-@cache
-def _made_by() -> str:
-    """Return what changes with the programs that make the files, and is another on every machine."""
-    found = []
-    for package in (Path(__file__).parent, Path(tripos_compiler.__file__), Path(tripos_warehouse.__file__)):
-        root = package.parent
-        for path in sorted(root.rglob("*.py")):
-            if "node_modules" not in path.parts:
-                stat = path.stat()
-                found.append((str(path.relative_to(root)), stat.st_mtime_ns, stat.st_size))
-    return hashlib.blake2b(repr((found, reader_language())).encode()).hexdigest()
 
 
 class KeptFiles:

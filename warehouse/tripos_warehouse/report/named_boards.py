@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.query.connection import Connection, duckdb
+from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.report.leaderboard import Board, leaderboard
 from tripos_warehouse.store.paths import check_links, read_plain
 from tripos_warehouse.store.schemas import PROMOTIONS
@@ -136,8 +135,6 @@ def _is_on(promotion: Promotion) -> bool:
 NAME = "boards.json"
 MOST_KEPT = 20
 """Lists of boards that are kept for one state of a store: as many as there are ways to ask that anybody uses."""
-_MAKERS = ("tripos_warehouse", "tripos_compiler")
-"""The packages whose code decides what a board says."""
 
 
 def leaderboard_of(
@@ -174,21 +171,7 @@ def _executes(connection: Connection, runs: Sequence[RunRecord], benchmarks: Col
 
 def _state_of(store: Store) -> str | None:
     """Return a digest of what boards depend on; `None` where some of the store is left out, as damaged."""
-    return None if store.damages else f"{state_of(store.root)}-{_made_by()}"
-
-
-@cache
-def _made_by() -> str:
-    """Return a digest of this Tripos, and of what it computes with."""
-    import numpy as np
-
-    told: list[object] = [sys.version, duckdb.__version__, np.__version__]
-    for package in _MAKERS:
-        root = Path(sys.modules[package].__file__ or "").parent
-        for folder, _, files in sorted(os.walk(root)):
-            found = [Path(folder) / name for name in sorted(files) if not name.endswith(".pyc")]
-            told += [(str(path), path.stat().st_mtime_ns, path.stat().st_size) for path in found]
-    return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()
+    return None if store.damages else state_of(store.root)
 
 
 def _read(root: Path, state: str) -> dict[str, list[Board]]:

@@ -35,6 +35,7 @@ from tripos_compiler.plan import Plan
 from tripos_compiler.source.data_classes import dataclass
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.files import code_version
 from tripos_warehouse.query.connection import Connection, StoreConnection, Views, as_relation, duckdb, open_box
 from tripos_warehouse.store.digests import VERIFIED_BYTES, sha256_of
 from tripos_warehouse.store.parts import altered, stem_of
@@ -77,21 +78,8 @@ def state_of(root: Path) -> str:
         digest.update((root / "tripos-store.json").read_bytes())
         names = sorted(entry.name for entry in os.scandir(root / "commits") if entry.name.endswith(".json"))
         digest.update("\n".join(names).encode())
-    digest.update(repr(_made_by()).encode())
+    digest.update(code_version().encode())
     return digest.hexdigest()
-
-
-def _made_by() -> list[tuple[str, int, int]]:
-    """Return the name, modification time and size of each source file of this package, since the SQL of views comes
-    from many modules.
-    """
-    told = []
-    package = Path(__file__).parent.parent
-    for room in (package, *(Path(each) for each in os.scandir(package) if each.is_dir())):
-        with os.scandir(room) as entries:
-            found = [(each, each.stat()) for each in entries if each.name.endswith(".py")]
-        told += [(f"{room.name}/{each.name}", stat.st_mtime_ns, stat.st_size) for each, stat in found]
-    return sorted(told)
 
 
 def read(root: Path) -> CachedViews | None:
