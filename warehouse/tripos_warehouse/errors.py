@@ -1,4 +1,4 @@
-"""Errors of the warehouse: one exception that carries a code, what is wrong and how to mend it."""
+"""The exception of the warehouse: an error code, what is wrong, and how to mend it."""
 
 from __future__ import annotations
 
@@ -9,51 +9,57 @@ from pathlib import Path
 class StoreError(Exception):
     """A failure that the user can do something about.
 
-    | code  | meaning                                             |
-    | ----- | --------------------------------------------------- |
-    | S0101 | no store at that path                               |
-    | S0102 | the store cannot be written                         |
-    | S0103 | a committed file is missing or unreadable           |
-    | S0104 | the store was written by a newer Tripos             |
-    | S0105 | a row does not fit its table                        |
-    | S0106 | a place that is no folder of this machine           |
-    | S0107 | a store that leads out of its folder                |
-    | S0108 | no such bucket                                      |
-    | S0109 | a bucket that refuses access                        |
-    | S0110 | a bucket that is out of reach                       |
-    | S0111 | an object store without conditional writes          |
-    | S0112 | a worker that lost its lease                        |
-    | S0113 | a command that does not write to a bucket yet       |
-    | S0114 | a mirror that cannot be made                        |
-    | S0201 | the database refused a query                        |
-    | S0202 | no such answer format                               |
-    | S0203 | a statement that does more than read                |
-    | S0204 | a table, column or function that is not there       |
-    | S0205 | a query that reaches outside the store              |
-    | S0301 | no such run                                         |
-    | S0302 | no such result                                      |
-    | S0303 | several results begin like that                     |
-    | S0401 | a part is damaged                                   |
-    | S0402 | a commit is damaged                                 |
-    | S0403 | a row is about one that is not there                |
-    | S0404 | kept rows that could not be committed               |
-    | S0601 | no such export                                      |
-    | S0602 | no such measure, score, step, dimension or model    |
-    | S0603 | nothing to export                                   |
-    | S0604 | an export cannot be written                         |
-    | S0605 | a file that does not fit its schema                 |
-    | S0606 | the libraries of telemetry are not installed        |
-    | S0607 | an endpoint that takes no telemetry                 |
-    | S0611 | runs of two benchmarks                              |
-    | S0612 | a metric with another scale                         |
-    | S0613 | two sides that share no scored item                 |
-    | S0614 | models of which it is not clear which to compare    |
-    | S0615 | scores that mean different things                   |
-    | S0616 | a margin of equivalence that fits no row            |
-    | S0621 | a picture without figures                           |
-    | S0622 | the libraries that draw are not installed           |
-    | S0623 | no font with Chinese, Japanese or Korean            |
-    | S0624 | labels that leave no room for a picture             |
+    | code  | meaning                                                       |
+    | ----- | ------------------------------------------------------------- |
+    | S0101 | no store at that path                                         |
+    | S0102 | the store cannot be written                                   |
+    | S0103 | a committed file is missing or unreadable                     |
+    | S0104 | the store was written by a newer Tripos                       |
+    | S0105 | a row does not fit its table                                  |
+    | S0106 | the path is not a folder of this machine                      |
+    | S0107 | a link in the store leads out of its folder                   |
+    | S0108 | no such bucket                                                |
+    | S0109 | the bucket refuses access                                     |
+    | S0110 | the bucket is out of reach                                    |
+    | S0111 | the object store has no conditional writes                    |
+    | S0112 | a worker lost its lease                                       |
+    | S0113 | the command does not write to a bucket yet                    |
+    | S0114 | the mirror cannot be made                                     |
+    | S0201 | the database refused a query                                  |
+    | S0202 | no such output format                                         |
+    | S0203 | the statement does more than read                             |
+    | S0204 | no such table, column or function                             |
+    | S0205 | the query reaches outside the store                           |
+    | S0210 | the plan is of another benchmark than the run                 |
+    | S0211 | an aggregate in Python failed                                 |
+    | S0212 | an aggregate in Python was not run on this machine before     |
+    | S0301 | no such run                                                   |
+    | S0302 | no such result                                                |
+    | S0303 | several results begin with this prefix                        |
+    | S0401 | a part is damaged                                             |
+    | S0402 | a commit is damaged                                           |
+    | S0403 | a row refers to a row that is missing                         |
+    | S0404 | journal rows could not be committed                           |
+    | S0405 | two stores have different runs with one id                    |
+    | S0406 | another process compacts the store or merges into it          |
+    | S0506 | another import of scores is running                           |
+    | S0601 | no such export                                                |
+    | S0602 | no such measure, score, step, dimension or model              |
+    | S0603 | nothing to export                                             |
+    | S0604 | the export cannot be written                                  |
+    | S0605 | a file does not fit its schema                                |
+    | S0606 | the libraries for telemetry are not installed                 |
+    | S0607 | the endpoint takes no telemetry                               |
+    | S0611 | the runs are of two benchmarks                                |
+    | S0612 | a metric has another scale                                    |
+    | S0613 | the two sides share no scored item                            |
+    | S0614 | it is not clear which models to compare                       |
+    | S0615 | the scores mean different things                              |
+    | S0616 | the margin of equivalence fits no row                         |
+    | S0621 | the picture has no figures                                    |
+    | S0622 | the libraries for drawing are not installed                   |
+    | S0623 | no font with Chinese, Japanese or Korean                      |
+    | S0624 | the labels leave no room for the picture                      |
 
     >>> print(StoreError("S0101", "no store at `results`", "run a benchmark first"))
     S0101: no store at `results`
@@ -72,13 +78,13 @@ class StoreError(Exception):
 
 
 def is_full(error: Exception) -> bool:
-    """Return true if an error says that a disk is full. Arrow says so in words alone."""
+    """Return true if an error means that the disk is full. Arrow says so only in its message."""
     full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     return full or "No space left on device" in str(error)
 
 
 def unwritable(root: Path, error: Exception) -> StoreError:
-    """Return the error of a store that the disk refuses to write."""
+    """Return the error of a store that cannot be written, with a reason and a hint taken from the system error."""
     match error:
         case _ if is_full(error):
             why, hint = "the disk is full", "free some space and run the same command again"

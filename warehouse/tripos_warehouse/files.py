@@ -1,5 +1,4 @@
-"""Files that appear whole or not at all, with their bytes counted and hashed on the way; and the version of the code
-that kept files were computed by."""
+"""Atomic writes of files, which appear whole or not at all, and the version of the code that computes cached files."""
 
 from __future__ import annotations
 
@@ -24,10 +23,10 @@ COMPUTES = ("tripos_compiler", "tripos_warehouse")
 
 @cache
 def code_version(*packages: str) -> str:
-    """Return a digest that changes with the code which computes figures and with what it computes by.
+    """Return a digest that changes with the code that computes figures, and with the libraries that it uses.
 
-    It covers the name, time of change and size of every file of the compiler, the warehouse and further `packages`, and
-    the versions of Python, DuckDB and NumPy. Whatever is kept of a computation is kept under this version.
+    It covers the name, modification time and size of every file of the compiler, the warehouse and further `packages`,
+    and the versions of Python, DuckDB and NumPy. Everything cached is stored under this version.
     """
     found: list[object] = [sys.version, *(metadata.version(name) for name in ("duckdb", "numpy"))]
     for package in (*COMPUTES, *packages):
@@ -43,7 +42,7 @@ def code_version(*packages: str) -> str:
 
 @dataclass(frozen=True)
 class Written:
-    """A file that an export wrote: how many lines or rows it has, and the SHA-256 of its bytes."""
+    """A file that an export wrote, with the number of its lines or rows and the SHA-256 of its bytes."""
 
     path: Path
     rows: int
@@ -52,9 +51,9 @@ class Written:
 
 @contextmanager
 def appearing(path: Path) -> Iterator[Path]:
-    """A path beside `path` to write to, which takes its place at the end; after a failure nothing is left of it.
+    """Yield a temporary path in the same folder, which replaces `path` at the end. After a failure it is removed.
 
-    Folders that lack are made. Raises `StoreError` S0604 where the disk refuses.
+    Missing folders are created. Raises `StoreError` S0604 if the disk refuses.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     with appearing(Path(folder) / "a" / "b.txt") as new:
@@ -81,7 +80,7 @@ def appearing(path: Path) -> Iterator[Path]:
 
 
 def write_lines(path: Path, lines: Iterable[bytes]) -> Written:
-    """Write lines, each of which gets a line feed. Raises `StoreError` S0604 where the disk refuses."""
+    """Write lines, with a line feed after each. Raises `StoreError` S0604 if the disk refuses."""
     rows, hashed = 0, hashlib.sha256()
     with appearing(path) as new, new.open("wb") as file:
         for line in lines:
@@ -93,7 +92,7 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> Written:
 
 
 def beside(path: Path) -> Path:
-    """Return where the provenance of a file stands.
+    """Return the path of the provenance file of an export.
 
     >>> beside(Path("train.jsonl")).name
     'train.jsonl.provenance.json'

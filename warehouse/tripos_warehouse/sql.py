@@ -1,4 +1,4 @@
-"""Pieces of SQL: quoted names and texts, and the DuckDB type of an Arrow type."""
+"""Pieces of SQL: quoted names, text literals, and the DuckDB type of an Arrow type."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 
 
 def name(text: str) -> str:
-    """`text` as a SQL name.
+    """Return `text` as a quoted SQL name.
 
     >>> name('edu"bench')
     '"edu""bench"'
@@ -17,7 +17,7 @@ def name(text: str) -> str:
 
 
 def text(value: str) -> str:
-    """`value` as a SQL text.
+    """Return `value` as a SQL text literal.
 
     >>> text("it's")
     "'it''s'"
@@ -26,7 +26,7 @@ def text(value: str) -> str:
 
 
 def optional_text(value: str | None) -> str:
-    """Return a text that may be NULL, as a value that has a type either way.
+    """Return a SQL text literal or NULL, with the type VARCHAR in either case.
 
     >>> optional_text("a"), optional_text(None)
     ("'a'::varchar", 'NULL::varchar')
@@ -35,7 +35,7 @@ def optional_text(value: str | None) -> str:
 
 
 def texts(values: Iterable[str]) -> str:
-    """Return a list of texts, in the order given, for `in` and for `read_parquet`.
+    """Return a SQL list of text literals in the given order, for `in` and for `read_parquet`.
 
     >>> texts(["b", "a"])
     "['b', 'a']"
@@ -44,7 +44,7 @@ def texts(values: Iterable[str]) -> str:
 
 
 def type_of(type: pa.DataType) -> str:
-    """Return the DuckDB type of an Arrow type that a schema of ours uses. Raises `ValueError` for any other.
+    """Return the DuckDB type of an Arrow type that a table schema uses. Raises `ValueError` for any other type.
 
     >>> type_of(pa.list_(pa.string()))
     'VARCHAR[]'

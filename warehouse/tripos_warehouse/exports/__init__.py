@@ -1,1 +1,1 @@
-"""Exports: what a run came to, in the forms that other programs read."""
+"""Exports of runs: tables, training data, recordings, and the formats of other tools."""

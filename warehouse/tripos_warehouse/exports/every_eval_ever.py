@@ -1,12 +1,8 @@
-"""Every Eval Ever 0.3.0: a run in the form of the format's schemas.
-
-Every Eval Ever 0.3.0: a file for each compared model, with what it came to and a line for each score.
+"""Every Eval Ever 0.3.0: for each compared model a file with its results, and a file with a line for each score.
 
 A result is the mean of the scores of one metric in one scenario (and arm), each the mean over judges of one reply; a
-line says one of these. Measures of the spec are further results, without lines. Every file is checked against the JSON
-Schemas of Every Eval Ever, which lie in `every_eval_ever/`, before it takes its place.
-
-Results in the form of Every Eval Ever: what a score is, on which scale, by whom, and what it came to.
+line has one of these. Measures of the spec are further results, without lines. Every file is validated against the JSON
+Schemas in `exports/schemas/every_eval_ever/` before it is written.
 """
 
 from __future__ import annotations
@@ -42,16 +38,17 @@ from tripos_warehouse.views.benchmark_views import are_counted
 from tripos_warehouse.views.dimensions import arm_columns
 from tripos_warehouse.views.runs import RunRecord
 
+# Results
 SELF_DEPLOYED = ("local", "mock", "ollama", "hosted_vllm", "vllm", "llamafile", "lm_studio")
-"""Providers whose models run on a machine of one's own."""
+"""Providers whose models run on the user's machine."""
 GENERATION_ARGS = ("temperature", "top_p", "top_k", "max_tokens")
-"""The settings that the form has fields for; others are details, as JSON."""
+"""The settings that have fields in the format; others are details, as JSON."""
 CORRECT = "true where the score is the best of its scale"
 
 
 @dataclass(frozen=True)
 class ResultScores:
-    """The scores of one result: a metric of a scenario, with the item and the value of each."""
+    """The scores of one result: a metric of a scenario, with the cluster and the value of each score."""
 
     scenario: str
     metric: str
@@ -61,8 +58,9 @@ class ResultScores:
     lower_is_better: bool = False
 
     def is_best(self, plan: Plan, value: float) -> bool:
-        """Return true if a value is the best of its scale, the lowest where lower is better; of a scale without such an
-        end it never is."""
+        """Return true if a value is the best of its scale, the lowest if lower is better; false if the scale has no
+        such end.
+        """
         low, high, _ = scale(plan, self.scenario, self.metric)
         if self.lower_is_better:
             return low is not None and value <= low
@@ -70,7 +68,7 @@ class ResultScores:
 
 
 def name_of(benchmark: str, row: Mapping[str, Any], arms: Sequence[str]) -> str:
-    """Return the name of a result, which is its id too: benchmark, scenario, metric, and the arms of the row.
+    """Return the name of a result, which is also its id: benchmark, scenario, metric, and the arms of the row.
 
     >>> name_of("quiz", {"scenario": "sums", "metric": "RIGHT", "hint": "yes"}, ["hint"])
     'quiz/sums/RIGHT[hint: yes]'
@@ -80,7 +78,7 @@ def name_of(benchmark: str, row: Mapping[str, Any], arms: Sequence[str]) -> str:
 
 
 def model_info(model: str) -> dict[str, Any]:
-    """Return what is known of a model by its name; of its weights nothing is.
+    """Return the facts about a model that follow from its name; its weights are unknown.
 
     >>> info = model_info("openrouter/meta-llama/llama-3.1-8b")
     >>> info["id"], info["inference_platform"], info["additional_details"]["deployment_type"]
@@ -100,7 +98,7 @@ def model_info(model: str) -> dict[str, Any]:
 
 
 def scale(plan: Plan, scenario: str, metric: str) -> tuple[float | None, float | None, bool]:
-    """Return the lowest and the highest value of a score, where there is one, and whether it is true or false."""
+    """Return the lowest and the highest value of a score, if there are any, and whether the score is a truth value."""
     for each in plan.metrics:
         if each.name == metric:
             return (None, None, False) if each.ends is None else (float(each.low), float(each.high), False)
@@ -114,7 +112,7 @@ def scale(plan: Plan, scenario: str, metric: str) -> tuple[float | None, float |
 
 
 def result_of(plan: Plan, run: RunRecord, model: str, name: str, scored: ResultScores) -> dict[str, Any]:
-    """The mean of some scores of a model, with an error that is clustered by item."""
+    """Return the mean of some scores of a model, with an error clustered by item."""
     low, high, truth = scale(plan, scored.scenario, scored.metric)
     ends = None if low is None or high is None else (low, high)
     found = mean_of_run(run, model, mean_of_cells(scored.values, scored.clusters, ends=ends, paired=False))
@@ -140,7 +138,7 @@ def result_of(plan: Plan, run: RunRecord, model: str, name: str, scored: ResultS
 
 
 DRAWN = ("bootstrap", "jackknife")
-"""How errors are found that no formula gives."""
+"""Methods of standard errors that are not analytic."""
 
 
 def results_of_measures(connection: Connection, plan: Plan, run: RunRecord, model: str) -> list[dict[str, Any]]:
@@ -207,7 +205,7 @@ def _score(
 
 
 def _judging(plan: Plan, run: RunRecord, scored: ResultScores) -> dict[str, Any]:
-    """Return who judged, and with which prompt, where it was a model."""
+    """Return the judges and their prompt, if the scorer is a model."""
     scorer = next((each for each in plan.scorers if each.name == scored.scorer), None)
     if scorer is None:
         return {}
@@ -225,7 +223,7 @@ def _judging(plan: Plan, run: RunRecord, scored: ResultScores) -> dict[str, Any]
 
 
 def _generation(plan: Plan, run: RunRecord, scenario: str) -> dict[str, Any]:
-    """The settings of the asks of a scenario, where all of them have the same."""
+    """Return the settings of the asks of a scenario, if all asks have the same."""
     asks = [each for each in _steps(plan, scenario) if isinstance(each, Ask) and each.role == run.compared_role]
     settings = {each.settings for each in asks}
     if len(settings) != 1:
@@ -251,7 +249,7 @@ def _steps(plan: Plan, scenario: str) -> Sequence[Any]:
 
 
 def template_text(template: Template) -> str:
-    """Return a template as text, with its holes as they are written; what is no plain name is `{{ … }}`.
+    """Return a template as text, with its holes as written; a complex expression becomes `{{ … }}`.
 
     >>> template_text(Template(parts=("Grade this: ",)))
     'Grade this: '
@@ -280,13 +278,14 @@ def _expr(expr: Expr) -> str:
     return "…"
 
 
+# Files
 VERSION = "0.3.0"
 AGGREGATE, INSTANCES = "eval", "instance_level_eval"
 
 
 @dataclass(frozen=True)
 class Exported:
-    """The exported files of a model: its two files, and how many scores without a value are in none."""
+    """The exported files of a model, and the number of scores without a value, which are in neither."""
 
     model: str
     aggregate: Path
@@ -298,11 +297,11 @@ class Exported:
 def write_eee(
     connection: Connection, plan: Plan, run: RunRecord, folder: Path, organization: str, secrets: bool
 ) -> list[Exported]:
-    """Write both files of every compared model below `folder`, under the paths that the datastore has.
+    """Write both files of every compared model below `folder`, under the paths of the datastore.
 
-    The names depend on the run and the model only, so that the same run gives the same bytes. With `secrets` lines have
-    reference answers. Raises `StoreError`: S0603 where nothing has a value, S0604 where the disk refuses, S0605 where a
-    file does not fit its schema.
+    The names depend only on the run and the model, so that the same run gives the same bytes. With `secrets` lines have
+    reference answers. Raises `StoreError`: S0603 if nothing has a value, S0604 if the disk refuses, S0605 if a file
+    does not fit its schema.
     """
     tool = connection.execute("select tool_version from main.runs where run_id = ?", [run.run_id]).fetchall()[0][0]
     written = [_write(connection, plan, run, model, folder, (organization, tool), secrets) for model in run.models]
@@ -385,12 +384,13 @@ def _write(
 
 
 def _rows(connection: Connection, plan: Plan, run: RunRecord, model: str) -> Iterator[dict[str, Any]]:
-    """Every reply of a model with the mean over judges of what it got on a metric."""
+    """Yield every reply of a model with its mean score over judges, once for each metric."""
     schema, arms = sql.name(run.benchmark), arm_columns(plan)
     keys = ["scenario", "metric", "scorer", *arms, "sample_id"]
     same = " and ".join(f"score.{sql.name(key)} is not distinct from sample.{sql.name(key)}" for key in arms)
     cursor = connection.cursor()
     found = cursor.execute(
+        # A row for each reply and metric, with the mean score over judges.
         f"""select score.metric, score.scorer, score.value, sample.*, item.cluster_id, item.fields, item.dataset
         from (
           select {", ".join(map(sql.name, keys))}, avg(value) as value
@@ -450,7 +450,7 @@ def _instance(plan: Plan, row: Mapping[str, Any], secrets: bool) -> dict[str, An
 
 
 def _reference(plan: Plan, row: Mapping[str, Any]) -> list[str]:
-    """Return the secret fields of an item, which say what would be right."""
+    """Return the secret fields of an item, which contain the right answer."""
     if row["fields"] is None or row["dataset"] is None:
         return []
     secret = open_fields(plan, True).get(row["dataset"], {}).keys() - open_fields(plan, False).get(row["dataset"], {})
@@ -476,7 +476,7 @@ def _validator(name: str) -> Any:
 
 
 def check(document: Mapping[str, Any], name: str) -> None:
-    """Raise `StoreError` S0605 where a document does not fit the schema called `name`."""
+    """Raise `StoreError` S0605 if a document does not fit the schema called `name`."""
     from jsonschema.exceptions import best_match
 
     error = best_match(_validator(name).iter_errors(document))
@@ -493,7 +493,7 @@ def _checked(document: Mapping[str, Any], name: str, option: int = 0) -> bytes:
 
 
 def _safe(part: str) -> str:
-    """Return a part of a path: letters, digits and marks that every file system takes.
+    """Return a part of a path with only those characters that every file system accepts.
 
     >>> _safe("careful:a"), _safe("..")
     ('careful_a', '_')

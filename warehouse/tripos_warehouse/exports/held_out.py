@@ -1,4 +1,4 @@
-"""Held-out items of training data: the items that models are graded on, and items that are nearly the same."""
+"""Held-out items of training data: items on which models are graded, and near duplicates of these."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.runs import RunRecord, SubsetCount, find_run, known_in_store
 
 SHORTEST = 24
-"""Runs of characters that a field has at least to be compared alone: below, it is a word or two, which items share."""
+"""The least number of n-grams of a field that is compared alone: a shorter one is a word or two, which items share."""
 
 Key = tuple[str, str]
 """A scenario and an `item_id`."""
@@ -26,7 +26,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class StoredItem:
-    """An item as a store has it."""
+    """An item in a store."""
 
     scenario: str
     item_id: str
@@ -34,13 +34,13 @@ class StoredItem:
 
     @property
     def key(self) -> Key:
-        """Its name in the store."""
+        """Its key in the store."""
         return self.scenario, self.item_id
 
 
 @dataclass(frozen=True)
 class HeldOutItem:
-    """An item with its text, and the texts of its fields that are long enough to stand alone."""
+    """An item with its text, and the texts of fields that are long enough to be compared alone."""
 
     key: Key
     text: str
@@ -49,7 +49,7 @@ class HeldOutItem:
 
 @dataclass(frozen=True)
 class Likeness:
-    """An item that is left out for being like one that is held out: `like` is that one, `overlap` from 0 to 1."""
+    """An item that is left out as a near duplicate of a held-out item (`like`); `overlap` is from 0 to 1."""
 
     item: Key
     like: Key
@@ -58,8 +58,11 @@ class Likeness:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """The held-out items: the `subsets` and other `runs` by name, the `items` of this run that are in them, and those
-    that are `near` one of theirs. `known` says how much of every subset the runs of the store have marked."""
+    """The held-out items.
+
+    `subsets` and `runs`: their sources. `items`: the items of this run in them. `near`: near duplicates of a held-out
+    item. `known`: how much of every subset the runs of the store have covered.
+    """
 
     subsets: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
@@ -68,7 +71,7 @@ class HeldOut:
     known: Mapping[str, SubsetCount] = field(default_factory=dict)
 
     def kept(self, found: Replies) -> Replies:
-        """Return the replies to items that are not held out; how many are goes to what is left out."""
+        """Return the replies to items that are not held out; the others are counted in `left_out`."""
         left_out = dict(found.left_out)
         kept = []
         for reply in found.replies:
@@ -85,10 +88,10 @@ NOTHING = HeldOut()
 
 
 def read_held_out(connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> HeldOut:
-    """Return what `wanted` holds out of the items of `run`. `connection` shows `run` alone.
+    """Return what `wanted` holds out from the items of `run`. `connection` shows `run` alone.
 
-    Of a subset that is every item that any run of the benchmark in the store has marked as one of its, in whatever
-    scenario it is run. Raises `StoreError` S0301 for a run that the store has not.
+    For a subset that is every item which any run of the benchmark in the store has marked, in any scenario. Raises
+    `StoreError` S0301 if there is no such run.
     """
     if not wanted.hold_out and not wanted.apart_from:
         return NOTHING
@@ -97,14 +100,14 @@ def read_held_out(connection: Connection, plan: Plan, run: RunRecord, wanted: Re
     rows = [row for row in _rows(connection, run.run_id) if row.scenario in scenarios]
     marked = _marked(connection, run.benchmark, wanted.hold_out)
     here, held = {row.key for row in rows}, {row.key for row in marked}
-    # Fields tell items apart if they do so in this run, or among all: other runs never have less held out.
+    # A field counts if it distinguishes items in this run or among all, so other runs never reduce what is held out.
     others_rows = [row for row in marked if row.key not in here]
     every = _items(rows + others_rows, axes, _telling(rows, axes) | _telling(rows + others_rows, axes))
     others: list[HeldOutItem] = []
     for other in (find_run(connection, name) for name in wanted.apart_from):
         of_other = _rows(connection, other.run_id)
         others += _items(of_other, axes, _telling(of_other, axes))
-    # A row that several scenarios run over has one name, and is the same item in all of them.
+    # A row that several scenarios use has one id, and is the same item in all of them.
     names = {item.key[1] for item in every if item.key in held and item.text} | {item.key[1] for item in others}
     held |= {item.key for item in every if item.key[1] in names}
     kept = [item for item in every if item.key in here and item.key not in held]
@@ -120,7 +123,7 @@ def _rows(connection: Connection, run_id: str) -> list[StoredItem]:
 
 
 def _marked(connection: Connection, benchmark: str, subsets: tuple[str, ...]) -> list[StoredItem]:
-    """Return the items that runs of a benchmark have marked as those of any of these subsets."""
+    """Return the items that runs of a benchmark have marked as members of these subsets."""
     if not subsets:
         return []
     marked = f"list_has_any(listed.subsets, {sql.texts(subsets)})"
@@ -139,7 +142,7 @@ def _found(connection: Connection, where: str) -> list[StoredItem]:
 
 
 def _items(rows: list[StoredItem], axes: set[str], telling: set[tuple[str, str]]) -> list[HeldOutItem]:
-    """Return the items of `rows`, with the `telling` fields by scenario and name."""
+    """Return the items of `rows`, with the texts of the `telling` fields, given as (scenario, name)."""
     found = []
     for row in rows:
         of = _texts_of(row, axes)
@@ -153,8 +156,9 @@ def _items(rows: list[StoredItem], axes: set[str], telling: set[tuple[str, str]]
 
 
 def _telling(rows: list[StoredItem], axes: set[str]) -> set[tuple[str, str]]:
-    """Return the fields that tell items apart, by scenario. A field whose texts repeat, as that of a passage with
-    several questions does or an instruction, is what items have in common: it makes none like another by itself."""
+    """Return the fields that distinguish items, as (scenario, name). A field with repeated texts, such as a passage
+    with several questions or an instruction, is common to items, and does not make them near duplicates by itself.
+    """
     seen: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for row in rows:
         for name, text in _texts_of(row, axes).items():
@@ -183,7 +187,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _near(held: list[HeldOutItem], items: list[HeldOutItem]) -> Iterator[Likeness]:
-    """Yield those of `items` that are like one that is held: as a whole, or in a field that says enough alone."""
+    """Yield the `items` that are near duplicates of a held-out one, as a whole or in a field that is compared alone."""
     known = NearTexts[tuple[int, str]](ALIKE)
     for place, item in enumerate(held):
         known.add((place, ""), item.text)

@@ -2,7 +2,7 @@
 
 They follow the Hub's documentation of evaluation results (`docs/hub/eval-results.md` of hub-docs at commit 064c7548)
 and `EvalResultEntry` of huggingface_hub 1.33. A task of `eval.yaml` is a value of a measure: the Hub makes a
-leaderboard of each, and a model has one result in it.
+leaderboard of each, in which a model has one result.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from tripos_warehouse.views.runs import RunRecord
 DOCUMENTED = "hub-docs 064c7548"
 """The version of the Hub's documentation that the files follow."""
 FRAMEWORK = "tripos"
-"""The evaluation framework that `eval.yaml` and the results name."""
+"""The evaluation framework in `eval.yaml` and in results."""
 PART = r"[\w](?:[\w.-]*[\w])?"
 DATASET = re.compile(rf"{PART}/{PART}")
 
 
 @dataclass(frozen=True)
 class HubSource:
-    """The data set on the Hub that has the benchmark, and where its results come from."""
+    """The data set of the benchmark on the Hub, and the source of its results."""
 
     dataset: str
     url: str | None = None
@@ -41,7 +41,7 @@ class HubSource:
 
 @dataclass(frozen=True)
 class HubResults:
-    """The files of one model: how many results they have, and the measures without a value."""
+    """The files of one model: the number of results, and the measures without a value."""
 
     model: str
     path: Path
@@ -53,10 +53,9 @@ def write_hub(
     connection: Connection, plan: Plan, run: RunRecord, folder: Path, source: HubSource
 ) -> tuple[Path, list[HubResults]]:
     """Write `dataset/eval.yaml`, and for every compared model `.eval_results/BENCHMARK.yaml` and `model-index.yaml`.
-    Return the first and what each model has.
+    Return the path of the first, and the files of each model.
 
-    Raises `StoreError`: S0202 for what is no data set of the Hub, S0603 where no measure has a value, S0604 where the
-    disk refuses.
+    Raises `StoreError`: S0202 for an invalid data set name, S0603 if no measure has a value, S0604 if the disk refuses.
     """
     if not DATASET.fullmatch(source.dataset):
         raise StoreError("S0202", f"`{source.dataset}` is no data set of the Hub", "write --dataset OWNER/NAME")
@@ -87,7 +86,7 @@ def write_hub(
 
 
 def task_ids(figures: Sequence[ExportedFigure]) -> dict[str, str]:
-    """Return the name of the task of every measure's value: letters, digits and `_`, with a dot between its parts."""
+    """Return the task id of every value of a measure, by name: letters, digits and `_`, with dots between its parts."""
     found: dict[str, str] = {}
     for each in figures:
         told = ".".join(re.sub(r"\W+", "_", part) for part in (each.source, *each.by.values()))
@@ -109,7 +108,9 @@ def _eval_yaml(plan: Plan, tasks: Mapping[str, ExportedFigure]) -> dict[str, Any
 
 
 def _config(plan: Plan, figure: ExportedFigure) -> str:
-    """Return the configuration of the data set: a scenario, as a release on the Hub has them; `default` for several."""
+    """Return the configuration of the data set: the scenario, as in a release on the Hub, or `default` if there are
+    several.
+    """
     if "scenario" in figure.by:
         return figure.by["scenario"]
     return plan.scenarios[0].name if len(plan.scenarios) == 1 else "default"
@@ -129,7 +130,7 @@ def _entry(run: RunRecord, figure: ExportedFigure, task: str, source: HubSource)
 
 
 def notes_of(run: RunRecord, figure: ExportedFigure) -> str:
-    """Return what a reader must know of a figure: its interval, on how much it stands, and of which run it is."""
+    """Return notes on a figure: its interval, the numbers of scores and items, and its run."""
     told = []
     if figure.low is not None and figure.high is not None:
         told.append(f"95 % interval {figure.low:.6g} to {figure.high:.6g}")
@@ -151,7 +152,7 @@ def notes_of(run: RunRecord, figure: ExportedFigure) -> str:
 def _index(
     plan: Plan, run: RunRecord, model: str, figures: Mapping[str, ExportedFigure], source: HubSource
 ) -> dict[str, Any]:
-    """Return the metadata of a model's card, one result for each configuration."""
+    """Return the metadata of a model card, with one result for each configuration."""
     by_config: dict[str, list[str]] = {}
     for task, each in figures.items():
         by_config.setdefault(_config(plan, each), []).append(task)

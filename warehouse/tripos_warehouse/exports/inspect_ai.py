@@ -1,10 +1,8 @@
-"""Logs of Inspect: a file `.eval` for each compared model, as `inspect log` and `inspect view` of Inspect AI read them.
+"""Logs for Inspect AI: an `.eval` file for each compared model, readable by `inspect log` and `inspect view`.
 
 Such a file is a zip: `header.json` with the figures, `summaries.json` for the list of samples, and a file for each
-sample. A sample of Inspect is a unit of ours: an item in a scenario and its arms; its epoch is the sample number, from
-1. The figures in the header are those of our measures and means, and not ones that Inspect would compute.
-
-Samples of an Inspect log: messages, output, target, scores, usage and events of one unit.
+sample. A sample of Inspect is a unit: an item in a scenario and its arms; its epoch is the sample number, from 1. The
+figures in the header are the measures and means of Tripos, not computed by Inspect.
 """
 
 from __future__ import annotations
@@ -45,24 +43,25 @@ from tripos_warehouse.files import appearing
 from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.runs import RunRecord
 
+# Samples
 LONGEST = 1000
-"""The most characters of a text in a summary: Inspect cuts there too."""
+"""The longest text in a summary, in characters, as in Inspect."""
 ROLES = {"system": "system", "user": "user", "assistant": "assistant", "tool": "tool"}
-"""The roles of messages in the words of Inspect; any other is a user's, with its own role in the metadata."""
+"""Inspect's message roles; any other role becomes `user`, with the original in the metadata."""
 REASONS = {
     "refused": "refusal",
     "truncated": "invalid_response_format",
     "parse_failure": "invalid_response_format",
     "not_applicable": "not_applicable",
 }
-"""Why a score has no value, in the words of Inspect; of another status it is that the scoring failed."""
+"""Inspect's reasons for missing scores, by status; for any other status the scoring failed."""
 STOPS = {
     Ending.STOP: "stop",
     Ending.LENGTH: "max_tokens",
     Ending.TOOL_CALLS: "tool_calls",
     Ending.CONTENT_FILTER: "content_filter",
 }
-"""How a reply ended, in the words of Inspect."""
+"""Inspect's stop reasons."""
 JSON_TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
 
 
@@ -70,13 +69,15 @@ KEPT = (
     *("metric", "scorer", "evaluator", "round", "element_place", "choice", "status", "error"),
     *("score_id", "judgement_id", "sample_id", "step"),
 )
-"""What the metadata of a score say."""
+"""The fields in the metadata of a score."""
 
 
 def sample_of(
     unit: RunUnit, model: str, run: RunRecord, steps: Mapping[str, Sequence[str]], prefix: bool
 ) -> dict[str, Any]:
-    """Return a unit as a sample. `steps` are the scored ones of its scenario; `prefix` puts that before names."""
+    """Return a unit as a sample. `steps` are the scored steps of its scenario; with `prefix` names begin with the
+    scenario.
+    """
     scores = {name: _score(unit, each) for name, each in named_scores(unit, steps, prefix).items()}
     last = unit.replies[-1] if unit.replies else None
     asked = [] if last is None else _messages(last)
@@ -105,7 +106,7 @@ def sample_of(
 
 
 def summary_of(sample: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the summary of a sample, with long texts cut as Inspect cuts them."""
+    """Return the summary of a sample, with long texts cut as in Inspect."""
     same = ("id", "epoch", "model_usage", "role_usage", "started_at", "completed_at", "total_time", "uuid")
     told = {name: sample[name] for name in same if name in sample}
     inputs = sample["input"]
@@ -123,8 +124,9 @@ def summary_of(sample: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class InspectUsage:
-    """The tokens of a whole log, by model and by role; what several arms share counts once. `unknown` counts the calls
-    whose tokens no provider said."""
+    """The tokens of a whole log, by model and by role. Replies that several arms share count once. `unknown`: calls
+    without reported tokens.
+    """
 
     def __init__(self) -> None:
         self.unknown = 0
@@ -133,7 +135,7 @@ class InspectUsage:
         self._seen: set[str] = set()
 
     def add(self, unit: RunUnit, model: str, run: RunRecord) -> None:
-        """Add what a unit took."""
+        """Add the usage of a unit."""
         fresh = [each for each in unit.replies if each["sample_id"] not in self._seen]
         self._seen.update(each["sample_id"] for each in fresh)
         self.unknown += sum(usage_of([each]) is None for each in fresh)
@@ -154,7 +156,7 @@ def _add(to: dict[str, dict[str, Any]], name: str, usage: Mapping[str, Any] | No
 
 
 def _judgements(unit: RunUnit) -> dict[str, list[UnitScore]]:
-    """Return a score of each judgement, by its evaluator: several metrics may be of one."""
+    """Return one score of each judgement, by evaluator: several metrics may share a judgement."""
     found: dict[str, dict[str, UnitScore]] = {}
     for score in unit.scores:
         if score.evaluator is not None and score.judgement_id is not None:
@@ -173,7 +175,7 @@ def _usage(unit: RunUnit, model: str, run: RunRecord) -> dict[str, Any]:
 
 
 def _times(unit: RunUnit) -> dict[str, Any]:
-    """Return when the first reply was asked for and when the last one came, and how long they took."""
+    """Return the start of the first request, the time of the last reply, and the duration."""
     if not unit.replies:
         return {}
     spent = [each["latency_s"] for each in unit.replies]
@@ -239,8 +241,9 @@ def _call(made: ChatCall) -> dict[str, Any]:
 
 
 def _tool(described: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the description of a tool as Inspect has it: what it has no field for, such as a schema of another form,
-    stands in the text."""
+    """Return a tool description in Inspect's form. What it has no field for, such as another schema form, becomes part
+    of the text.
+    """
     schema = described.get("parameters") or {}
     properties = schema.get("properties") if isinstance(schema, Mapping) else None
     told = {"name": str(described["name"]), "description": str(described.get("description") or "")}
@@ -284,7 +287,7 @@ def _output(reply: Mapping[str, Any] | None, model: str) -> dict[str, Any]:
 
 
 def _called(reply: Mapping[str, Any], model: str, run: RunRecord) -> dict[str, Any]:
-    """Return the call of a step as an event of the transcript."""
+    """Return the call of a step as a transcript event."""
     begun = reply["created_at"] - timedelta(seconds=reply["latency_s"] or 0)
     tools = chat_of(reply).tools
     event = {
@@ -324,7 +327,7 @@ def _short(text: str) -> str:
 
 
 def _thin(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of metadata that are short."""
+    """Return the metadata with long texts cut and long values omitted."""
     found: dict[str, Any] = {}
     for name, value in metadata.items():
         if isinstance(value, str):
@@ -334,17 +337,18 @@ def _thin(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
+# Logs
 VERSION = 2
-"""The version of the log's form, which Inspect AI 0.3 reads."""
+"""The version of the log format, which Inspect AI 0.3 reads."""
 EPOCH_OF_ZIP = (1980, 1, 1, 0, 0, 0)
-"""The time of every entry, so that the same run gives the same bytes."""
+"""The time of every zip entry, so that the same run gives the same bytes."""
 ENDS = {"finished": "success", "failed": "error", "stopped": "cancelled"}
-"""How a run ended, in the words of Inspect; a run without an end was cancelled."""
+"""Inspect's status for the end of a run; a run without an end counts as cancelled."""
 
 
 @dataclass(frozen=True)
 class ExportedLog:
-    """The log of one model: how many samples, scores and figures it has, and how many scores have no value."""
+    """The log of one model: the numbers of samples, scores and figures, and of scores without a value."""
 
     model: str
     path: Path
@@ -357,11 +361,11 @@ class ExportedLog:
 def write_inspect(
     connection: Connection, plan: Plan, run: RunRecord, path: Path, secrets: bool
 ) -> tuple[list[ExportedLog], dict[str, int]]:
-    """Write a log for every compared model into the folder `path`, or that of the only one into `path` where it ends in
-    `.eval`. Return them with what belongs to none, by its kind.
+    """Write a log for every compared model into the folder `path`, or for a single model into `path` itself if it ends
+    in `.eval`. Return the logs, and the numbers of results that belong to no unit, by kind.
 
-    With `secrets` targets, secret fields and the reasons of judges are written too. Raises `StoreError`: S0603 where
-    there is no reply, S0604 where the disk refuses, S0202 where one file is named for several logs.
+    With `secrets` targets, secret fields and the reasons of judges are included. Raises `StoreError`: S0603 if there is
+    no reply, S0604 if the disk refuses, S0202 if one file is named for several logs.
     """
     single = path.suffix == ".eval"
     if single and len(run.models) > 1:
@@ -378,7 +382,7 @@ def write_inspect(
 
 
 class _InspectWriter:
-    """The log of one model, written sample by sample."""
+    """The writer of one model's log, sample by sample."""
 
     def __init__(
         self, connection: Connection, plan: Plan, run: RunRecord, model: str, secrets: bool, tool: str
@@ -481,7 +485,7 @@ class _InspectWriter:
             if names
         }
         data = {each.dataset for scenario in self.plan.scenarios if (each := scenario.rows) is not None}
-        # Inspect takes the product of both for the samples that a log is to have.
+        # Inspect expects the product of both as the number of samples.
         whole = self.samples == len(self.ids) * self.epochs
         samples = len(self.ids) if whole else self.samples
         title = self.plan.title_of("benchmark", self.run.benchmark, self.plan.benchmark.languages[0])
@@ -540,7 +544,7 @@ def _inspect_log_score(figure: ExportedFigure) -> dict[str, Any]:
 
 
 def moment(of: datetime) -> str:
-    """Return a time in UTC in the form of ISO 8601.
+    """Return a UTC time in ISO 8601.
 
     >>> moment(datetime(2026, 1, 2, 3, 4, 5))
     '2026-01-02T03:04:05+00:00'
@@ -555,5 +559,5 @@ def _put(archive: zipfile.ZipFile, name: str, content: bytes) -> None:
 
 
 def _json(value: Mapping[str, Any]) -> bytes:
-    """Return JSON in which a number that is none is `NaN`, as Inspect writes scores without a value."""
+    """Return JSON with `NaN` for missing scores, as Inspect writes them."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode()

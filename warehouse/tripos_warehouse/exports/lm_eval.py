@@ -1,8 +1,9 @@
-"""Results of the LM Evaluation Harness: `results_*.json` with the figures, and `samples_*.jsonl` with a line a reply.
+"""Results for the LM Evaluation Harness: `results_*.json` with the figures, and `samples_*.jsonl` with a line for each
+unit.
 
-A task of lm-eval is a scenario of ours in one combination of its arms. Measures are metrics of a group that has the
-benchmark's name. A line has the scores of one sample of an item, so an item with several samples has several lines with
-one `doc_id`; `scores` has what lm-eval has no field for.
+A task of lm-eval is a scenario in one combination of its arms. Measures are metrics of a group with the benchmark's
+name. A line has the scores of one sample of an item, so an item with several samples has several lines with one
+`doc_id`. `scores` has what lm-eval has no field for.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.runs import RunRecord
 
 FILTER = "none"
-"""The name of the filter that a figure belongs to: replies are read by the spec, and not by a filter of lm-eval."""
+"""The filter name of every figure: replies are parsed by the spec, not by a filter of lm-eval."""
 COLUMNS = (
     *("metric", "scorer", "evaluator", "round", "element_place", "value", "choice", "status", "error"),
     *("score_id", "judgement_id", "sample_id", "step"),
@@ -46,12 +47,14 @@ TAKEN = (
     *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics", "doc_hash"),
     *("prompt_hash", "target_hash", "sample_number", "status", "error", "scores"),
 )
-"""The fields of a line; a score of such a name has a longer one."""
+"""The fields of a line; a score with such a name is renamed."""
 
 
 @dataclass(frozen=True)
 class ExportedResults:
-    """The files of one model: its results, how many tasks, lines and scores they have, and scores without a value."""
+    """The files of one model: the results file, the numbers of tasks, lines and scores, and of scores without a
+    value.
+    """
 
     model: str
     path: Path
@@ -76,11 +79,11 @@ class _Task:
 def write_lm_eval(
     connection: Connection, plan: Plan, run: RunRecord, folder: Path, secrets: bool
 ) -> tuple[list[ExportedResults], dict[str, int]]:
-    """Write the results and the samples of every compared model into a folder of its name, and return them with what
-    belongs to none, by its kind.
+    """Write the results and samples of every compared model into its own folder. Return them, and the numbers of
+    results that belong to no unit, by kind.
 
-    With `secrets` targets and secret fields are written too. Raises `StoreError`: S0603 where there is no reply, S0604
-    where the disk refuses.
+    With `secrets` targets and secret fields are included. Raises `StoreError`: S0603 if there is no reply, S0604 if the
+    disk refuses.
     """
     if folder.exists() and not folder.is_dir():
         raise StoreError("S0604", f"`{folder}` is a file, and several are to be written", "name a folder")
@@ -96,7 +99,7 @@ def write_lm_eval(
 
 
 class _ResultsWriter:
-    """The files of one model; all of them appear together."""
+    """The writer of one model's files, which all appear together."""
 
     def __init__(
         self, connection: Connection, plan: Plan, run: RunRecord, model: str, secrets: bool, tool: str
@@ -186,7 +189,7 @@ class _ResultsWriter:
         }
 
     def _requests(self, unit: RunUnit, reply: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-        """Return each request of a call: the context, what goes on from it or the settings, and the reply."""
+        """Return each request of a call: the context, the continuation or the settings, and the reply."""
         messages = json.loads(reply["messages"])
         options = [each["content"] for each in messages if each["role"] == "option"]
         if options:
@@ -269,7 +272,7 @@ class _ResultsWriter:
 
 
 def sanitized(model: str) -> str:
-    """Return the name of a model's folder, as lm-eval makes it.
+    """Return the folder name of a model, as lm-eval makes it.
 
     >>> sanitized("openai/gpt-5:free")
     'openai__gpt-5__free'

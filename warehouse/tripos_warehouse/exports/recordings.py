@@ -1,4 +1,4 @@
-"""The recorded calls of a run, and a file to find their replies in: a run of any size is replayed in little memory."""
+"""The recorded calls of a run, and a temporary file for looking up replies, so that replay needs little memory."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tripos_warehouse.views.runs import RunRecord
 if TYPE_CHECKING:
     import sqlite3
 
+# Turns of conversations
 _TURNS = """select turn.* exclude (created_at), epoch_us(turn.created_at) as made_at, talk.messages
   from main.turns as turn join main.samples as talk on talk.sample_id = turn.conversation_id
   where turn.benchmark = $benchmark and turn.status <> $failed
@@ -28,23 +29,24 @@ _TURNS = """select turn.* exclude (created_at), epoch_us(turn.created_at) as mad
       select (fingerprint, binding) from main.run_steps where run_id = $run)
   order by turn.conversation_id, turn.number"""
 TOO_LONG = "R0107 the dialogue passes the context of the model"
-"""What a model said where turns had to be left out."""
+"""The error of a turn that was sent again with fewer messages."""
 
 
 def settings_key(fingerprint: str, role: str) -> str:
-    """Return what the settings of a turn are looked up by: either side of a conversation has its own."""
+    """Return the lookup key for the settings of a turn: each side of a conversation has its own."""
     return f"{fingerprint} {role}"
 
 
 def conversations(connection: Connection, benchmark: str) -> frozenset[str]:
-    """Return the fingerprints of the samples that are conversations, which nobody was asked for as a whole."""
+    """Return the fingerprints of samples that are conversations, which were not requested as a whole."""
     query = "select distinct fingerprint from main.turns where benchmark = ?"
     return frozenset(fingerprint for (fingerprint,) in connection.execute(query, [benchmark]).fetchall())
 
 
 def sent_turns(connection: Connection, wanted: Mapping[str, Any], batch: int) -> Iterator[tuple[Row, str, bool]]:
-    """Every turn with what was sent for it as JSON, and whether that was answered: what had to be sent again with fewer
-    turns was not."""
+    """Yield every turn with its request as JSON, and whether that was answered. A request that had to be repeated with
+    fewer turns was not.
+    """
     reader = connection.cursor().sql(_TURNS, params=dict(wanted)).to_arrow_reader(batch)
     rows = (row for some in reader for row in some.to_pylist())
     for _, of_one in itertools.groupby(rows, key=lambda row: row["conversation_id"]):
@@ -63,13 +65,14 @@ def sent_turns(connection: Connection, wanted: Mapping[str, Any], batch: int) ->
 
 
 def _sent(begin: list[dict[str, str]], role: str, said: list[Turn], left_out: int) -> str:
-    """The messages of a turn: `begin` are those before the dialogue."""
+    """Return the messages of a turn as JSON; `begin` are those before the dialogue."""
     messages = [(each["role"], each["content"]) for each in begin] + seen_by(role, said, None, left_out)
     return orjson.dumps([{"role": who, "content": text} for who, text in messages]).decode()
 
 
+# Calls
 BATCH = 1024
-"""So many rows are in memory at once."""
+"""Rows in memory at once."""
 
 _OF_REPLY = "reply, finish_reason, model_served, tokens_in, tokens_out, tokens_reasoning, logprobs, thinking"
 _OF_CALL = f"identity, {REQUEST}, epoch_us(created_at), fingerprint, messages, status, error, {_OF_REPLY}"
@@ -84,19 +87,19 @@ _VECTORS = """select model, text, epoch_us(created_at), status, error, vector, f
   tokens_out, tokens_reasoning from main.vectors where status <> $failed
   and list_contains($answering, coalesce(identity, model))"""
 VECTORS = "vectors"
-"""What stands for the fingerprint of a vector, which no step determines."""
+"""The value in place of the fingerprint of a vector, which no step determines."""
 
 
 @dataclass(frozen=True)
 class RecordedUsage:
-    """The tokens that a reply took; `None` is unknown."""
+    """The tokens of a reply; `None` is unknown."""
 
     tokens_in: int | None
     tokens_out: int | None
     tokens_reasoning: int | None
 
     def without(self, other: RecordedUsage) -> RecordedUsage:
-        """Return what is left of this when the other is taken off.
+        """Return the difference of both, at least 0.
 
         >>> RecordedUsage(10, 6, None).without(RecordedUsage(4, 5, None))
         RecordedUsage(tokens_in=6, tokens_out=1, tokens_reasoning=None)
@@ -110,7 +113,7 @@ class RecordedUsage:
 
 @dataclass(frozen=True)
 class RecordedReply:
-    """A reply as the store has it."""
+    """A reply in the store."""
 
     text: str
     finish_reason: str | None
@@ -122,10 +125,10 @@ class RecordedReply:
 
 @dataclass(frozen=True)
 class RecordedCall:
-    """A model call that was answered, or refused: then there is no `reply`, and `error` begins with the code.
+    """A model call that was answered or refused. A refused call has no `reply`, and its `error` begins with the code.
 
-    `messages` is JSON, `number` says which sample it is. With a `draft` the first reply could not be read: `reply` is
-    the better of the two, and its usage that of both.
+    `messages` is JSON; `number` is the sample number. With a `draft` the first reply was unreadable: `reply` is the
+    better of the two, and its usage is that of both.
     """
 
     model: str
@@ -139,16 +142,16 @@ class RecordedCall:
     reply: RecordedReply | None
     draft: RecordedReply | None
     identity: str | None = None
-    """Who answers under the name of the model, where that does not say it."""
+    """The identity of the model, if its name is not enough."""
     request: str | None = None
-    """The digest of what was sent."""
+    """The digest of the request."""
 
 
 def recorded_calls(connection: Connection, run: RunRecord) -> Iterator[RecordedCall]:
-    """Yield every call of a run that was answered, whichever run made it first; in no particular order. Calls that
-    failed are not in it.
+    """Yield every answered call of a run, whichever run made it first, in no particular order. Failed calls are
+    omitted.
 
-    `connection` is that of `views.connect`.
+    `connection` is that of `views.connect.connect`.
     """
     [[fingerprints]] = connection.execute(
         "select fingerprints from main.runs where run_id = ?", [run.run_id]
@@ -158,7 +161,7 @@ def recorded_calls(connection: Connection, run: RunRecord) -> Iterator[RecordedC
         "failed": FAILED,
         "run": run.run_id,
     }
-    # What belongs to a call is looked up in a file, and not joined by DuckDB: a join may hold all messages in memory.
+    # Calls are matched in a SQLite file, not joined by DuckDB: a join may hold all messages in memory.
     aside = open_file()
     try:
         aside.execute("create table item (scenario, item_id, primary key (scenario, item_id)) without rowid")
@@ -192,13 +195,13 @@ def recorded_calls(connection: Connection, run: RunRecord) -> Iterator[RecordedC
 
 
 def open_file() -> sqlite3.Connection:
-    """Return an empty database in a temporary file that SQLite deletes; nothing in it has to survive a crash."""
+    """Return an empty SQLite database in a temporary file, which is deleted with it. It need not survive a crash."""
     import sqlite3
 
     database = sqlite3.connect("", isolation_level=None)
     for pragma in ("journal_mode = off", "synchronous = off", "cache_size = -16384"):
         database.execute(f"pragma {pragma}")
-    database.execute("begin")  # never committed: all of it is gone with the file
+    database.execute("begin")  # never committed: it is deleted with the file
     return database
 
 
@@ -274,8 +277,9 @@ def _less(whole: int | None, part: int | None) -> int | None:
     return None if whole is None or part is None else max(0, whole - part)
 
 
+# Replies by key
 class Recorded(NamedTuple):
-    """A recorded answer: its key, when, and the answer in a form of the caller's."""
+    """A recorded reply: its key, its time, and its content in the caller's encoding."""
 
     key: bytes
     made_at: int
@@ -283,10 +287,10 @@ class Recorded(NamedTuple):
 
 
 class RecordingFile:
-    """Answers by key, in a file of its own that is gone when it is closed.
+    """Recorded replies by key, in a temporary file that is deleted when it is closed.
 
-    One key may have several answers, as when two rows are asked the same: they are handed out in turn, in the order in
-    which they were made, and from the first again after the last.
+    A key may have several replies, if two rows sent the same request. They are returned in turn, in the order of their
+    times, and from the first again after the last.
 
     >>> file = RecordingFile([Recorded(b"k", 2, b"second"), Recorded(b"k", 1, b"first"), Recorded(b"l", 3, b"only")])
     >>> file.find(b"k"), file.find(b"k"), file.find(b"k"), file.find(b"l"), file.find(b"l"), file.find(b"m")
@@ -309,7 +313,7 @@ class RecordingFile:
         self._turns: dict[bytes, int] = {}
 
     def find(self, key: bytes) -> bytes | None:
-        """Return the answer of that key whose turn it is; `None` where there is none."""
+        """Return the next reply of a key; `None` if there is none."""
         turn = self._turns.get(key, 0)
         query = "select body, of from place join reply on reply.rowid = at where place.key = ? and turn = ?"
         found = self._database.execute(query, (key, turn)).fetchone()
@@ -321,10 +325,10 @@ class RecordingFile:
         return bytes(body)
 
     def __len__(self) -> int:
-        """Return how many answers there are."""
+        """Return the number of replies."""
         [count] = self._database.execute("select count(*) from reply").fetchone()
         return int(count)
 
     def close(self) -> None:
-        """Deletes the file."""
+        """Delete the file."""
         self._database.close()

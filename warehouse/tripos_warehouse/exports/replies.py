@@ -1,4 +1,4 @@
-"""Replies that can be learned from: those of the compared models that came whole, with what they answer."""
+"""Replies for training data: complete replies of the compared models, with their prompts."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from tripos_warehouse.views.runs import RunRecord
 
 Message = Mapping[str, str]
 Keep = Callable[[Mapping[str, str | None]], bool]
-"""Whether replies are wanted of a place: `scenario`, `language` and the axes by name."""
+"""A filter of replies by place: `scenario`, `language` and the axes by name."""
 
 
 NO_TEXT = {"option": "likelihoods", "tool": "calls of tools"}
-"""The roles of messages whose reply is no text that a model wrote, and what it is instead."""
+"""Message roles whose reply is not a text by the model, with what it is instead."""
 
 
 @dataclass(frozen=True)
 class ReplyQuery:
-    """The source of training data: the replies to the steps `rows` of the `models`, chosen `by` a measure or a score.
+    """The selection of training data: replies of the `models` to the steps `rows`, chosen `by` a measure or a score.
 
-    `name` is that of the `export` of the spec, where it is one. `keep` is its filter, and `told` says it in words. The
-    items of the subsets `hold_out` and of the runs `apart_from` are left out, and what is nearly the same.
+    `name` is that of the `export` in the spec, if there is one. `keep` is its filter, and `told` the filter in words.
+    Items of the subsets `hold_out` and of the runs `apart_from` are left out, with their near duplicates.
     """
 
     kind: Literal["best", "pairs"]
@@ -40,7 +40,7 @@ class ReplyQuery:
     models: tuple[str, ...]
     per: tuple[str, ...] = ()
     every: bool = False
-    """Whether all replies of a model that is best in any cell are taken, and not those in its cells alone."""
+    """True to take all replies of a model that is best in any cell, not only those in its cells."""
     margin: float = 0.0
     format: Literal["chat", "completion"] = "chat"
     name: str | None = None
@@ -52,7 +52,7 @@ class ReplyQuery:
 
 @dataclass(frozen=True)
 class ExportedReply:
-    """One reply. `prompt` is what was sent, `place` where it belongs: `scenario`, `language`, axes and arms."""
+    """A reply with the sent `prompt`, and its `place`: `scenario`, `language`, axes and arms."""
 
     sample_id: str
     item_id: str
@@ -64,25 +64,25 @@ class ExportedReply:
 
     @property
     def scenario(self) -> str:
-        """The scenario that it was given in."""
+        """The scenario of the reply."""
         return self.place["scenario"] or ""
 
 
 @dataclass(frozen=True)
 class Replies:
-    """The replies that can be learned from, in a stable order, and why others cannot, with how many."""
+    """Usable replies in a stable order, and the numbers of others by reason."""
 
     replies: tuple[ExportedReply, ...]
     left_out: Mapping[str, int]
 
 
 def place_columns(plan: Plan) -> list[str]:
-    """Return the columns of a benchmark's samples that say where a reply belongs."""
+    """Return the columns of a benchmark's samples with the place of a reply."""
     return ["scenario", LANGUAGE, *axis_columns(plan), *arm_columns(plan)]
 
 
 def asked_steps(plan: Plan, role: str) -> tuple[str, ...]:
-    """Return the steps whose replies are scored, of the asks of `role`; all of its asks where none is."""
+    """Return the asks of `role` whose replies are scored; all of its asks if none is."""
     asks = {step.name: step for each in plan.scenarios for step in each.steps if isinstance(step, Ask)}
     own = {step.name for each in plan.scenarios for step in each.steps if isinstance(step, Ask) and step.role == role}
     scored = {step.of for each in plan.scenarios for step in each.steps if isinstance(step, Score | Grade)}
@@ -91,24 +91,23 @@ def asked_steps(plan: Plan, role: str) -> tuple[str, ...]:
 
 
 def steps_of(plan: Plan, rows: Sequence[str]) -> set[str]:
-    """Return the asks that are meant by their names, or by that of an ask with several prompts, whose turns they
-    are."""
+    """Return the asks with these names; the name of an ask with several prompts includes all of its turns."""
     asks = (step for each in plan.scenarios for step in each.steps if isinstance(step, Ask))
     return {step.name for step in asks if step.name in rows or (step.script and step.script in rows)}
 
 
 def asked_of_elements(plan: Plan) -> list[str]:
-    """Return the asks for each element of a list, none of which goes on from another."""
+    """Return the asks about single list elements, which do not continue each other."""
     asks = (step for each in plan.scenarios for step in each.steps if isinstance(step, Ask))
     return list(dict.fromkeys(step.name for step in asks if step.element is not None))
 
 
 def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> Replies:
-    """Return the replies that `wanted` is made of, by scenario and item, and within an item by model and sample number.
+    """Return the replies that `wanted` selects, by scenario and item, and within an item by model and sample number.
 
-    A reply that several arms share is there once for each. Of an ask with several prompts it is the last one, whose
-    prompt has those before; of one for each element of a list it is every one. Raises `StoreError`
-    S0602 for a step or model that the run has not.
+    A reply that several arms share is repeated for each. For an ask with several prompts it is the last reply, whose
+    prompt contains the earlier ones; for one about single list elements, all replies. Raises `StoreError` S0602 if the
+    run has no such step or model.
     """
     _check(plan, run, wanted)
     columns = place_columns(plan)
@@ -129,7 +128,7 @@ def read_replies(connection: Connection, plan: Plan, run: RunRecord, wanted: Rep
                 left_out["filtered"] += 1
             elif status != "ok":
                 left_out[status] += 1
-            elif ending_of(finish) is Ending.LENGTH:  # one that was read in spite of it is no example to anybody
+            elif ending_of(finish) is Ending.LENGTH:  # even if it was readable, it is a bad example
                 left_out["truncated"] += 1
             elif not text or not text.strip():
                 left_out["empty"] += 1
@@ -182,8 +181,7 @@ def _prompt(messages: str) -> tuple[Message, ...] | None:
 
 
 def plain(messages: Sequence[Message]) -> str:
-    """Return what messages say as one text, with an empty line between them: how a prompt that is not a chat is
-    written.
+    """Return messages as one text with empty lines between them: the prompt of a completion.
 
     >>> plain([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1 + 1?"}])
     'Be brief.\\n\\n1 + 1?'

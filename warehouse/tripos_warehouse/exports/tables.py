@@ -1,12 +1,11 @@
-"""Tables of a run for other programs: items, samples, scores and measures, with axes and arms as columns.
+"""Tables of a run for other programs, as Parquet, CSV or a workbook: items, samples, scores and measures.
 
-What the spec marks as secret is left out unless it is asked for: secret fields of items, and what was said to and by
-other roles than the compared one, who may be told what is secret.
+Axes and arms are columns. Secret fields of items, and what was said to and by other roles than the compared one, are
+left out unless requested, since these roles may know what is secret.
 
-A run as a workbook for spreadsheets: a sheet a table, texts as texts, and nothing that is cut in silence.
-
-A sheet has at most 1,048,576 rows and a cell at most 32,767 UTF-16 units. A table with more rows goes on in a further
-sheet, and a longer text in further columns beside its own, so that everything is there.
+In a workbook each table has a sheet, texts are never read as formulas, and nothing is cut silently. A sheet has at most
+1,048,576 rows and a cell at most 32,767 UTF-16 units: further rows go to further sheets, and longer texts continue in
+additional columns.
 """
 
 from __future__ import annotations
@@ -43,9 +42,9 @@ if TYPE_CHECKING:
 
 TABLES = ("items", "samples", "scores", "measures")
 BATCH = 10_000
-"""Rows that are in memory at once."""
+"""Rows in memory at once."""
 TOLD = ("reply", "parsed", "logprobs", "messages", "error")
-"""The columns of a sample that say what was told."""
+"""The columns of a sample with the content of the call."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class TableSource:
 def sources(
     connection: Connection, plan: Plan, run: RunRecord, names: Sequence[str], secrets: bool
 ) -> Iterator[TableSource]:
-    """Yield the tables called `names`, one after the other; read each to its end before the next is taken."""
+    """Yield the tables called `names` in order; read each to its end before the next one."""
     schema = sql.name(run.benchmark)
     for name in names:
         match name:
@@ -70,7 +69,7 @@ def sources(
                 yield _queried(connection, name, _samples(schema, plan, run, secrets))
             case "scores":
                 order = _order(plan, "scenario, item_id, model, metric, evaluator, score_id")
-                columns = "*" if secrets else "* replace (NULL::varchar as element_value)"  # it may tell a secret
+                columns = "*" if secrets else "* replace (NULL::varchar as element_value)"  # it may contain a secret
                 yield _queried(connection, name, f"select {columns} from {schema}.scores {order}")
             case _:
                 yield _measures(connection, plan, run)
@@ -95,14 +94,15 @@ def _samples(schema: str, plan: Plan, run: RunRecord, secrets: bool) -> str:
 
 
 def open_fields(plan: Plan, secrets: bool) -> dict[str, dict[str, None]]:
-    """Return the fields of every data set that may be shown, in the plan's order."""
+    """Return the fields of every data set that may be shown, in plan order."""
     found = {each.name: each.fields for each in plan.datasets} | {each.name: each.fields for each in plan.made}
     return {name: {each.name: None for each in fields if secrets or not each.secret} for name, fields in found.items()}
 
 
 def _items(connection: Connection, plan: Plan, run: RunRecord, secrets: bool) -> TableSource:
-    """Return items with a column for each field; a field that is an axis too has that one, and one that is called like
-    a column of ours is `field_NAME`."""
+    """Return the items with a column for each field. A field that is an axis shares its column; one with the name of a
+    fixed column is `field_NAME`.
+    """
     fields = open_fields(plan, secrets)
     shown = dict.fromkeys(name for own in fields.values() for name in own)
     fixed = [name for name in place_columns(plan) if name not in {arm.name for arm in plan.arms}]
@@ -144,7 +144,7 @@ def _measures(connection: Connection, plan: Plan, run: RunRecord) -> TableSource
 
 @dataclass(frozen=True)
 class WrittenTable:
-    """A table that was written: its rows, and what was done to it that somebody should know."""
+    """A table that was written: its rows, and notes for the user."""
 
     name: str
     path: Path
@@ -153,7 +153,7 @@ class WrittenTable:
 
 
 def write_parquet(source: TableSource, path: Path) -> WrittenTable:
-    """Write a table as Parquet. Raises `StoreError` S0604 where the disk refuses."""
+    """Write a table as Parquet. Raises `StoreError` S0604 if the disk refuses."""
     rows = 0
     with appearing(path) as new, pq.ParquetWriter(new, source.schema, compression="zstd") as writer:
         for batch in source.batches:
@@ -163,8 +163,9 @@ def write_parquet(source: TableSource, path: Path) -> WrittenTable:
 
 
 def write_csv(source: TableSource, path: Path, raw: bool) -> WrittenTable:
-    """Write a table as CSV in UTF-8. Texts that a spreadsheet would take for a formula get an apostrophe before them,
-    unless `raw`; numbers do not. Raises `StoreError` S0604 where the disk refuses."""
+    """Write a table as CSV in UTF-8. Unless `raw`, texts that a spreadsheet would read as a formula are prefixed with
+    an apostrophe; numbers are not. Raises `StoreError` S0604 if the disk refuses.
+    """
     rows = marked = 0
     with appearing(path) as new, new.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
@@ -189,13 +190,14 @@ def to_data(tables: Sequence[WrittenTable]) -> list[Mapping[str, Any]]:
     return [{"table": each.name, "path": str(each.path), "rows": each.rows, "notes": each.notes} for each in tables]
 
 
+# Workbooks
 _ESCAPED = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]")
 
 
 def written(text: str) -> str:
-    """Return a text as the XML of a workbook has it: what XML cannot hold escaped, and what looks like such an escape
-    too. Half of a surrogate pair, which nothing can hold, becomes U+FFFD.
+    """Return a text in the escaping of workbook XML, which also covers texts that look like an escape. Half of a
+    surrogate pair becomes U+FFFD.
 
     >>> written("a\\x07b"), written("a_x0007_b"), written("two\\r\\nlines")
     ('a_x0007_b', 'a_x005F_x0007_b', 'two_x000D_\\nlines')
@@ -205,15 +207,15 @@ def written(text: str) -> str:
 
 
 def put_text(cell: Cell, text: str) -> None:
-    """Put a text of at most 32,767 characters into a cell, where it is never a formula, a number or an escape."""
+    """Store a text of at most 32,767 characters in a cell, so that it is never a formula, a number or an escape."""
     cell.value = ""
-    # Set as a value, it would be read for what it looks like, and cut where its escapes make it longer.
+    # Set as a value, it would be parsed, and cut if its escapes make it too long.
     cell._value = written(text)  # type: ignore[attr-defined]
     cell.data_type = "s"
 
 
 SHORT = 16_000
-"""A text of so many characters fits into a cell whatever they are."""
+"""A text of this many characters fits into a cell, whatever they are."""
 
 
 def longest_texts(connection: Connection, plan: Plan, run: RunRecord, name: str) -> dict[str, int]:
@@ -236,7 +238,7 @@ def longest_texts(connection: Connection, plan: Plan, run: RunRecord, name: str)
 
 
 def _units(text: str) -> str:
-    """SQL for the length of a text; a character beyond the first plane takes two units."""
+    """Return the SQL of the length of a text in UTF-16 units; a character beyond the first plane takes two."""
     beyond = f"length(regexp_replace({text}, '[^\\x{{10000}}-\\x{{10FFFF}}]', '', 'g'))"
     return f"length({text}) + case when length({text}) > {SHORT} then {beyond} else 0 end"
 
@@ -249,14 +251,14 @@ TIME = "yyyy-mm-dd hh:mm:ss"
 def write_workbook(
     tables: Iterable[TableSource], path: Path, longest: Callable[[str], dict[str, int]], most_rows: int = MOST_ROWS
 ) -> list[WrittenTable]:
-    """Write the tables into one workbook. `longest` says of a table, by column, how many UTF-16 units its longest text
-    has, where that may be too many for a cell.
+    """Write the tables into one workbook. `longest` returns for a table, by column, the length of the longest text in
+    UTF-16 units, if it may exceed a cell.
 
-    Raises `StoreError` S0604 where the disk refuses.
+    Raises `StoreError` S0604 if the disk refuses.
     """
     from openpyxl import Workbook
 
-    # Row by row to the disk. Only the packed file is in memory: one that a full disk refuses could not be closed.
+    # Rows go to the disk one by one. The packed file is in memory: on a full disk it could not be closed.
     book = Workbook(write_only=True)
     packed = io.BytesIO()
     with appearing(path) as new:
@@ -267,7 +269,7 @@ def write_workbook(
 
 
 def _write(book: Workbook, source: TableSource, path: Path, longest: dict[str, int], most_rows: int) -> WrittenTable:
-    # A piece may end a unit early, so that no character is cut in two.
+    # A piece may end a unit early to avoid splitting a character.
     parts = {name: max(1, math.ceil(longest.get(name, 0) / (MOST_UNITS - 2))) for name in source.schema.names}
     titles = [
         name if part == 0 else f"{name} {part + 1}" for name in source.schema.names for part in range(parts[name])
@@ -310,7 +312,7 @@ def _sheet(book: Workbook, name: str, titles: Sequence[str]) -> Any:
 
 
 def _cell(sheet: Any, value: Any) -> Any:
-    """Return a value as a row of a sheet takes it: a number as it is, a text in a cell that says that it is one."""
+    """Return a value for a row of a sheet: a number unchanged, a text in a cell marked as text."""
     from openpyxl.cell import WriteOnlyCell
 
     match value:
@@ -330,7 +332,7 @@ def _cell(sheet: Any, value: Any) -> Any:
 
 
 def split(text: str, most: int = MOST_UNITS - 1) -> list[str]:
-    """Return a text in pieces of at most `most` UTF-16 units, no character cut in two.
+    """Return a text in pieces of at most `most` UTF-16 units, without splitting a character.
 
     >>> split("abcde", 2), split("a😀b", 2), split("")
     (['ab', 'cd', 'e'], ['a', '😀', 'b'], [''])

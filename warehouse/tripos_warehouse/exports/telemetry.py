@@ -1,8 +1,8 @@
-"""Traces of OpenTelemetry: a span for each call, and an event `gen_ai.evaluation.result` for each score.
+"""OpenTelemetry traces of a run: a span for each call, and an event `gen_ai.evaluation.result` for each score.
 
-A unit is a trace: a span of the whole, and below it the calls of the compared model and of its judges. A score is an
-event of the span whose reply it is about. Names follow the semantic conventions for generative AI (the repository
-semantic-conventions-genai, at commit 03870916), which are in development. Texts are sent only where they are asked for.
+A unit is a trace: a span for the whole, and child spans for the calls of the compared model and of its judges. A score
+is an event of the span whose reply it is about. Names follow the semantic conventions for generative AI (the repository
+semantic-conventions-genai, at commit 03870916), which are in development. Texts are sent only if requested.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 EVENT = "gen_ai.evaluation.result"
 AT_ONCE = 500
-"""Spans, or events, in one request."""
+"""Spans or events in one request."""
 PATIENCE = 20.0
-"""Seconds that an endpoint may take for one request, tries included."""
+"""Seconds that an endpoint may take for one request, retries included."""
 NAMES = {
     "azure": "azure.ai.openai",
     "bedrock": "aws.bedrock",
@@ -39,12 +39,12 @@ NAMES = {
     "vertex_ai": "gcp.vertex_ai",
     "xai": "x_ai",
 }
-"""The providers that the conventions call otherwise than Tripos does."""
+"""Providers whose names differ in the conventions."""
 
 
 @dataclass(frozen=True)
 class SentTelemetry:
-    """The spans and events that an endpoint took."""
+    """The numbers of traces, spans and events that an endpoint accepted."""
 
     traces: int
     spans: int
@@ -55,13 +55,12 @@ class SentTelemetry:
 def send_telemetry(
     connection: Connection, plan: Plan, run: RunRecord, endpoint: str, content: bool, secrets: bool
 ) -> SentTelemetry:
-    """Send the calls and the scores of a run to an endpoint of OTLP over HTTP, whose paths are `/v1/traces` and
-    `/v1/logs`. With `content` the messages and replies of the compared role are sent too, and with `secrets` besides
-    the reasons of judges.
+    """Send the calls and the scores of a run to an OTLP endpoint over HTTP, with the paths `/v1/traces` and `/v1/logs`.
+    With `content` the messages and replies of the compared role are included, and with `secrets` also the reasons of
+    judges.
 
-    The same run gives the same identifiers, so an endpoint that is told twice can tell. Raises `StoreError`: S0202 for
-    what is no address, S0603 where there is no reply, S0606 without the libraries, S0607 where the endpoint takes
-    nothing.
+    The same run has the same identifiers, so an endpoint can recognise a repetition. Raises `StoreError`: S0202 for an
+    invalid address, S0603 if there is no reply, S0606 without the libraries, S0607 if the endpoint accepts nothing.
     """
     if not endpoint.startswith(("http://", "https://")):
         raise StoreError("S0202", f"`{endpoint}` is no address", "write --to http://HOST:4318")
@@ -79,7 +78,7 @@ def send_telemetry(
 
 
 class _Sender:
-    """The two exporters of an endpoint, with what waits for them."""
+    """The two exporters of an endpoint, with their queues."""
 
     def __init__(self, endpoint: str, tool: str, run: RunRecord) -> None:
         try:
@@ -100,15 +99,15 @@ class _Sender:
         self.spans = self.events = 0
 
     def add(self, trace: _Trace) -> None:
-        """Take a trace, and send what waits where that is enough."""
+        """Queue a trace, and send the queues if they are long enough."""
         self._spans += trace.spans(self)
         self._events += trace.events(self)
         if max(len(self._spans), len(self._events)) >= AT_ONCE:
             self.flush()
 
     def flush(self) -> None:
-        """Send what waits. Raises `StoreError` S0607 where the endpoint does not take it."""
-        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # what it would print is said below
+        """Send the queues. Raises `StoreError` S0607 if the endpoint does not accept them."""
+        logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the error below reports it
         taken = not self._spans or self._of_spans.export(self._spans).name == "SUCCESS"
         taken = taken and (not self._events or self._of_events.export(self._events).name == "SUCCESS")
         if not taken:
@@ -125,7 +124,7 @@ class _Sender:
 
 @dataclass(frozen=True)
 class _Trace:
-    """One unit as a trace."""
+    """A unit as a trace."""
 
     unit: RunUnit
     model: str

@@ -1,8 +1,7 @@
-"""Distillation: the replies of the model that is best, over all or in each cell of some dimensions.
+"""Training data from a run: replies of the best models, pairs of a better and a worse reply, and their provenance.
 
-Preferences: pairs of a better and a worse reply to the same prompt.
-
-Where training data comes from: a JSON file beside it that says everything needed to judge and repeat it.
+Distillation takes the replies of the model that is best, overall or in each cell of some dimensions. Preferences are
+pairs of replies to the same prompt. The provenance is a JSON file with everything needed to judge and repeat an export.
 """
 
 from __future__ import annotations
@@ -40,18 +39,21 @@ from tripos_warehouse.views.benchmark_views import are_counted
 from tripos_warehouse.views.dimensions import dimension_place
 from tripos_warehouse.views.runs import RunRecord
 
+# Distillation
 SCORE_DIMS = ("metric", "dimension", "evaluator", "scorer")
-"""What a score has and a reply has not: a reply is in every cell that one of its scores is in."""
+"""Dimensions of scores that replies lack: a reply is in every cell in which it has a score."""
 
 LISTED = 8
-"""How many names a hint has room for."""
+"""The number of names in a hint."""
 
 Cell = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
 class Best:
-    """The model that is best in a `cell`, by its `value`; `ties` are as good, and come later in the run's order."""
+    """The model that is best in a `cell`, with its `value`. `ties` are equally good, and come later in the order of the
+    run.
+    """
 
     cell: Cell
     model: str
@@ -61,9 +63,10 @@ class Best:
 
 @dataclass(frozen=True)
 class Example:
-    """A line of training data, and where it comes from: the results that it is made of, the item that they answer, the
-    models that wrote them, and why it is there: `won` are the cells in which the model is best, `margin` by how much
-    the better reply of a pair is."""
+    """A line of training data and its origin: the samples, the item that they answer, and the models that wrote them.
+
+    `won`: the cells in which the model is best. `margin`: by how much the better reply of a pair is better.
+    """
 
     line: bytes
     sample_ids: tuple[str, ...]
@@ -76,20 +79,21 @@ class Example:
 
 @dataclass(frozen=True)
 class Training:
-    """Training data: `examples` in a stable order, the `best` models where they were chosen, how many replies, or pairs
-    of them, were left out, by reason, and what was held out."""
+    """Training data: `examples` in a stable order, the `best` models if they were chosen, the numbers of replies or
+    pairs left out by reason, and what was held out.
+    """
 
     examples: tuple[Example, ...]
     left_out: Mapping[str, int]
     best: tuple[Best, ...] = ()
     held: HeldOut = NOTHING
     replies_of: tuple[str, ...] = ()
-    """The runs whose replies they are, where they are not of the run whose scores chose the models."""
+    """The runs of the replies, if these are not of the run whose scores chose the models."""
 
 
 @dataclass(frozen=True)
 class Replied:
-    """A run of which replies are taken: `connection` shows it alone, and `plan` is its own."""
+    """A run whose replies are used: `connection` shows it alone, and `plan` is its own."""
 
     connection: Connection
     plan: Plan
@@ -103,15 +107,15 @@ def distil(
     wanted: ReplyQuery,
     replied: Sequence[Replied] = (),
 ) -> Training:
-    """Return the replies of the best models. `connection` shows `run` alone. With `replied`, `run` says which models
-    are best, and the replies are those of these runs, graded or not; no item of `run` is among them.
+    """Return the replies of the best models. `connection` shows `run` alone. With `replied`, `run` only decides which
+    models are best, and the replies are those of these other runs, graded or not, without any item of `run`.
 
-    A model's value in a cell of `per` is the measure's there; where the measure goes by further dimensions, the mean
-    over those of their cells in which every model has a value. A model without any value there takes no part. What is
-    held out counts for which model is best, and is no example.
+    The value of a model in a cell of `per` is that of the measure. If the measure has further dimensions, it is the
+    mean over their cells in which every model has a value. A model without any value there is ignored. Held-out items
+    count for the choice of the best model, but are not examples.
 
-    Raises `StoreError` S0602 where there is no such measure, score or dimension, and where the replies of other runs
-    are in no cell of `per`, or of none of the models.
+    Raises `StoreError` S0602 if there is no such measure, score or dimension, and if the replies of other runs are in
+    no cell of `per`, or of none of the models.
     """
     graded = bool(set(wanted.per) & set(SCORE_DIMS)) and not wanted.every
     if replied and graded:
@@ -136,7 +140,7 @@ def _replies(of: Replied, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
 
 
 def _others(replied: Sequence[Replied], run: RunRecord, wanted: ReplyQuery) -> tuple[HeldOut, Replies]:
-    """The replies of other runs, without those to items of `run` or of subsets of their own."""
+    """Return the replies of other runs, without those to items of `run` or of their own subsets."""
     held, replies = NOTHING, Replies((), {})
     for each in replied:
         models = tuple(name for name in wanted.models if name in each.run.models)
@@ -167,8 +171,8 @@ def choose_best(
     *,
     lower_is_better: bool = False,
 ) -> list[Best]:
-    """Return the best model in each cell of `per`, of `values` (model, cell of `by`, value): the highest, or the lowest
-    where that is said to be better.
+    """Return the best model in each cell of `per`: the one with the highest mean, or the lowest if `lower_is_better`.
+    `values` are (model, cell of `by`, value).
 
     >>> values = [("a", ("x", "p"), 1.0), ("b", ("x", "p"), 2.0), ("a", ("x", "q"), 9.0)]
     >>> choose_best(("tone", "metric"), values, ("tone",), ("a", "b"))
@@ -191,7 +195,7 @@ def choose_best(
             model: sum(by_model[model][full] for full in shared) / len(shared) for model in models if model in by_model
         }
         top = min(means.values()) if lower_is_better else max(means.values())
-        # Sums in another order differ in their last digits, which is no reason to be better.
+        # Sums in another order differ in their last digits, which must not decide.
         first, *ties = [model for model, mean in means.items() if abs(top - mean) <= 1e-9 * max(1.0, abs(top))]
         found.append(Best(cell, first, means[first], tuple(ties)))
     return found
@@ -231,7 +235,7 @@ def _measured(
 
 
 def _scenarios_behind(plan: Plan, name: str) -> frozenset[str]:
-    """Return the scenarios that a measure rests on, or that have the scores of a name: of others it says nothing."""
+    """Return the scenarios of a measure, or of the scores of a name; it says nothing about others."""
     measure = next((each for each in plan.measures if each.name == name), None)
     if measure is not None:
         wanted = list(looked_at(plan, measure.figure))
@@ -248,14 +252,16 @@ def _scenarios_behind(plan: Plan, name: str) -> frozenset[str]:
 
 
 def score_condition(name: str) -> str:
-    """SQL that chooses the scores called `name`: of a metric, of a scorer, or of one scenario as `SCENARIO.NAME`."""
+    """Return the SQL condition of the scores called `name`: a metric, a scorer, or one of a scenario as
+    `SCENARIO.NAME`.
+    """
     scenario, _, bare = name.rpartition(".")
     within = f" and scenario = {sql.text(scenario)}" if scenario else ""
     return f"(metric = {sql.text(bare)} or scorer = {sql.text(bare)}){within}"
 
 
 def weight_of_score(plan: Plan) -> str:
-    """SQL for what a score counts beside the others of its scenario: the weight of its metric, or 1."""
+    """Return the SQL of the weight of a score in its scenario: the weight of its metric, or 1."""
     cases = [
         f"when scenario = {sql.text(scenario)} and metric = {sql.text(metric)} then {weight!r}"
         for scenario, weights in metric_weights(plan).items()
@@ -265,7 +271,7 @@ def weight_of_score(plan: Plan) -> str:
 
 
 def metric_weights(plan: Plan) -> dict[str, dict[str, float]]:
-    """Return what each metric counts, by scenario, where they do not count alike."""
+    """Return the weights of metrics by scenario, for scenarios that declare them."""
     return {
         scenario.name: dict(zip(step.metrics, step.weights, strict=True))
         for scenario in plan.scenarios
@@ -275,7 +281,7 @@ def metric_weights(plan: Plan) -> dict[str, dict[str, float]]:
 
 
 def no_such_score(plan: Plan, name: str) -> StoreError:
-    """Return the failure where nothing is called `name`, or nothing so called has a value."""
+    """Return the error for a `name` that no score or measure has, or whose scores have no value."""
     scores, measures = score_names(plan), [each.name for each in plan.measures]
     names = [*scores, *measures]
     own = [each for each in names if each.rpartition(".")[2] == name]
@@ -290,7 +296,7 @@ def no_such_score(plan: Plan, name: str) -> StoreError:
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return names in a line: the first few, and how many there are more.
+    """Return names as a list: the first few, and the number of others.
 
     >>> _some(["a", "b"]), _some(list("abcdefghij"))
     ('`a`, `b`', '`a`, `b`, `c`, `d`, `e`, `f`, `g`, `h` and 2 more')
@@ -300,7 +306,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def score_names(plan: Plan) -> list[str]:
-    """Return the scorers, scores and metrics of a plan, in its order."""
+    """Return the scorers, scores and metrics of a plan in its order."""
     names: dict[str, None] = {}
     for scenario in plan.scenarios:
         for step in scenario.steps:
@@ -311,7 +317,7 @@ def score_names(plan: Plan) -> list[str]:
 
 
 def _scored_cells(connection: Connection, run: RunRecord, per: Sequence[str]) -> dict[str, list[Cell]]:
-    """Return the cells of `per` that each reply has a score in."""
+    """Return the cells of `per` in which each reply has a score."""
     columns = ", ".join(map(sql.name, per))
     rows = connection.execute(
         f"""select distinct sample_id, {columns} from {sql.name(run.benchmark)}.scores
@@ -349,7 +355,7 @@ def _examples(
             continue
         line = _line(reply, wanted)
         if line in seen:
-            left_out["doubles"] += reply.sample_id not in taken  # one that several arms share is no double
+            left_out["doubles"] += reply.sample_id not in taken  # a reply that several arms share is not a duplicate
             continue
         seen.add(line)
         taken.add(reply.sample_id)
@@ -363,20 +369,21 @@ def _line(reply: ExportedReply, wanted: ReplyQuery) -> bytes:
     return orjson.dumps({"messages": [*reply.prompt, {"role": "assistant", "content": reply.text}]})
 
 
+# Preferences
 Marks = Mapping[tuple[str, str | None], float]
-"""What a reply got, by metric and by who gave it."""
+"""The scores of a reply, by metric and evaluator."""
 
 ROUNDING = 1e-9
-"""Differences below this are what rounding leaves of none."""
+"""Smaller differences are rounding errors."""
 
 
 def pairs(connection: Connection, plan: Plan, run: RunRecord, wanted: ReplyQuery) -> Training:
-    """Return every two replies to one prompt of which one is better by `margin` at least, and by more than nothing.
+    """Return the pairs of replies to one prompt of which one is better by at least `margin`, and by more than nothing.
 
-    Two replies are compared on what both were given, metric by metric and judge by judge: the difference is the mean
-    over these, with the weights of the metrics where they have some. `connection` shows `run` alone.
+    Two replies are compared on the scores that both have, by metric and judge: the difference is the mean over these,
+    weighted by the metrics' weights. `connection` shows `run` alone.
 
-    Raises `StoreError` S0602 where no score is called so.
+    Raises `StoreError` S0602 if there is no score of that name.
     """
     held = read_held_out(connection, plan, run, wanted)
     found = held.kept(read_replies(connection, plan, run, wanted))
@@ -395,10 +402,10 @@ def choose_pairs(
     weights: Mapping[str, Mapping[str, float]],
     margin: float,
 ) -> tuple[list[tuple[ExportedReply, ExportedReply, float]], Counter[str]]:
-    """Return the pairs of `replies`: the better one, the worse one, and by how much; and how many there are not, by
-    reason.
+    """Return the pairs of `replies` (the better one, the worse one, the difference), and the numbers of pairs and
+    replies left out, by reason.
 
-    `marks` are what replies got, by `sample_id`, and `weights` those of metrics, by scenario.
+    `marks` are the scores of replies by `sample_id`; `weights` are those of metrics by scenario.
     """
     left_out: Counter[str] = Counter()
     groups: dict[tuple[str, str, bytes], dict[str, ExportedReply]] = {}
@@ -406,7 +413,7 @@ def choose_pairs(
         if reply.sample_id not in marks:
             left_out["without a score"] += 1
             continue
-        # A reply stands in several arms, and counts once.
+        # A reply may be in several arms, and counts once.
         groups.setdefault((reply.scenario, reply.item_id, orjson.dumps(reply.prompt)), {})[reply.sample_id] = reply
     found: dict[tuple[bytes, str, str], tuple[ExportedReply, ExportedReply, float]] = {}
     for (_, _, prompt), group in groups.items():
@@ -426,14 +433,14 @@ def choose_pairs(
                 key = (prompt, better.text, worse.text)
                 left_out["doubles"] += key in found
                 found.setdefault(key, (better, worse, abs(apart)))
-    # Two judgements of the same two texts may contradict each other, and then neither says which is better.
+    # Judgements of the same two texts may contradict each other; then the pair is dropped.
     agreed = [pair for (prompt, good, bad), pair in found.items() if (prompt, bad, good) not in found]
     left_out["contradicted"] += len(found) - len(agreed)
     return agreed, left_out
 
 
 def difference(one: Marks, two: Marks, weights: Mapping[str, float]) -> float | None:
-    """By how much the first is better, over what both were given; `None` where that is nothing.
+    """Return how much better the first is, over the scores that both have; `None` if there are none.
 
     >>> difference({("CLEAR", "j"): 8, ("RIGHT", "j"): 4}, {("CLEAR", "j"): 5}, {})
     3.0
@@ -446,7 +453,7 @@ def difference(one: Marks, two: Marks, weights: Mapping[str, float]) -> float | 
 
 
 def _marks(connection: Connection, plan: Plan, run: RunRecord, by: str) -> dict[str, Marks]:
-    """Return what replies got. Of an ask for each element of a list none got any: its scores are of all elements."""
+    """Return the scores of replies, except for asks about single list elements, whose scores are over all elements."""
     apart = ""
     if names := asked_of_elements(plan):
         steps = ", ".join(map(sql.text, names))
@@ -481,6 +488,7 @@ def _example(better: ExportedReply, worse: ExportedReply, margin: float, wanted:
     )
 
 
+# Provenance
 FORMAT = "tripos.training/2"
 TERMS = (
     "The replies were written by the models named here. Whether they may be used to train others is said by the terms"
@@ -550,7 +558,7 @@ def provenance(plan: Plan, run: RunRecord, wanted: ReplyQuery, made: Training, w
 
 
 def _settings(plan: Plan, wanted: ReplyQuery) -> dict[str, Any]:
-    """Return what the replies were asked with, by scenario and step; only what was not left to the model."""
+    """Return the explicit settings of the requests, by scenario and step."""
     steps = steps_of(plan, wanted.rows)
     return {
         f"{scenario.name}.{step.name}": step.settings.given
@@ -561,7 +569,7 @@ def _settings(plan: Plan, wanted: ReplyQuery) -> dict[str, Any]:
 
 
 def _origins_line(wanted: ReplyQuery, example: Example) -> dict[str, Any]:
-    """Return where a line comes from, and why it is there."""
+    """Return the origin of a line, and the reason for its choice."""
     line = {
         "samples": list(example.sample_ids),
         "scenario": example.scenario,
@@ -575,6 +583,6 @@ def _origins_line(wanted: ReplyQuery, example: Example) -> dict[str, Any]:
 
 
 def counts(plan: Plan, made: Training) -> dict[str, int]:
-    """Return how many examples there are of each scenario, in the plan's order."""
+    """Return the number of examples of each scenario, in plan order."""
     found = Counter(each.scenario for each in made.examples)
     return {each.name: found[each.name] for each in plan.scenarios if found[each.name]}

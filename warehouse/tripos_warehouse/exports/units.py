@@ -1,16 +1,11 @@
-"""Interchange: the results of a run in the forms that other tools for evaluations read.
+"""What the exports to other tools share: units of a run, chats, and figures.
 
-Units of a run: what a model did with an item once, all its replies and all its scores, read in one pass.
+A unit is one pass of a model over an item, with all replies and scores, read in one pass over the run. Every other tool
+has such records, called samples, documents or traces. A score without a reply of its own belongs to the first unit of
+its item.
 
-Every form of another tool has records of this kind, called a sample, a document or a trace, so every export of this
-room reads them here. A score without a reply of its own belongs to the first unit of its item.
-
-Chats as they were kept: messages, the calls of tools in them with their results, and the tools that were offered.
-
-Figures of an exported run: the measures of the spec, and the mean of every score, each with its error.
-
-No form of another tool computes a figure anew from what it is given: these are the ones that Tripos reports. A mean is
-that of one metric by one evaluator, in one scenario and its arms, with an error that is clustered by item.
+Figures are those that Tripos reports, since no other format computes them anew: the measures of the spec, and the mean
+of one metric by one evaluator in one scenario and its arms, with an error clustered by item.
 """
 
 from __future__ import annotations
@@ -40,9 +35,9 @@ from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns
 from tripos_warehouse.views.runs import RunRecord
 
 BATCH = 500
-"""Replies that are in memory at once."""
+"""Replies in memory at once."""
 SECRET = "secret"
-"""The word that stands for a target that the spec marks as secret."""
+"""The text in place of a target that the spec marks as secret."""
 
 _REPLY = (
     "sample_id, step, model_served, status, reply, parsed, messages, error, finish_reason, attempts, tokens_in, "
@@ -54,7 +49,7 @@ _JUDGED = ("tokens_in", "tokens_out", "cost_usd", "created_at", "latency_s")
 
 @dataclass(frozen=True)
 class UnitScore:
-    """One score of a unit, as the view of scores has it, with its judge's reply in numbers."""
+    """A score of a unit, as in the view of scores, with the numbers of its judge's reply."""
 
     metric: str
     scorer: str
@@ -68,16 +63,16 @@ class UnitScore:
     score_id: str
     judgement_id: str | None
     step: str | None
-    """The step whose reply is scored."""
+    """The step of the scored reply."""
     sample_id: str
     tokens_in: int | None
     tokens_out: int | None
     cost_usd: float | None
     judged_at: datetime | None
-    """When the reply of its judge came, and how many seconds that took."""
+    """The time of the judge's reply, and its latency in seconds."""
     judged_s: float | None
     reason: str | None
-    """The reason of a judge, where secrets are exported too."""
+    """The judge's reason, if secrets are exported."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,7 @@ class RunUnit:
     scenario: str
     item_id: str
     cluster_id: str
-    """What errors are clustered by: the item, or the items that it was drawn with."""
+    """The cluster for errors: the item, or the items that it was drawn with."""
     number: int
     """The sample number, from 0."""
     axes: Mapping[str, str]
@@ -96,7 +91,7 @@ class RunUnit:
     fields: Mapping[str, Any]
     """The fields of the item that may be shown."""
     target: tuple[str, ...] | None
-    """The texts that say the right answer; `None` where they are secret."""
+    """The texts of the right answer; `None` if they are secret."""
     replies: tuple[Mapping[str, Any], ...]
     scores: tuple[UnitScore, ...]
 
@@ -104,8 +99,9 @@ class RunUnit:
 def read_units(
     connection: Connection, plan: Plan, run: RunRecord, model: str, secrets: bool = False
 ) -> Iterator[RunUnit]:
-    """Yield every unit of a compared model, by scenario, item, arms and sample number. With `secrets` they have secret
-    fields and the reasons of judges."""
+    """Yield every unit of a compared model, by scenario, item, arms and sample number. With `secrets` they include
+    secret fields and the reasons of judges.
+    """
     arms, axes = arm_columns(plan), axis_columns(plan)
     shown, every = open_fields(plan, secrets), open_fields(plan, True)
     targets = {each.name: target_fields(plan, each) for each in plan.scenarios}
@@ -144,8 +140,9 @@ def read_units(
 
 
 def target_fields(plan: Plan, scenario: Scenario) -> tuple[str, ...]:
-    """Return the fields of an item that say the right answer: the secret ones, or else those that scores look at and no
-    prompt of the compared role does."""
+    """Return the fields of an item with the right answer: the secret ones, or else those that scores read and no prompt
+    of the compared role does.
+    """
     if scenario.rows is None:
         return ()
     own = {each.name: each.fields for each in plan.datasets} | {each.name: each.fields for each in plan.made}
@@ -158,7 +155,7 @@ def target_fields(plan: Plan, scenario: Scenario) -> tuple[str, ...]:
 
 
 def left_out(connection: Connection, plan: Plan, run: RunRecord) -> dict[str, int]:
-    """Return how many results of a run belong to no unit, by their kind in words."""
+    """Return the numbers of results that belong to no unit, by kind in words."""
     if not any(isinstance(step, Compare) for scenario in plan.scenarios for step in scenario.steps):
         return {}
     query = f"select count(*) from {sql.name(run.benchmark)}.comparisons"
@@ -167,8 +164,9 @@ def left_out(connection: Connection, plan: Plan, run: RunRecord) -> dict[str, in
 
 
 def named_scores(unit: RunUnit, steps: Mapping[str, Sequence[str]], scenario: bool) -> dict[str, UnitScore]:
-    """Return the scores of a unit by the names that `score_name` gives them, with a number where two have one name;
-    `scenario` puts the scenario before them, `steps` are those of `scored_steps`."""
+    """Return the scores of a unit by name (`score_name`), numbered if a name is repeated. `steps` are those of
+    `scored_steps`; with `scenario` the names begin with the scenario.
+    """
     found: dict[str, UnitScore] = {}
     for score in unit.scores:
         name = score_name(score, steps.get(score.metric, ()), unit.scenario if scenario else None)
@@ -191,7 +189,7 @@ def score_name(score: UnitScore, steps: Sequence[str], scenario: str | None = No
 
 
 def figure_name(score: UnitScore, steps: Sequence[str], scenario: str | None, place: str | None = None) -> str:
-    """Return the name of the mean that a score counts in: that of the score, without the place of an element."""
+    """Return the name of the mean that a score counts in: the name of the score without the position of an element."""
     told = score.metric if scenario is None else f"{scenario}: {score.metric}"
     told += f"[{place}]" if place is not None else ""
     told += f" of {score.step}" if len(steps) > 1 else ""
@@ -247,6 +245,7 @@ def _query(plan: Plan, run: RunRecord, model: str, secrets: bool) -> str:
         else ""
     )
     arms = "".join(f", {sql.name(arm)} nulls first" for arm in arm_columns(plan))
+    # A row for each reply of the model with the list of its scores, and for each list of scores without a reply.
     return f"""with scored as (
       select {own}, score.sample_id, score.item_id, list(struct_pack(metric := score.metric::varchar,
         scorer := score.scorer, evaluator := score.evaluator, round := score.round,
@@ -277,7 +276,7 @@ def _query(plan: Plan, run: RunRecord, model: str, secrets: bool) -> str:
 
 
 def arms_text(arms: Mapping[str, str]) -> str:
-    """Return the arms of a unit after its name.
+    """Return the arms of a unit, to be appended to its name.
 
     >>> arms_text({"hint": "none", "tone": "warm"}), arms_text({})
     ('[hint: none, tone: warm]', '')
@@ -286,8 +285,9 @@ def arms_text(arms: Mapping[str, str]) -> str:
 
 
 def usage_of(parts: Sequence[Mapping[str, Any] | UnitScore]) -> dict[str, Any] | None:
-    """Return the tokens and the cost of some calls; `None` where no provider said how many tokens they took. There is
-    a cost where that of every call is known."""
+    """Return the tokens and the cost of some calls; `None` if no provider reported tokens. The cost is included if that
+    of every call is known.
+    """
     read = [vars(each) if isinstance(each, UnitScore) else each for each in parts]
     known = [each for each in read if each["tokens_in"] is not None or each["tokens_out"] is not None]
     if not known:
@@ -303,31 +303,32 @@ def usage_of(parts: Sequence[Mapping[str, Any] | UnitScore]) -> dict[str, Any] |
     return told
 
 
+# Chats
 TOOL, CALLED, RESULT = "tool", "calls", "result"
-"""The roles of the description of a tool, of a reply with calls, and of what came of each of these."""
+"""The message roles of a tool description, of a reply with calls, and of the result of a call."""
 
 
 @dataclass(frozen=True)
 class ChatCall:
-    """A call of a chat, with the id by which its result names it."""
+    """A call in a chat, with the id that its result refers to."""
 
     id: str
     call: ToolCall
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """Return its arguments; none where the model wrote no JSON object."""
+        """Its arguments; empty if the model wrote no JSON object."""
         return dict(self.call.arguments) if self.call.readable else {}
 
     @property
     def fault(self) -> str | None:
-        """Return what is wrong with its arguments."""
+        """What is wrong with its arguments; None if they are valid."""
         return None if self.call.readable else f"the arguments are no JSON object: {self.call.arguments}"
 
 
 @dataclass(frozen=True)
 class KeptMessage:
-    """A message of a chat. `answers` is the call that it is the result of."""
+    """A message of a chat. `answers` is the call whose result it is."""
 
     role: str
     content: str
@@ -337,7 +338,7 @@ class KeptMessage:
 
 @dataclass(frozen=True)
 class KeptChat:
-    """What was sent to a model, and what it replied to it; `tools` are the descriptions of those that it might call."""
+    """The messages sent to a model, and its reply; `tools` are the descriptions of the available tools."""
 
     messages: tuple[KeptMessage, ...]
     tools: tuple[Mapping[str, Any], ...]
@@ -345,7 +346,7 @@ class KeptChat:
 
 
 def chat_of(reply: Mapping[str, Any]) -> KeptChat:
-    """Return the chat of a row of samples, with `messages` and `reply`.
+    """Return the chat of a row of samples with `messages` and `reply`.
 
     >>> sent = [{"role": "user", "content": "Cold?"}, {"role": "tool", "content": '{"name": "ping"}'}]
     >>> said = '{"text": "", "calls": [{"name": "ping", "arguments": {}}]}'
@@ -381,8 +382,7 @@ def _said(content: str, before: int) -> tuple[str, tuple[ChatCall, ...]]:
 
 
 def as_openai(messages: Sequence[KeptMessage]) -> list[dict[str, Any]]:
-    """Return messages as OpenAI's form of a chat has them. Arguments that are no JSON object are those that the model
-    wrote."""
+    """Return messages in OpenAI's chat format. Arguments that are no JSON object are passed as the model wrote them."""
     found: list[dict[str, Any]] = []
     for each in messages:
         told: dict[str, Any] = {"role": each.role, "content": each.content}
@@ -403,6 +403,7 @@ def _written(made: ChatCall) -> str:
     return json.dumps(made.call.arguments, ensure_ascii=False)
 
 
+# Figures
 @dataclass(frozen=True)
 class ExportedFigure:
     """A figure of one model: a value of a measure, or the mean of one score."""
@@ -417,13 +418,13 @@ class ExportedFigure:
     n: int
     items: int
     without_value: int
-    """The scores that it was to have and that have no value."""
+    """The number of expected scores without a value."""
     reason: str | None
-    """Why there is no value, or no interval."""
+    """The reason for a missing value or interval."""
     method: str | None = None
     lower_is_better: bool = False
     metric: str | None = None
-    """The metric of a mean; `None` of a measure."""
+    """The metric of a mean; `None` for a measure."""
     scenario: str | None = None
     evaluator: str | None = None
     arms: Mapping[str, str] = field(default_factory=dict)
@@ -437,11 +438,11 @@ class ExportedFigure:
 
     @property
     def arms_label(self) -> str:
-        """The words for the arms at the end of the name."""
+        """The arms at the end of the name."""
         return arms_label(self.arms)
 
     def details(self) -> dict[str, Any]:
-        """Return what other tools have no field for, as JSON values."""
+        """Return the facts for which other tools have no field, as JSON values."""
         told = {
             "kind": "measure" if self.is_measure else "mean of scores",
             "low": self.low,
@@ -463,7 +464,7 @@ class ExportedFigure:
 
 
 def arms_label(arms: Mapping[str, str]) -> str:
-    """Return what the name of a figure says of arms.
+    """Return the arms for the name of a figure.
 
     >>> arms_label({"hint": "none"}), arms_label({})
     (' [hint: none]', '')
@@ -482,19 +483,19 @@ class _Gathered:
 
 
 class ScoreMeans:
-    """The means of the scores of a model that pass by, one unit after the other."""
+    """The means of the scores of a model, accumulated unit by unit."""
 
     def __init__(
         self, run: RunRecord, model: str, steps: Mapping[str, Mapping[str, Sequence[str]]], prefix: bool
     ) -> None:
-        """`steps` are the scored ones of each scenario; `prefix` puts the scenario before a name."""
+        """`steps` are the scored steps of each scenario; with `prefix` names begin with the scenario."""
         self._run, self._model = run, model
         self._steps = steps
         self._prefix = prefix
         self._gathered: dict[str, _Gathered] = {}
 
     def add(self, unit: RunUnit) -> None:
-        """Take the scores of a unit; one that the item is not to have counts nowhere."""
+        """Add the scores of a unit, without those that do not apply to the item."""
         steps = self._steps[unit.scenario]
         for score in unit.scores:
             if score.status == "not_applicable":
@@ -509,7 +510,7 @@ class ScoreMeans:
                 found.values.append(score.value)
 
     def figures(self, plan: Plan) -> Iterator[ExportedFigure]:
-        """Yield the means, in the order in which their first score came."""
+        """Yield the means, in the order of their first scores."""
         lower = lower_scores(plan)
         for each in self._gathered.values():
             low, high, _ = scale(plan, each.unit.scenario, each.first.metric)
@@ -536,7 +537,7 @@ class ScoreMeans:
 
 
 def measure_figures(connection: Connection, plan: Plan, run: RunRecord, model: str) -> list[ExportedFigure]:
-    """Return every value of every measure of a model, as the run's report has them."""
+    """Return every value of every measure of a model, as in the run's report."""
     found = []
     for measure in plan.measures:
         for row in as_told(run, evaluate(connection, plan, measure)).rows:

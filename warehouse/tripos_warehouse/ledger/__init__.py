@@ -1,1 +1,1 @@
-"""The ledger: the results that runs keep, found again by name and by what was sent."""
+"""The ledger: the results that runs store, found again by name and by request."""

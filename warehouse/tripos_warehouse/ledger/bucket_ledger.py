@@ -1,14 +1,12 @@
-"""The ledger of a store on an object store: what is kept is uploaded at once, and committed when there is enough of it.
+"""The ledger of a store on an object store: rows are uploaded within seconds, and committed in larger batches.
 
-The journal of this machine holds what is not committed, as in a folder. A claim is one of a shard, for which a session
-holds a lease; before anything of a shard is asked, what others uploaded is read. All of this happens in the background:
-whoever keeps results goes on meanwhile.
+The local journal holds uncommitted rows, as in a folder. A claim covers a shard, for which the session holds a lease;
+before any call of a shard, what others uploaded is read. All of this happens in the background.
 
-Late replies on a bucket: what a worker of this machine kept, and had not uploaded when others sealed its log.
-
-Others may have asked for it since. So it is looked at again by whoever claims the case, after what others did was read.
-The replies of one worker to a case are of use if none of them is there from somebody else by then, and those that are
-not there are kept like new ones. Their scores are worked out anew.
+Late replies are rows of a worker of this machine that were not uploaded when others sealed its log. Others may have
+repeated the calls since. So they are examined when somebody claims their case, after reading what others did. The
+replies of one worker to a case are used only if no reply of another worker is there; missing ones are then added like
+new ones. Their scores are computed anew.
 """
 
 from __future__ import annotations
@@ -32,16 +30,17 @@ from tripos_warehouse.store.store import Store
 
 REPLIES = (SAMPLES.name, TURNS.name, JUDGEMENTS.name)
 _OWN = ("created_at", "run_id", "reply", "text")
-"""The columns that tell the reply of one worker from that of another under the same name."""
+"""The columns that distinguish replies of different workers with the same name."""
 LateReplies = dict[str, list[Row]]
 """The replies of one worker to a case, and its item, by table."""
 Find = Callable[[str, Sequence[str]], Mapping[str, Row]]
-"""Gives the rows of a table that are kept under some names."""
+"""Returns the stored rows of a table with some names."""
 
 
 def late_replies(root: Path, find: Find) -> dict[str, list[LateReplies]]:
-    """Return the late replies of this machine by the key that their case is claimed under: its first question, and its
-    item. Those whose first question is not known are passed over. Files of which all is known by now are removed."""
+    """Return the late replies of this machine by the key of the claim of their case, made from the fingerprint of its
+    first question and its item. Replies without a known first question are skipped. Files without any news are removed.
+    """
     files: dict[str, list[Path]] = {}
     for path in sorted((root / LATE).glob(f"*{SUFFIX}")):
         files.setdefault(path.name.partition(".")[0], []).append(path)
@@ -59,8 +58,9 @@ def late_replies(root: Path, find: Find) -> dict[str, list[LateReplies]]:
 
 
 def new_replies(rows: LateReplies, find: Find) -> LateReplies | None:
-    """Return what is not there yet of some late replies, with the item; None where that is nothing, or where one is
-    there from somebody else."""
+    """Return those late replies that are not stored yet, with the item; None if there are none, or if a reply of
+    another worker is stored.
+    """
     new: LateReplies = {}
     for table in REPLIES:
         key = TABLES[table].key[0]
@@ -76,7 +76,7 @@ def new_replies(rows: LateReplies, find: Find) -> LateReplies | None:
 
 
 def _by_item(paths: Sequence[Path]) -> list[LateReplies]:
-    """Return the replies in the segments of one worker, by their item. Without its item none is of use."""
+    """Return the replies in the segments of one worker, grouped by item. Replies without their item are dropped."""
     items: dict[str, Row] = {}
     found: dict[str, LateReplies] = {}
     for path in paths:
@@ -98,22 +98,22 @@ def _keys(rows: LateReplies, find: Find) -> set[str]:
 
 
 MOST_CLOSED = 2
-"""With so many batches on their way to commits, whoever keeps more waits."""
+"""With this many batches waiting for commits, the caller has to wait."""
 
 
 class BucketLedger(RunLedger):
-    """A ledger that is one session on a bucket. Raises what the bucket does where it cannot be reached."""
+    """A ledger with one session on a bucket. Raises what the bucket raises if it is out of reach."""
 
     def __init__(self, store: Store, bucket: Bucket, fingerprints: Collection[str], release: str | None) -> None:
         self._bucket = bucket
         self._session = Session(bucket)
         self._segments = 0
         self._tails: dict[str, dict[str, Row]] = {}
-        """What other sessions uploaded and nobody has committed."""
+        """Uncommitted uploads of other sessions."""
         self._committing: tuple[Future[Commit | None], list[RowBatch]] | None = None
-        """A commit in the background, and the batches that it has."""
+        """A commit in the background, and its batches."""
         self._late: dict[str, list[LateReplies]] = {}
-        """Replies of this machine that came too late to be uploaded, by the key of their case."""
+        """Late replies of this machine, by the key of their case."""
         self._claimed: list[str] = []
         """Keys of such cases that were claimed since the last refresh."""
         store.recover()
@@ -123,14 +123,14 @@ class BucketLedger(RunLedger):
         self._late = late_replies(store.root, self.rows)
 
     def claim(self, key: str, *, later: bool = False) -> bool:
-        """As `RunLedger.claim`. The next refresh takes in what came late of the case, if it is of use."""
+        """Claim as `RunLedger.claim` does. The next refresh takes in usable late replies of the case."""
         is_ours = super().claim(key, later=later)
         if is_ours and key in self._late:
             self._claimed.append(key)
         return is_ours
 
     def refresh(self) -> bool:
-        """Take in what others committed or uploaded, as `RunLedger.refresh`."""
+        """Take in what others committed or uploaded, as `RunLedger.refresh` does."""
         self._settle_commit()
         self._recover()
         news = self._session.news()
@@ -142,8 +142,7 @@ class BucketLedger(RunLedger):
         return self._take_late() or is_new
 
     def _take_late(self) -> bool:
-        """Keep late replies to cases that are ours, and of which nothing is there from others; whether there were
-        any."""
+        """Store late replies to cases that are ours and have no reply of others; return true if there were any."""
         taken = False
         claimed, self._claimed = self._claimed, []
         for late in (late for key in claimed for late in self._late.pop(key, ())):
@@ -152,17 +151,17 @@ class BucketLedger(RunLedger):
             try:
                 self.keep(rows)
             except StoreError as error:
-                if error.code != "S0105":  # an earlier Tripos wrote them, whose columns are others
+                if error.code != "S0105":  # written by an earlier Tripos with other columns
                     raise
             else:
                 taken = True
         return taken
 
     def flush(self) -> Commit | None:
-        """Let others have what they wait for; commit what was kept, where there is enough of it or a minute has gone
-        by. Both happen in the background: a commit is returned by a later flush.
+        """Give back what others wait for, and commit if the batch is full or a minute has passed. Both happen in the
+        background; a commit is returned by a later flush.
 
-        Raises `StoreError` S0112 where the lease was lost, and what went wrong in the background since the last time.
+        Raises `StoreError` S0112 if the lease is lost, and errors of background work since the last flush.
         """
         self._session.check()
         self._session.check_background()
@@ -175,8 +174,9 @@ class BucketLedger(RunLedger):
         return commit
 
     def close(self) -> None:
-        """Commit what this session kept and what others have uploaded, and let go of everything. Raises what `flush`
-        does; what could not be committed is in the journal."""
+        """Commit the rows of this session and the uploads of others, and release everything. Raises what `flush`
+        raises; uncommitted rows stay in the journal.
+        """
         try:
             self._session.check()
             self._commit_log()
@@ -187,7 +187,7 @@ class BucketLedger(RunLedger):
             self._let_go()
 
     def _commit_log(self) -> Commit | None:
-        """Commit what was kept, and wait for it."""
+        """Commit all rows and wait for it."""
         self._settle_commit(wait=True)
         self._begin_commit()
         return self._settle_commit(wait=True)
@@ -198,7 +198,9 @@ class BucketLedger(RunLedger):
             self._committing = (self._session.commit(), list(self._closed))
 
     def _settle_commit(self, *, wait: bool = False) -> Commit | None:
-        """Let go of what a commit has that is done. Raises what it raised, and then another one may begin."""
+        """Forget the batches of a finished commit. Raises the error of the commit, after which another one may
+        begin.
+        """
         if self._committing is None or not (wait or self._committing[0].done()):
             return None
         (future, batches), self._committing = self._committing, None

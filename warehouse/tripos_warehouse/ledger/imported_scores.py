@@ -1,8 +1,7 @@
-"""Scores that came from outside a run, by people or other judges, as the rows that a judge's reply would have become.
+"""Scores from outside a run, by people or other judges, as the rows that a judge's reply would have become.
 
-They are named by what they are about, and never by their value. So the same scores have the same names however often
-they are taken, and a score that was changed is seen as one that was changed. A row that is written again counts instead
-of the one before, as of all doubles the last one does.
+Their ids depend on what is scored, never on the value. So an import can be repeated, and a changed score is recognised
+as changed. A row that is written again replaces the earlier one, since the last of several rows with one id counts.
 """
 
 from __future__ import annotations
@@ -32,8 +31,7 @@ SCORED = "scored"
 
 @dataclass(frozen=True)
 class OtherShown:
-    """Of two replies to an item, which the `step` compares, the one that was shown second. The first is that of the
-    sample that the score is about."""
+    """The reply that was shown second in a comparison of `step`. The first is the sample of the score."""
 
     step: str
     model: str
@@ -42,7 +40,7 @@ class OtherShown:
 
 @dataclass(frozen=True)
 class ElementShown:
-    """An element of a list: its place there, and what it is, as JSON."""
+    """An element of a list: its position, and its value as JSON."""
 
     place: str
     value: str
@@ -50,12 +48,15 @@ class ElementShown:
 
 @dataclass(frozen=True)
 class GivenScore:
-    """A score of one reply by one evaluator; with `other` a verdict on two, whose `value` is its worth to the first.
-    Where names are chosen from, it is a `name`, and `value` is what that stands for.
-    `sample` has the columns `sample_id`, `run_id`, `benchmark`, `scenario`, `item_id`, `model` and `binding` that its
-    rows get, the last that of what is said of the reply; `key` is what it is called in `judgements.parsed`. `judgement`
-    is the fingerprint of a judge's reply and `fingerprint` that of the scores, as in the plan of the run: so they count
-    where the scores of a model do. Only what was imported has a `round`."""
+    """A score of one reply by one evaluator, or, with `other`, a verdict on two replies.
+
+    `value` of a verdict is 1 if the first is better, 0 if the second is, 0.5 for a tie. If the evaluator chose a name,
+    it is in `name`, and `value` is the number that the name stands for. `sample` has the columns `sample_id`, `run_id`,
+    `benchmark`, `scenario`, `item_id`, `model` and `binding` of the rows; `binding` is that of the score. `key` is its
+    key in `judgements.parsed`. `judgement` is the fingerprint of a judge's reply and `fingerprint` that of the scores,
+    both from the plan of the run, so that they count in the same places as the scores of a model. Only imported scores
+    have a `round`.
+    """
 
     score_id: str
     judgement_id: str
@@ -70,18 +71,18 @@ class GivenScore:
     key: str
     round: int | None = None
     said: float | None = None
-    """The value as it was said, where that may be another than what the plan takes it for."""
+    """The value as it was given, if the plan may read another one into it."""
     drawn_of: int | None = None
-    """Of how many replies of its scenario and model the reply was drawn at random; none where it was not."""
+    """The number of replies of its scenario and model from which the reply was drawn at random; None if it was not."""
     name: str | None = None
     other: OtherShown | None = None
     element: ElementShown | None = None
-    """The element of a list that the score is about, where it is not the reply."""
+    """The scored list element; None if the reply is scored."""
     told: str | None = None
-    """The score as a log has it, JSON: it is kept as the reply of the judgement."""
+    """The score in an imported log, as JSON; stored as the reply of the judgement."""
     status: str = SCORED
     error: str | None = None
-    """Why it has no value, where it has none."""
+    """The reason for a missing value."""
 
     @property
     def said_of(self) -> str:
@@ -90,17 +91,17 @@ class GivenScore:
 
     @property
     def part(self) -> dict[str, Any]:
-        """Return what stands in the judgement: what was said, whatever a plan makes of it."""
+        """The entry in `judgements.parsed`: what the evaluator gave, whatever a plan makes of it."""
         if self.status != SCORED:
             return {"score": None, "reason": self.rationale, "status": self.status, "error": self.error}
         named = {} if self.name is None else {"choice": self.name}
-        if self.name is not None and self.other is None:  # what a name stands for may change
+        if self.name is not None and self.other is None:  # the number of a name may change
             return {"reason": self.rationale, **named}
         return {"score": self.value if self.said is None else self.said, "reason": self.rationale, **named}
 
     @property
     def given(self) -> str | None:
-        """Return the name that was chosen, as JSON text; of an element what the view makes of it a row of its own."""
+        """The chosen name as JSON text. For an element: the JSON that the view turns into a row of its own."""
         name = None if self.name is None else orjson.dumps(self.name).decode()
         if self.element is None:
             return name
@@ -108,26 +109,28 @@ class GivenScore:
 
     @property
     def kept_value(self) -> float | None:
-        """Return the value of its row: that of an element stands in `given`."""
+        """The `value` column of its row; None for an element, whose value is in `given`."""
         return None if self.element is not None else self.value
 
     @property
     def elements(self) -> str | None:
-        """Return the element with its place, as the row of scores of elements has them."""
+        """The element with its position, as JSON of the column `elements`."""
         if self.element is None:
             return None
         return orjson.dumps([{"place": self.element.place, "element": orjson.loads(self.element.value)}]).decode()
 
 
 def is_given(evaluator: str, round: str) -> str:
-    """Return the condition that a row comes from outside a run, of the columns that say who evaluated and in which
-    round."""
+    """Return the SQL condition that a row comes from outside a run, given the expressions of its evaluator and its
+    round.
+    """
     return f"({round} is not null or starts_with({evaluator}, {sql.text(HUMAN)}))"
 
 
 def any_given(paths: Iterable[Path], prints: Collection[str]) -> bool:
-    """Return true if parts of judgements have one with such a fingerprint that comes from outside a run (`is_given`).
-    Raises `StoreError` S0103 where a part cannot be read."""
+    """Return true if the parts contain a judgement from outside a run (`is_given`) with one of the fingerprints. Raises
+    `StoreError` S0103 if a part cannot be read.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -158,8 +161,9 @@ def imported_score(
     status: str = SCORED,
     error: str | None = None,
 ) -> GivenScore:
-    """Return a score of a file; `step` is the one in whose place it stands. `said` is the value in the file, `name` the
-    name that it is, and `told` the score as a log has it. With another `status` it has no value."""
+    """Return a score of an imported file in place of the `step`. `said` is the value in the file, `name` the chosen
+    name, `told` the score in a log. With a `status` other than "scored" it has no value.
+    """
     about = evaluator, round, sample["sample_id"], sample["binding"]
     return GivenScore(
         score_id=digest(["imported score", step.fingerprint, metric, *about]),
@@ -184,24 +188,25 @@ def imported_score(
 
 @dataclass(frozen=True)
 class ScoreChanges:
-    """The effect of new scores on a store. `changed` are scores that the store has with another value or rationale,
-    each with the value that is there."""
+    """The difference between new scores and a store. `changed`: scores that the store has with another value or
+    rationale, each with the stored value.
+    """
 
     new: tuple[GivenScore, ...]
     changed: tuple[tuple[GivenScore, float | str | None], ...]
     same: tuple[GivenScore, ...]
     judgements: Mapping[str, Mapping[str, Any]]
-    """What the store has of the judgements that these are part of, by key: `{"score": 7, "reason": "…"}`."""
+    """The stored judgements of these scores, by id and key: `{"score": 7, "reason": "…"}`."""
 
     @property
     def fresh(self) -> tuple[GivenScore, ...]:
-        """The scores that the store lacks or has otherwise."""
+        """The scores that are new or changed."""
         return *self.new, *(each for each, _ in self.changed)
 
 
 @dataclass(frozen=True)
 class KeptCounts:
-    """How many judgements were new, were changed since they were kept before, or are as they were."""
+    """How many judgements were new, changed, or the same as before."""
 
     new: int = 0
     changed: int = 0
@@ -210,9 +215,9 @@ class KeptCounts:
 
 @contextmanager
 def alone(store: Store) -> Iterator[None]:
-    """Keep other imports of scores out of a store: each builds on what it finds there.
+    """Exclude other imports of scores while the block runs, since each builds on what it finds in the store.
 
-    Raises `StoreError`: S0506 while another one is at work, S0102 where the store cannot be written.
+    Raises `StoreError`: S0506 if another import is running, S0102 if the store cannot be written.
     """
     busy = StoreError("S0506", "another import of scores into this store is under way", "wait for its end")
     if store.bucket is not None:
@@ -234,8 +239,7 @@ def alone(store: Store) -> Iterator[None]:
 
 
 def difference(store: Store, given: Sequence[GivenScore]) -> ScoreChanges:
-    """Return what of these scores the store has not, has otherwise, and has. Raises `StoreError` as `Store.rows`
-    does."""
+    """Compare scores with the store. Raises what `Store.rows` raises."""
     kept = store.rows("scores", {each.score_id for each in given if each.other is None}, ["score_id", "value"])
     if compared := {each.score_id for each in given if each.other is not None}:
         kept = {**kept, **store.rows("comparisons", compared, ["comparison_id", "value"])}
@@ -256,8 +260,9 @@ def difference(store: Store, given: Sequence[GivenScore]) -> ScoreChanges:
 
 
 def rows_of(found: ScoreChanges, source: str | None, now: datetime) -> dict[str, list[Row]]:
-    """Return the rows of `judgements`, `scores` and `comparisons` that bring a store to what was given. `source` is the
-    file of an import."""
+    """Return the rows of `judgements`, `scores` and `comparisons` that add the new and changed scores. `source` is the
+    imported file.
+    """
     parsed = {each.judgement_id: dict(found.judgements.get(each.judgement_id, {})) for each in found.fresh}
     judgements: dict[str, Row] = {}
     for each in found.fresh:
@@ -272,10 +277,10 @@ def rows_of(found: ScoreChanges, source: str | None, now: datetime) -> dict[str,
 
 
 def keep(store: Store, given: Sequence[GivenScore], now: datetime) -> KeptCounts:
-    """Keep scores in one commit: all of them or none. What is kept already is not kept again; a score whose value or
-    reason differs takes the place of the earlier one. `now` has a zone.
+    """Store scores in one commit, all or none. Unchanged scores are not written again; a score with another value or
+    reason replaces the earlier one. `now` has a zone.
 
-    Raises `StoreError`: S0102 where the disk refuses, S0105 for a row that fits none.
+    Raises `StoreError`: S0102 if the disk refuses, S0105 if a row does not fit its table.
     """
     found = difference(store, given)
     fresh, every = ({each.judgement_id for each in some} for some in (found.fresh, given))
@@ -298,7 +303,7 @@ def _judgement(each: GivenScore, source: str | None, now: datetime) -> Row:
 def _score(each: GivenScore, now: datetime) -> Row:
     own = {"score_id": each.score_id, "model": each.sample["model"]}
     told = {
-        "scorer": each.scorer if each.element is None else each.metric,  # an expression gives those of elements
+        "scorer": each.scorer if each.element is None else each.metric,  # scores of elements come from an expression
         "metric": each.metric,
         "value": each.kept_value,
         "given": each.given,

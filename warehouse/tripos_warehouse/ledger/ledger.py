@@ -1,17 +1,12 @@
-"""The ledger: what runs keep, which of it they need not ask for again, and who works on what.
+"""The ledger: writes the results of runs, finds those that need no new call, and coordinates workers.
 
-`keep` writes rows to a journal before it returns; `flush` makes them a commit. Between the two they outlive the
-process: whoever opens the store next commits them, under the name that the flush would have given.
+`keep` writes rows to a journal before it returns; `flush` commits them. In between they survive the process: the next
+one that opens the store commits them, under the name that the flush would have used.
 
-Batches: rows that were kept and are on their way to one commit.
-
-Works: the names of all results that a finished piece of work consists of, so that doing it again takes a look only.
-
-A file has a header of one block, a line of JSON filled up with blanks, then 16 bytes a name (`keys.pack`), and at the
-end, as JSON, what whoever finished the work said of it. The header has the SHA-256 of what follows. The file is written
-beside its place while the work goes on, and moved there when all of it is done.
-
-The records of batches in a store: each is committed before the batch goes on.
+A work list has the names of all results of a finished piece of work, so that a repetition only looks them up. Its file
+has a header of 512 bytes (a line of JSON padded with blanks), then 16 bytes a name (`store.index.pack`), and at the end
+the JSON summary of the work. The header has the SHA-256 of the rest. The file is written under a temporary name, and
+moved to its place when the work is finished.
 """
 
 from __future__ import annotations
@@ -43,15 +38,17 @@ from tripos_warehouse.store.paths import open_plain
 from tripos_warehouse.store.schemas import BATCHES, DRAFTS, JUDGEMENTS, RELEASE, RUN_ITEMS, SAMPLES, TABLES, TableSchema
 from tripos_warehouse.store.store import WORKS, Store
 
+# Batches of rows
 FLUSH_ROWS = 5000
 FLUSH_BYTES = 32 * 2**20
-"""With so much waiting, a batch is committed unasked."""
+"""A batch of this size, or of `FLUSH_ROWS` rows, is committed without a flush."""
 
 
 @dataclass
 class RowBatch:
-    """Rows on their way to one commit. `tried`: its commit may be there already; `unwritten` lines of them are in no
-    journal, since the disk refused them."""
+    """Rows for one commit. `tried`: the commit may exist already. `unwritten`: the number of lines that are in no
+    journal, because the disk refused them.
+    """
 
     segment: JournalSegment | None = None
     rows: dict[str, list[Row]] = field(default_factory=dict)
@@ -61,7 +58,7 @@ class RowBatch:
     unwritten: int = 0
 
     def add(self, rows: Mapping[str, Sequence[Row]], size: int) -> None:
-        """Take rows, by table, of so many bytes in all."""
+        """Add rows by table; `size` is their number of bytes."""
         for table, some in rows.items():
             self.rows.setdefault(table, []).extend(some)
             self.count += len(some)
@@ -69,23 +66,24 @@ class RowBatch:
 
     @property
     def is_full(self) -> bool:
-        """Return true if the batch is to be committed now."""
+        """True if the batch should be committed now."""
         return self.count >= FLUSH_ROWS or self.size >= FLUSH_BYTES
 
 
+# Lists of finished work
 WORK_FORMAT = "tripos.work/2"
 RUN_CACHE_SUFFIX = ".ids"
 HEADER_BYTES = 512
 _WAITING = 4096
 _CHUNK = 2**18
-"""So many names are compared at once: 4 MiB of them."""
+"""The number of names that are compared at once: 4 MiB."""
 
 IsKept = Callable[[bytes], bool]
-"""Whether a store has every one of some packed names, with a status that needs no further try."""
+"""Whether a store has every one of some packed names, with a status that needs no retry."""
 
 
 class WorkList:
-    """The list of one piece of work; `name` is a digest of what the work is."""
+    """The list of one piece of work; `name` is a digest of the work."""
 
     def __init__(self, root: Path, name: str, locks: Locks, is_kept: IsKept) -> None:
         self._root = root
@@ -99,12 +97,13 @@ class WorkList:
         self._hash = hashlib.sha256()
 
     def finished(self) -> Mapping[str, Any] | None:
-        """Return what was said of this work when it was finished, if the store has every result of it and none
-        failed."""
+        """Return the summary of the finished work if the store still has all of its results and none failed; otherwise
+        None.
+        """
         return said_of(self._path, self._is_kept)
 
     def add(self, ids: Iterable[str]) -> None:
-        """Take further names. Raises `StoreError` S0102 where the disk refuses."""
+        """Add names. Raises `StoreError` S0102 if the disk refuses."""
         rest = iter(ids)
         while batch := list(islice(rest, _WAITING)):
             self._waiting.extend(batch)
@@ -112,7 +111,7 @@ class WorkList:
                 self._write()
 
     def finish(self, said: Mapping[str, Any]) -> None:
-        """Say that every name is kept, and `said`, which is JSON. Raises `StoreError` S0102 where the disk refuses."""
+        """Write the list with its summary `said`, which is JSON. Raises `StoreError` S0102 if the disk refuses."""
         self._write()
         new = self._new
         assert new is not None
@@ -145,7 +144,7 @@ class WorkList:
         self._hash = hashlib.sha256()
 
     def abandon(self) -> None:
-        """Forget the names of work that is not finished."""
+        """Drop the names of unfinished work."""
         self._waiting.clear()
         self._forget()
         if self._new is not None:
@@ -164,7 +163,7 @@ class WorkList:
                 new.write_bytes(_header({}))
                 self._new = new
             with self._new.open("r+b") as file:
-                # Not at the end: what an earlier try left half written is written over.
+                # Not appended: a partial write of an earlier attempt is overwritten.
                 file.seek(HEADER_BYTES + SIZE * self._count)
                 file.write(packed)
         except OSError as error:
@@ -175,7 +174,8 @@ class WorkList:
 
 
 def said_of(path: Path, is_kept: IsKept) -> Mapping[str, Any] | None:
-    """Return what a list says at its end; `None` where there is no whole list, or where something of it is not kept.
+    """Return the summary at the end of a list; `None` if the list is missing or damaged, or one of its names is not
+    stored.
 
     >>> said_of(Path("nowhere.ids"), lambda packed: True) is None
     True
@@ -192,7 +192,7 @@ def said_of(path: Path, is_kept: IsKept) -> Mapping[str, Any] | None:
             while chunk := file.read(min(left, SIZE * _CHUNK)):
                 left -= len(chunk)
                 found.update(chunk)
-                # In order, the searches in the index go from its beginning to its end and not all over it.
+                # Sorted names make the index searches sequential.
                 if not is_kept(np.sort(np.frombuffer(chunk, dtype=f"V{SIZE}").view(f"S{SIZE}")).tobytes()):
                     return None
             last = file.read()
@@ -207,19 +207,20 @@ def _header(told: dict[str, object]) -> bytes:
     return orjson.dumps(told).ljust(HEADER_BYTES - 1) + b"\n"
 
 
+# The ledger
 class RunLedger:
-    """Keeps rows by the names of results. One process may have several; threads need one each."""
+    """A writer of rows by result name. A process may have several; each thread needs its own."""
 
     def __init__(self, store: Store, fingerprints: Collection[str], release: str | None = None) -> None:
         self._store = store
         self._unset = {table.name: _unset(table, release) for table in TABLES.values() if RELEASE in table.schema.names}
-        """What a row has in the columns that it need not name."""
+        """Defaults of the columns that a row may omit, by table."""
         self._fingerprints = frozenset(fingerprints)
         self._batch = RowBatch()
         self._closed: list[RowBatch] = []
         self._reserve: Reserve | None = None
         self.lost = 0
-        """Results that arrived and could be written nowhere, once the ledger is closed."""
+        """Results that could be written nowhere, known once the ledger is closed."""
         self._done: list[JournalSegment] = []
         self._fresh: dict[str, dict[str, Row]] = {}
         self._lookup = RowLookup()
@@ -237,7 +238,7 @@ class RunLedger:
         self._seen = -1
         self._commits: dict[str, Commit] = {}
         self._mine: list[Commit] = []
-        """Commits of this ledger that are in no index."""
+        """Commits of this ledger that are not in the indexes."""
         self._indexes: dict[str, RowIndex] = {}
         self._draws = Draws(lambda table: self._paths(table, self._commits.values()), self._lookup)
         self.refresh()
@@ -248,11 +249,12 @@ class RunLedger:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    # What there is
+    # Reading
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """Return the status of each of these rows, also of rows that wait for a flush; `None` for what is not kept, and
-        for what this ledger committed since others last did."""
+        """Return the status of each row, including rows that wait for a flush. `None`: the row is not stored, or this
+        ledger committed it since the last refresh with commits of others.
+        """
         index = self._index(table)
         found = index.names_of(index.find(pack(ids)).codes)
         for fresh in self._uncommitted(table):
@@ -264,22 +266,22 @@ class RunLedger:
         return found
 
     def held(self) -> set[str]:
-        """Return the fingerprints of which any result is kept, also one that waits for a flush."""
+        """Return the fingerprints of all stored results, including those that wait for a flush."""
         layers = (layer for table in RESULTS for layer in self._uncommitted(table))
         fresh = {row["fingerprint"] for layer in layers for row in layer.values()}
         return fresh.union(*(self._index(table).fingerprints for table in RESULTS))
 
     def rows(self, table: str, ids: Iterable[str]) -> dict[str, Row]:
-        """Return whole rows by id, those that are not flushed yet among them. What is not kept is absent, and so is
-        what this ledger committed since others last did.
+        """Return whole rows by id, including those that wait for a flush. Rows that are not stored are absent, and so
+        are rows that this ledger committed since the last refresh with commits of others.
 
-        Raises `StoreError` S0103 where a part cannot be read.
+        Raises `StoreError` S0103 if a part cannot be read.
         """
         names = list(dict.fromkeys(ids))
         try:
             found = self._committed(table, names)
         except StoreError:
-            # Another process may have compacted the store and taken old parts away.
+            # Another process may have compacted the store and removed old parts.
             self._seen = -1
             if not self.refresh():
                 raise
@@ -291,7 +293,7 @@ class RunLedger:
         return found
 
     def drafts(self, ids: Iterable[str]) -> dict[str, Row]:
-        """Of the units named so: the unreadable first reply, where nothing was kept of the unit since."""
+        """Return the unreadable first replies of these units, for those that have no later reply."""
         found = self.rows(DRAFTS.name, ids)
         names = list(found)
         for table in (SAMPLES.name, JUDGEMENTS.name):
@@ -301,14 +303,14 @@ class RunLedger:
         return found
 
     def repliers(self, table: str) -> Collection[str]:
-        """Return who gave replies of which it is known what they are replies to."""
+        """Return the models that gave replies with a known request."""
         return self._draws.models(table)
 
     def replies(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
-        """Return the rows of a table, whatever step they were made for, whose reply was sent for the request of that
-        digest; each with its unreadable first reply, if there was one. What is not committed yet is absent.
+        """Return the rows of a table with this request digest, whatever their step; each with its unreadable first
+        reply, if there was one. Uncommitted rows are absent.
 
-        Raises `StoreError` S0103 where a part cannot be read.
+        Raises `StoreError` S0103 if a part cannot be read.
         """
         try:
             return self._draws.find(table, request)
@@ -319,16 +321,15 @@ class RunLedger:
             return self._draws.find(table, request)
 
     def item_count(self, run_id: str) -> int:
-        """Return how many items of a run are kept and committed. Raises `StoreError` S0103 where a part cannot be
-        read."""
+        """Return the number of committed items of a run. Raises `StoreError` S0103 if a part cannot be read."""
         return count_rows(self._paths(RUN_ITEMS.name, [*self._commits.values(), *self._mine]), "run_id", run_id)
 
     def refresh(self) -> bool:
-        """Take in what others committed since the last time, and what those had kept that died; whether there was
-        anything.
+        """Take in what others committed since the last call, and commit the journals of processes that died. Return
+        true if there was anything.
 
-        What this ledger itself committed is taken in with it, and not before: a run that is alone comes to each of its
-        results once, and so its memory does not grow with them.
+        The commits of this ledger are taken in only together with others: a run that is alone needs each of its results
+        once, so its memory does not grow with them.
 
         Raises `StoreError` S0103 and S0104 as `Store.files` does.
         """
@@ -347,7 +348,7 @@ class RunLedger:
             for table, index in self._indexes.items():
                 index.load(self._paths(table, new))
             self._draws.load(lambda table: self._paths(table, new))
-        else:  # somebody compacted the store: everything lies elsewhere
+        else:  # the store was compacted: all rows have moved
             self._lookup.forget()
             self._draws.forget()
             for table in self._indexes:
@@ -357,20 +358,19 @@ class RunLedger:
         return bool(new)
 
     def _recover(self) -> None:
-        """Commit what others had kept that died."""
-        while self._peers.one_died(self._own()):  # another one may die while we recover
+        """Commit the journals of processes that died."""
+        while self._peers.one_died(self._own()):  # another process may die during recovery
             self._store.recover()
             self._peers.recovered()
 
-    # What is kept
+    # Writing
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Take rows that belong together, by table. When it returns they survive the death of this process.
+        """Write rows that belong together, by table. When it returns, they survive the death of this process.
 
-        Raises `StoreError`: S0105 for a row with wrong columns, which is not taken; S0102 where the disk refuses. Of a
-        disk that is full it is raised once: these rows, and those that follow, go into the room that was reserved for
-        them. Where that is used up, or the disk refuses for another reason, rows stay in memory, and a later `flush`
-        may succeed.
+        Raises `StoreError`: S0105 if a row has wrong columns, and nothing is written; S0102 if the disk refuses. A full
+        disk raises once: these rows and the following ones go into the reserved space. If that is used up, or the disk
+        refuses for another reason, rows stay in memory, and a later `flush` may succeed.
         """
         rows = {
             table: [{**self._unset[table], **row} for row in some] if table in self._unset else some
@@ -392,7 +392,7 @@ class RunLedger:
             freed = is_full(error) and self._reserve is not None and self._reserve.free()
             if not (freed and self._writes(batch, line)):
                 batch.unwritten += 1
-                self._close_batch()  # what follows half a line would be lost with it
+                self._close_batch()  # a line after a partial one would be lost
             self._added(line, rows)
             raise unwritable(self._store.root, error) from error
         self._added(line, rows)
@@ -411,13 +411,13 @@ class RunLedger:
         return False
 
     def _added(self, line: bytes, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Do more with rows that are in the journal."""
+        """Hook for rows that are in the journal."""
 
     def flush(self) -> Commit | None:
-        """Commit what was kept, and then let go of what was released. `None` where nothing waited.
+        """Commit all rows, then free released claims. Return the commit; `None` if there were no rows.
 
-        Raises `StoreError`: S0102 where the disk refuses, S0105 where a value does not fit its column. What could not
-        be committed waits for the next flush, and for the next process.
+        Raises `StoreError`: S0102 if the disk refuses, S0105 if a value does not fit its column. Uncommitted rows wait
+        for the next flush, or the next process.
         """
         self._close_batch()
         commit: Commit | None = None
@@ -447,8 +447,9 @@ class RunLedger:
         return commit
 
     def close(self) -> None:
-        """Flushes, and lets go of everything. Raises what `flush` does; what it could not commit is in the journal, but
-        for the `lost` results that the disk did not take there."""
+        """Flush and release everything. Raises what `flush` raises; uncommitted rows are in the journal, except for the
+        `lost` ones that the disk refused.
+        """
         try:
             self.flush()
         finally:
@@ -465,14 +466,14 @@ class RunLedger:
         with suppress(OSError):
             self._ticks.close()
 
-    # Who works on what
+    # Claims
 
     def claim(self, key: str, *, later: bool = False) -> bool:
-        """Return true if this process may work on what `key` names: until `release` and a flush, or until it dies. Who
-        comes back says `later`: it is not waited for then where that takes time and there is other work.
+        """Return true if this process may work on `key`, until `release` and a flush, or until it dies. With `later`
+        the call does not wait for a claim if there is other work.
 
-        Where it may, a `refresh` after that takes in everything that whoever had the claim before has kept, also if
-        that died. So one refresh serves any number of claims.
+        After a successful claim, `refresh` takes in everything that earlier holders of the claim wrote, also if they
+        died. One refresh serves any number of claims.
         """
         try:
             if not self._claims.take(key, later=later):
@@ -482,11 +483,11 @@ class RunLedger:
         return True
 
     def release(self, key: str) -> None:
-        """Let others have `key` after the next flush."""
+        """Give `key` to other workers after the next flush."""
         self._claims.release(key)
 
     def work(self, name: str) -> WorkList:
-        """Return the list of names that makes up the work called `name`, a digest."""
+        """Return the work list with this name, a digest."""
         return WorkList(self._store.root, name, self._locks, self._has_all)
 
     def _own(self) -> frozenset[str]:
@@ -501,7 +502,7 @@ class RunLedger:
         place = place_of(SEGMENT, name)
         if self._reserve is None:
             self._reserve = Reserve(self._store.root)
-        self._locks.hold(place)  # first, or a process that recovers could take the file for one without an owner
+        self._locks.hold(place)  # before the file exists, or recovery could take it as abandoned
         try:
             return JournalSegment(self._store.root, name)
         except OSError:
@@ -519,7 +520,7 @@ class RunLedger:
         contents = {table: to_arrow(table, some) for table, some in batch.rows.items() if some}
         commit = self._store.append_arrow(contents, name)
         if commit.repeated and first:
-            # Without locks, somebody took our segment for one that was left behind: they may have read half of it.
+            # Without locks, somebody took our segment for an abandoned one, and may have read half of it.
             commit = self._store.append_arrow(contents)
         if batch.segment is not None:
             self._done.append(batch.segment)
@@ -530,7 +531,7 @@ class RunLedger:
         return commit
 
     def _uncommitted(self, table: str) -> list[dict[str, Row]]:
-        """Return the rows by name that are in no commit, in layers of which a later one counts first."""
+        """Return the uncommitted rows by name, in layers; later layers take precedence."""
         return [self._fresh[table]] if table in self._fresh else []
 
     # The index
@@ -566,7 +567,7 @@ def _unset(table: TableSchema, release: str | None) -> dict[str, Any]:
 
 
 def remember(fresh: dict[str, dict[str, Row]], table: str, rows: Sequence[Row]) -> None:
-    """Put rows into a layer of `RunLedger.statuses`, by their names."""
+    """Add rows to a layer of uncommitted rows, by name."""
     if table not in TABLES or len(key := TABLES[table].key) != 1:
         return
     into = fresh.setdefault(table, {})
@@ -576,8 +577,9 @@ def remember(fresh: dict[str, dict[str, Row]], table: str, rows: Sequence[Row]) 
             into[name] = row
 
 
+# Records of provider batches
 class StoredBatches:
-    """The rows of `batches`. What other processes wrote is seen with the next `rows`."""
+    """The rows of `batches`, the records of provider batches. Each is committed before its batch goes on."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -585,12 +587,11 @@ class StoredBatches:
         self._ticks: Ticks | None = None
 
     def add(self, row: Row) -> None:
-        """Commit a row. Raises `StoreError` S0102 where the store cannot be written."""
+        """Commit a row. Raises `StoreError` S0102 if the store cannot be written."""
         self._store.append({BATCHES.name: [row]})
 
     def ticks(self) -> int:
-        """Return how often there was something new in the store, as far as this machine has seen it. Raises
-        `StoreError` S0102."""
+        """Return the change counter of the store, as far as this machine has seen it. Raises `StoreError` S0102."""
         if self._ticks is None:
             try:
                 self._ticks = Ticks(self._store.root)
@@ -599,8 +600,9 @@ class StoredBatches:
         return self._ticks.count()
 
     def new_rows(self) -> list[dict[str, Any]]:
-        """Return the rows that were committed since this was called last, in the order in which they were. Raises
-        `StoreError` S0103 where the store cannot be read."""
+        """Return the rows that were committed since the last call, in order. Raises `StoreError` S0103 if the store
+        cannot be read.
+        """
         if self._store.bucket is not None:
             self._store.bucket.sync()
         found: list[dict[str, Any]] = []

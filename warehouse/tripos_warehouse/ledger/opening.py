@@ -1,4 +1,4 @@
-"""Opening a ledger: of a folder, or of a bucket."""
+"""`open_ledger`: the ledger of a folder or of a bucket."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from tripos_warehouse.store.store import Store
 
 
 def open_ledger(store: Store, fingerprints: Collection[str], release: str | None = None) -> RunLedger:
-    """Return the ledger of a store for a run that can use results of these `fingerprints`. Rows that it keeps bear
-    `release`, the digest of the release that is run, if any.
+    """Return the ledger of a store for a run that can use results with these `fingerprints`. Its rows get `release`,
+    the digest of the release of the run, if any.
 
-    What processes that died had kept is committed first. Raises `StoreError`: S0102 where the store cannot be written,
+    Journals of processes that died are committed first. Raises `StoreError`: S0102 if the store cannot be written,
     S0103 and S0104 as `Store.files` does.
 
     >>> import tempfile

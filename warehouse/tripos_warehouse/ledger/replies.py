@@ -1,13 +1,8 @@
-"""Replies by what was sent for them, whatever step they were made for: an index of 16 bytes a reply.
+"""Replies by request, whatever their step: in this store, in other stores, and in stores that are only read.
 
-Whole rows by where they lie: opens only the parts, and unpacks only the row groups, that hold one of them.
-
-Other stores: their replies and vectors are read, so that a run need not pay for them, and nothing is written there.
-
-Whoever wrote them, their rows pass the checks of `store check` before they are taken. What is damaged is told and left
-out.
-
-The committed results of a store that nothing is written to.
+The index takes 16 bytes a reply. Whole rows are read by location: only the parts and row groups with one of the rows
+are opened. Other stores save a run the cost of calls; nothing is written to them. Whoever wrote them, their rows must
+pass the checks of `store check` before they are used. Damage is reported and skipped.
 """
 
 from __future__ import annotations
@@ -34,15 +29,19 @@ from tripos_warehouse.store.paths import address_of
 from tripos_warehouse.store.schemas import DRAFTS, REQUEST, TABLES, TURNS
 from tripos_warehouse.store.store import Store, Tell
 
+# Rows by location
 CACHED_BYTES = 64 * 2**20
-"""So much stays unpacked, since rows that are asked for one after the other lie together."""
+"""The size of the cache of decompressed row groups, since rows that are requested one after the other are close
+together.
+"""
 BLOCK, CACHED_BLOCKS = 64, 32
-"""Rows that are asked for one by one are taken from Arrow so many at a time, which costs little more than one, and so
-many times that stay."""
+"""Single rows are converted from Arrow in blocks of `BLOCK` rows, which costs little more than one row; this many
+blocks are cached.
+"""
 
 
 class RowLookup:
-    """Reads rows of parts by their numbers."""
+    """A reader of rows of parts by row number."""
 
     def __init__(self) -> None:
         self._ends: dict[Path, list[int]] = {}
@@ -51,14 +50,14 @@ class RowLookup:
         self._blocks: OrderedDict[tuple[Path, int, tuple[str, ...]], list[Row]] = OrderedDict()
 
     def forget(self) -> None:
-        """Let go of what is unpacked."""
+        """Empty the caches."""
         self._ends.clear()
         self._groups.clear()
         self._size = 0
         self._blocks.clear()
 
     def each(self, table: str, path: Path, numbers: Sequence[int], columns: tuple[str, ...]) -> Iterator[Row]:
-        """As `rows`, of few rows whose neighbours are asked for next."""
+        """Yield rows as `rows` does, for few rows whose neighbours will be requested next."""
         for number in sorted(numbers):
             yield self._block(table, path, number // BLOCK, columns)[number % BLOCK]
 
@@ -77,8 +76,9 @@ class RowLookup:
     def rows(
         self, table: str, path: Path, numbers: Sequence[int], columns: Sequence[str] | None = None
     ) -> Iterator[Row]:
-        """Yield the rows of a part with these numbers, or some columns of them, lowest first. Raises `StoreError`
-        S0103."""
+        """Yield the rows of a part with these numbers, or some of their columns, lowest number first. Raises
+        `StoreError` S0103.
+        """
         ends = self._ends_of(path)
         for group, among in groupby(sorted(numbers), key=lambda number: bisect_right(ends, number)):
             start = ends[group - 1] if group else 0
@@ -107,9 +107,10 @@ class RowLookup:
         return content
 
 
+# Replies by request
 Places = npt.NDArray[np.uint64]
 Paths = Callable[[str], Iterable[Path]]
-"""The parts of a table, those that were committed first first."""
+"""Returns the parts of a table, in the order of their commits."""
 OF_NAME = frozenset(
     [
         "run_id",
@@ -125,7 +126,9 @@ OF_NAME = frozenset(
         "release",
     ]
 )
-"""The columns of a row that say for what its reply was asked, and are not looked at: they are those of the new name."""
+"""The columns that depend on what a reply was requested for. They are not read, since a row that takes over the reply
+has its own.
+"""
 _ROW_BITS = 32
 _BATCH = 65536
 _AGAIN = pa.array(AGAIN, type=pa.string())
@@ -133,7 +136,7 @@ _BROKEN = pa.array(words_of(Ending.ERROR), type=pa.string())
 
 
 class Draws:
-    """The replies in the parts of a store; `paths` are those that are there when a table is first asked about."""
+    """The replies in the parts of a store. `paths` is called when a table is first used."""
 
     def __init__(self, paths: Paths, lookup: RowLookup) -> None:
         self._paths, self._lookup = paths, lookup
@@ -141,16 +144,17 @@ class Draws:
         self._drafts: RowIndex | None = None
 
     def models(self, table: str) -> Collection[str]:
-        """Return who gave the replies of a table."""
+        """Return the models that gave the replies of a table."""
         return self._of(table).models
 
     def find(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
-        """Return what is known of the replies of a table that were sent for the request of that digest, each with the
-        unreadable first reply before it, if there was one. Raises `StoreError` S0103 where a part cannot be read."""
+        """Return the replies of a table with this request digest, each with the unreadable first reply before it, if
+        there was one. Raises `StoreError` S0103 if a part cannot be read.
+        """
         return [(row, draft) for row, draft, _ in self.located(table, request)]
 
     def located(self, table: str, request: str) -> list[tuple[Row, Row | None, Path]]:
-        """As `find`, each with the part that the row is in."""
+        """Return what `find` returns, each with the part of its row."""
         (key,) = get_table(table).key
         found: dict[str, tuple[Row, Path]] = {}
         for path, numbers in self._of(table).find(request).items():
@@ -164,20 +168,20 @@ class Draws:
             self._drafts.load(self._paths(DRAFTS.name))
         if not len(self._drafts):
             return [(row, None, path) for row, path in found.values()]
-        # With a reply of another store its draft was kept, under the new name.
+        # The draft of a reply from another store is stored under the new name.
         origins = {name: (not row["reused_from"] and row["adopted_from"]) or name for name, (row, _) in found.items()}
         drafts = rows_of(self._drafts, list(origins.values()), self._lookup)
         return [(row, drafts.get(origins[name]), path) for name, (row, path) in found.items()]
 
     def load(self, paths: Paths) -> None:
-        """Take in further parts."""
+        """Add further parts."""
         for table, sent in self._sent.items():
             sent.load(paths(table))
         if self._drafts is not None:
             self._drafts.load(paths(DRAFTS.name))
 
     def forget(self) -> None:
-        """Let go of everything, since all lies elsewhere."""
+        """Empty the index, since all rows have moved."""
         self._sent.clear()
         self._drafts = None
 
@@ -189,8 +193,9 @@ class Draws:
 
 
 class _Sent:
-    """The replies of one table, by the upper half of the digests of their requests. Those that a later run would ask
-    for again are none."""
+    """The replies of one table, by the upper half of their request digests, without those that a later run would
+    request again.
+    """
 
     def __init__(self, table: str) -> None:
         names = get_table(table).schema.names
@@ -203,13 +208,13 @@ class _Sent:
     def load(self, paths: Iterable[Path]) -> None:
         chunks: list[tuple[Halves, Places]] = []
         for path in paths:
-            import pyarrow.compute as pc  # which a run that has nothing yet does without
+            import pyarrow.compute as pc  # which a run with an empty store does not need
 
             number = len(self._parts)
             self._parts.append(path)
             with reading(path) as file:
                 if REQUEST not in file.schema_arrow.names:
-                    continue  # of an earlier version of the schema
+                    continue  # an earlier schema version
                 row = 0
                 columns = [REQUEST, self._model, "status", "finish_reason"]
                 for batch in file.iter_batches(_BATCH, columns=columns, use_threads=False):
@@ -231,7 +236,7 @@ class _Sent:
             self._runs.append(run)
 
     def find(self, request: str) -> dict[Path, list[int]]:
-        """Return the rows, by part, of what may be replies to a request."""
+        """Return the row numbers, by part, of possible replies to a request."""
         wanted = np.uint64(int(request[:16], 16))
         found: dict[Path, list[int]] = {}
         for high, places in self._runs:
@@ -245,12 +250,12 @@ class _Sent:
 
 
 def rows_of(index: RowIndex, names: list[str], lookup: RowLookup) -> dict[str, Row]:
-    """Return the rows of these names that an index has."""
+    """Return the indexed rows of these names."""
     return {name: row for name, (row, _) in located_rows(index, names, lookup).items()}
 
 
 def located_rows(index: RowIndex, names: list[str], lookup: RowLookup) -> dict[str, tuple[Row, Path]]:
-    """As `rows_of`, each with the part that the row is in."""
+    """Return what `rows_of` returns, each with the part of its row."""
     table = index.table
     (key,) = table.key
     found: dict[str, tuple[Row, Path]] = {}
@@ -267,6 +272,7 @@ def _sorted(chunks: list[tuple[Halves, Places]]) -> tuple[Halves, Places]:
     return high[order], places[order]
 
 
+# Other stores
 VECTORS = "vectors"
 ANSWERED = frozenset({"ok", "parse_failure", "truncated", "refused"})
 """The statuses of calls that were answered."""
@@ -275,28 +281,27 @@ Found = TypeVar("Found")
 
 
 class OtherStores:
-    """Stores that are only read. Raises `StoreError` as `Store.open` does where one cannot be opened."""
+    """Stores that are only read. Raises `StoreError` as `Store.open` does if one cannot be opened."""
 
     def __init__(self, places: Sequence[str], own: str | Path, tell: Tell) -> None:
-        """Open the stores at `places`; the run's `own` one is passed over where it is among them. `tell` is called with
-        what is damaged."""
+        """Open the stores at `places`, without the run's `own`. `tell` is called with each damage."""
         own_place = address_of(own) or str(Path(own).expanduser().resolve())
         opened = [Store.open(place, create=False, tell=tell, tolerant=True, writes=False) for place in places]
         others = {each.place: each for each in opened if each.place != own_place}
         self._stores = [_OtherStore(each) for each in others.values()]
 
     def repliers(self, table: str) -> Collection[str]:
-        """Return who gave replies of which it is known what they are replies to."""
+        """Return the models that gave replies with a known request."""
         return set[str]().union(*(each.repliers(table) for each in self._stores))
 
     def replies(self, table: str, request: str) -> list[tuple[Row, Row | None, tuple[str, str]]]:
-        """Return the rows whose reply was sent for the request of that digest, each with its unreadable first reply,
-        and with the place and the commit where it lies."""
+        """Return the rows with this request digest, each with its unreadable first reply, and with the store and commit
+        of the row.
+        """
         return [found for each in self._stores for found in each.replies(table, request)]
 
     def vectors(self, names: Sequence[str]) -> Mapping[str, tuple[Row, tuple[str, str]]]:
-        """Return the rows of vectors, each with the place and the commit where it lies; those of an earlier store
-        first."""
+        """Return the rows of vectors, each with its store and commit; earlier stores take precedence."""
         found: dict[str, tuple[Row, tuple[str, str]]] = {}
         for each in self._stores:
             found |= each.vectors([name for name in names if name not in found])
@@ -310,7 +315,7 @@ class _OtherStore:
         self._begin()
 
     def _begin(self) -> None:
-        """Read anew what is committed."""
+        """Read the commits again."""
         self._lookup = RowLookup()
         self._draws = Draws(self._paths, self._lookup)
         self._vectors: RowIndex | None = None
@@ -318,7 +323,7 @@ class _OtherStore:
         self._commits = {root / part.path: each.name for each in self._store.commits() for part in each.parts}
 
     def _paths(self, table: str) -> Iterable[Path]:
-        """Return the parts of a table that have its columns."""
+        """Return the parts of a table that have only its columns."""
         for path in self._store.parts(table):
             try:
                 with reading(path) as file:
@@ -355,8 +360,9 @@ class _OtherStore:
         return located_rows(self._vectors, names, self._lookup) if len(self._vectors) else {}
 
     def _read(self, read: Callable[[], Found]) -> Found | None:
-        """Return what is read. Where that fails, parts may have been taken away by a compaction; what then is damaged
-        is left out."""
+        """Return the result of `read`. After a failure, which a compaction may have caused, try again with damaged
+        parts skipped; None if that fails too.
+        """
         for once_more in (True, True, False):
             try:
                 return read()
@@ -369,7 +375,7 @@ class _OtherStore:
         return None
 
     def _is_sound(self, table: str, row: Row, key: str) -> bool:
-        """Return true if a row has what readers of it rely on; one that has not is told."""
+        """Return true if a row has what its readers rely on; otherwise report it."""
         schema = TABLES[table].schema
         names = [name for name in schema.names if name in row]
         origin = row.get("adopted_from")
@@ -387,7 +393,7 @@ class _OtherStore:
 
 
 def _reply_problem(row: Row) -> str | None:
-    """Return what is wrong with a reply, its draft or a vector whose columns are those of its table."""
+    """Return what is wrong with a reply, draft or vector that has the columns of its table; None if it is valid."""
     if "status" in row and row["status"] not in ANSWERED:
         return "its status is none of a reply"
     if row.get("status", "ok") != "refused" and all(row.get(name) is None for name in ("reply", "text")):
@@ -402,7 +408,7 @@ def _reply_problem(row: Row) -> str | None:
 
 
 def shown_place(place: str) -> str:
-    """Return the address of a store, or its folder as it is written from here where that is shorter.
+    """Return the address of a store, or its folder as an absolute or relative path, whichever is shorter.
 
     >>> shown_place("s3://class/results")
     's3://class/results'
@@ -415,6 +421,7 @@ def shown_place(place: str) -> str:
         return place
 
 
+# Read-only stores
 class Committed:
     """The committed rows of a read-only store."""
 
@@ -424,24 +431,24 @@ class Committed:
         self._draws = Draws(store.parts, RowLookup())
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """Return the status of each of these rows; `None` for those that are not kept."""
+        """Return the status of each row; `None` for those that are not stored."""
         index = self._index(table)
         return index.names_of(index.find(pack(ids)).codes)
 
     def held(self) -> set[str]:
-        """Return the fingerprints of which any result is kept."""
+        """Return the fingerprints of all stored results."""
         return set[str]().union(*(self._index(table).fingerprints for table in RESULTS))
 
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
-        """Return whole rows, by id."""
+        """Return whole rows by id."""
         return self._store.rows(table, ids)
 
     def repliers(self, table: str) -> Collection[str]:
-        """Return who gave replies of which it is known what they are replies to."""
+        """Return the models that gave replies with a known request."""
         return self._draws.models(table)
 
     def replies(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
-        """Return the rows whose reply was sent for the request of that digest, each with its unreadable first reply."""
+        """Return the rows with this request digest, each with its unreadable first reply."""
         return self._draws.find(table, request)
 
     def _index(self, table: str) -> RowIndex:

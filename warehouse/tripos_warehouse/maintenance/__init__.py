@@ -1,1 +1,1 @@
-"""Upkeep of a store: checks, compaction, and the removal of what nobody reads."""
+"""Maintenance of a store: check, compact, collect garbage, merge, mirror, and files beside the tables."""

@@ -1,4 +1,4 @@
-"""Checking: reads a whole store and says what is damaged, and what its tables hold in one line each."""
+"""The check of a whole store: what is damaged, and a summary of each table."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from tripos_warehouse.store.parts import check_rows, conform, reading, verify_pa
 from tripos_warehouse.store.schemas import TABLES, TableSchema
 from tripos_warehouse.store.store import Store
 
+# One row: the number of conversations with fewer stored turns than their transcript, and the first of them.
 WHOLE = """
 select count(*), min(talk.sample_id)
 from (
@@ -35,6 +36,7 @@ left join (
   select conversation_id, count(distinct number) as turns from {turns} where text is not null group by conversation_id
 ) as said on said.conversation_id = talk.sample_id
 where coalesce(said.turns, 0) < talk.turns"""
+# One row: the number of conversations with a missing turn number, and the first of them.
 GAPS = """
 select count(*), min(conversation_id)
 from (select conversation_id from {turns} group by conversation_id having max(number) > count(distinct number))"""
@@ -45,8 +47,9 @@ NO_SAMPLES = "(select NULL::varchar as sample_id, NULL::varchar as parsed, NULL:
 def turns_lacking(
     database: duckdb.DuckDBPyConnection, samples: str | None, turns: str | None
 ) -> Iterator[tuple[int, str, str]]:
-    """Yield how many conversations lack turns, one of them, and what is wrong; `samples` and `turns` are what SQL reads
-    these tables from, None where nothing is kept in one."""
+    """Yield how many conversations lack turns, one of them, and the fault. `samples` and `turns` are `from` items of
+    SQL; None for an empty table.
+    """
     sources = {"samples": samples or NO_SAMPLES, "turns": turns or NO_TURNS}
     for query, wrong in ((WHOLE, "lacking turns"), (GAPS, "with a gap among the turns")):
         row = database.execute(query.format(**sources)).fetchone()
@@ -61,15 +64,16 @@ _DANGLING = (
     ("judgements", "samples", "sample_id", "sample_id is not null"),
     ("comparisons", "judgements", "judgement_id", "judgement_id is not null"),
 )
-"""Rows that are about another one: table, table of the other, the column that both have, and which rows those are. A
-score of nothing, such as that of a step that was passed over, names a reply that was never asked for."""
+"""References between tables: table, referenced table, common column, and condition of the rows to check. Other scores,
+such as those of a skipped step, may name a reply that was never requested.
+"""
 
 TAKEN_AWAY = "a commit or a part was taken away by hand: restore it, or run the benchmark again"
 
 
 @dataclass(frozen=True)
 class Damage:
-    """Something that is wrong, in the form of a diagnostic."""
+    """A fault, in the form of a diagnostic."""
 
     code: str
     message: str
@@ -78,9 +82,11 @@ class Damage:
 
 @dataclass(frozen=True)
 class Content:
-    """The contents of a table. `rows` are those that count, `doubles` those that do not. `digest` is the same for any
-    two stores that found out the same: SHA-256 over the digests of the rows, in order, each once, of the columns
-    `Table.content`. `None` where a part cannot be read."""
+    """The content of a table.
+
+    `rows` count, `doubles` are superseded. `digest` is equal for any two stores with the same results: SHA-256 over the
+    sorted distinct digests of the rows, over the columns `TableSchema.content`. It is `None` if a part cannot be read.
+    """
 
     table: str
     parts: int
@@ -91,8 +97,9 @@ class Content:
 
 @dataclass(frozen=True)
 class Checkup:
-    """The result of a check. `live` and `left` are journal segments of processes that live, and that do not;
-    `without_digest` counts the parts that an earlier Tripos wrote, whose bytes can be compared with nothing."""
+    """The result of a check. `live` and `left`: journal segments with and without a living owner. `without_digest`:
+    parts of earlier Tripos versions, whose bytes cannot be verified.
+    """
 
     commits: int
     replaced: int
@@ -104,7 +111,7 @@ class Checkup:
 
 
 def check_store(store: Store) -> Checkup:
-    """Read everything that is committed. Raises `StoreError` S0102 only where the journal cannot be looked at."""
+    """Read and check everything that is committed. Raises `StoreError` S0102 only if the journal cannot be read."""
     damages: list[Damage] = []
     every = _commits(store, damages)
     replaced = {name for commit in every for name in commit.replaces}
@@ -122,7 +129,7 @@ def check_store(store: Store) -> Checkup:
             _checked(store, database, table, paths[table.name], counts[table.name], damages)
             for table in TABLES.values()
         )
-        if not damages:  # or else what is gone would be missed
+        if not damages:  # or unreadable rows would be reported as missing
             damages += _dangling(database, paths)
     others = (*damaged_media(store), *damaged_annotations(store))
     damages += (Damage(each.code, each.message, each.hint) for each in others)
@@ -139,7 +146,7 @@ def _checked(
     parts: int,
     damages: list[Damage],
 ) -> Content:
-    """Return the contents of a table of which so many parts are committed; a part that cannot be read is noted."""
+    """Return the content of a table with `parts` committed parts; an unreadable part is added to `damages`."""
     try:
         rows, doubles, digest = _content(table, paths, lost_rows(database, table, paths))
     except StoreError as error:
@@ -162,7 +169,7 @@ def _commits(store: Store, damages: list[Damage]) -> list[Commit]:
 
 
 def _part(store: Store, part: ParquetPart, commit: Commit, damages: list[Damage]) -> Path | None:
-    """Return the file of a part whose content, rows and columns are as they should be; else the damage is noted."""
+    """Return the path of a part whose content, rows and columns are valid; otherwise add the damage and return None."""
     if part.table not in TABLES:
         damages.append(Damage("S0402", f"commit `{commit.name}` has a table `{part.table}`", "update Tripos"))
         return None
@@ -185,7 +192,7 @@ def _part(store: Store, part: ParquetPart, commit: Commit, damages: list[Damage]
 
 
 def _content(table: TableSchema, paths: list[Path], lost: dict[Path, Numbers]) -> tuple[int, int, str]:
-    """Return how many rows count and do not count, and their digest."""
+    """Return the number of rows that count, the number of superseded rows, and the digest."""
     names = list(table.content)
     digests = []
     for path in paths:
@@ -231,7 +238,7 @@ def _source(paths: list[Path]) -> str:
 
 
 def _journal(store: Store, damages: list[Damage]) -> tuple[int, int]:
-    """Return how many segments have an owner that lives, and how many have none."""
+    """Return how many segments have a living owner, and how many have none."""
     live = left = 0
     for name in segments(store.root):
         if store.locks.others_hold(place_of(SEGMENT, name)):

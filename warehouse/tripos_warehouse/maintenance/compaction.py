@@ -1,15 +1,12 @@
-"""Compaction: many small parts become few big ones, in one commit that replaces those that listed them.
+"""Compaction of small parts into large ones, superseded rows, and garbage collection.
 
-A compaction is named by its number, and put-if-absent lets one process have a number: two that start from the same
-state cannot both replace it. Rows keep the order in which they were committed. A run goes through its cases in order,
-so what belongs together stays in one row group; sorted by their names, which are hashes, the rows of one case would lie
-in as many groups as there are, and to read them again would mean to unpack everything.
+A compaction is one commit that replaces the commits whose parts it merged. Its name is its number, and put-if-absent
+gives a number to one process only: two that start from the same state cannot both replace it. Rows keep the order of
+their commits. A run goes through its cases in order, so rows that belong together share a row group. Sorted by ids,
+which are hashes, the rows of one case would be in as many groups as there are, and reading them would decompress
+everything. The commit has the time of the latest one that it replaces, so that concurrent commits still count as later.
 
-The commit has the time of the youngest that it replaces, so that what others commit meanwhile still counts as later.
-
-Doubles: rows of a table that another row of their key replaces.
-
-Housekeeping: takes away what nobody reads any more, and never what a living process may still need.
+Garbage collection removes files that nobody reads any more, and never a file that a living process may still need.
 """
 
 from __future__ import annotations
@@ -58,21 +55,22 @@ from tripos_warehouse.store.schemas import TABLES, TableSchema
 from tripos_warehouse.store.store import WORKS, Store
 from tripos_warehouse.views.derived import CACHE, stale_files
 
+# Superseded rows
 Numbers = npt.NDArray[np.int64]
 NO_ROWS: Numbers = np.empty(0, np.int64)
 
 
 def open_database() -> duckdb.DuckDBPyConnection:
-    """Return a DuckDB in memory that spills large sorts to a folder of its own."""
+    """Return an in-memory DuckDB that spills large sorts to its own folder."""
     folder = str(Path(tempfile.gettempdir()) / f"tripos-{uuid.uuid4().hex}")
     return duckdb.connect(":memory:", config={"temp_directory": folder, "autoload_known_extensions": False})
 
 
 def lost_rows(database: duckdb.DuckDBPyConnection, table: TableSchema, paths: Sequence[Path]) -> dict[Path, Numbers]:
-    """Return the numbers of the rows of each part that do not count, ascending; parts without any are absent.
+    """Return the numbers of the superseded rows of each part, ascending; parts without any are absent.
 
-    `database` is what `open_database` returned, and `paths` are in the order of their commits. Of the rows of one key
-    the last counts that did not fail, or else the last. Raises `StoreError` S0103 where a part cannot be read.
+    `database` is that of `open_database`; `paths` are in the order of their commits. Of the rows of one key, the last
+    one that did not fail counts, or else the last. Raises `StoreError` S0103 if a part cannot be read.
     """
     if not paths:
         return {}
@@ -96,7 +94,7 @@ def lost_rows(database: duckdb.DuckDBPyConnection, table: TableSchema, paths: Se
 
 
 def without(batch: pa.RecordBatch, first: int, lost: Numbers | None) -> pa.RecordBatch:
-    """Return the rows of a batch that count; its first row has the number `first` in its part."""
+    """Return the rows of a batch that are not superseded; its first row has the number `first` in its part."""
     if lost is None:
         return batch
     here = lost[(lost >= first) & (lost < first + batch.num_rows)] - first
@@ -107,14 +105,17 @@ def without(batch: pa.RecordBatch, first: int, lost: Numbers | None) -> pa.Recor
     return batch.filter(pa.array(keep))
 
 
+# Compaction
 BIG_BYTES = 128 * 2**20
-"""A part of this size is big: it is written no further, and not written again but to drop a double."""
+"""A part of this size is big: no rows are added to it, and it is rewritten only to drop superseded rows."""
 MANY_COMMITS = 64
 
 
 @dataclass(frozen=True)
 class Compacted:
-    """The result of a compaction: parts and commits before and after, and the doubles that it dropped."""
+    """The result of a compaction: parts and commits before and after, and the number of superseded rows that were
+    dropped.
+    """
 
     name: str
     commits_before: int
@@ -124,13 +125,11 @@ class Compacted:
 
 
 def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
-    """Put the small parts of every table together, drop doubles, and write parts again whose statistics mislead
-    (`misleads`) or that have no digest. `None` where there is nothing to gain, or where another process is at it or
-    was faster.
+    """Merge the small parts of every table, drop superseded rows, and rewrite parts that have misleading statistics
+    (`misleads`) or no digest. `None` if there is nothing to gain, or another process is compacting or was first.
 
-    Readers see what was there before or what is there after. The old files stay until `collect` takes them away.
-    Raises `StoreError`: S0102 where the disk refuses, S0103 for a part that is damaged or has changed, S0104 for a
-    newer schema.
+    Readers see the state before or the state after. The old files stay until `collect` removes them. Raises
+    `StoreError`: S0102 if the disk refuses, S0103 for a part that is damaged or has changed, S0104 for a newer schema.
     """
     place = place_of(COMPACTION, "")
     try:
@@ -148,8 +147,10 @@ def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
 
 
 def compact_if_needed(store: Store) -> Compacted | None:
-    """`compact`, where the store has more than 64 commits, or so many small parts of a table, which one may list: the
-    right thing at the end of a run. Raises what it does."""
+    """Compact if there are more than 64 commits, or more than 64 small parts of a table (one commit may list many).
+
+    Meant for the end of a run. Raises what `compact` raises.
+    """
     commits = store.commits()
     small = Counter(part.table for commit in commits for part in commit.parts if part.size < BIG_BYTES)
     return compact(store) if max(len(commits), *small.values(), 0) > MANY_COMMITS else None
@@ -168,14 +169,14 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
                 with reading(path) as file:
                     check_schema(part.table, path, file.schema_arrow)
                     if part.sha256 is None or misleads(part.table, file):
-                        lost[path] = NO_ROWS  # it is written again, with all of its rows
+                        lost[path] = NO_ROWS  # it is rewritten, with all of its rows
             parts.setdefault(part.table, []).append(part)
     with closing(open_database()) as database:
         for table, some in parts.items():
             if table in TABLES:
                 lost.update(lost_rows(database, TABLES[table], [store.root / part.path for part in some]))
     small = [part for some in parts.values() for part in some if part.size < big_bytes]
-    # Each table can be left with one part that is not big.
+    # Each table may keep one part that is not big.
     if not commits or (not lost and len(small) <= len(parts) and len(commits) <= 1):
         return None
     name = f"compaction-{latest + 1:06d}"
@@ -194,8 +195,7 @@ def _compact(store: Store, big_bytes: int) -> Compacted | None:
 def rewritten(
     root: Path, table: str, name: str, parts: Sequence[ParquetPart], lost: Mapping[Path, Numbers], big_bytes: int
 ) -> Iterator[ParquetPart]:
-    """Yield the parts that hold the rows of `parts`, in the same order: big ones as they are, the others put
-    together."""
+    """Yield parts with the rows of `parts` in the same order: big ones unchanged, the others merged."""
     waiting: list[ParquetPart] = []
     for part in parts:
         if table not in TABLES or (part.size >= big_bytes and root / part.path not in lost):
@@ -229,7 +229,7 @@ def _merged(
 
 
 def _groups(root: Path, table: str, parts: Iterable[ParquetPart], lost: Mapping[Path, Numbers]) -> Iterator[pa.Table]:
-    """Yield the rows that count, in order, so many at a time as a row group has."""
+    """Yield the rows that count, in order, in tables of one row group."""
     waiting: list[pa.Table] = []
     count = 0
     for part in parts:
@@ -249,16 +249,17 @@ def _groups(root: Path, table: str, parts: Iterable[ParquetPart], lost: Mapping[
         yield pa.concat_tables(waiting).combine_chunks()
 
 
+# Garbage collection
 GRACE_S = 3600.0
-"""Readers may have opened what was replaced so long ago."""
+"""The time for which replaced files are kept, since readers may have opened them."""
 
 _GENERATED = re.compile(r"\d{8}T\d{12}-[0-9a-f]{12}")
-"""A name that we made up. A commit with a name that was given stays for ever, or the name could be committed twice."""
+"""A generated commit name. A commit with a given name is never removed, or the name could be committed again."""
 
 
 @dataclass(frozen=True)
 class Removed:
-    """A file that was taken away, or would be: its path below the store, its size in bytes, and why."""
+    """A file that was, or would be, removed: its path below the store, its size in bytes, and the reason."""
 
     path: str
     size: int
@@ -266,10 +267,11 @@ class Removed:
 
 
 def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) -> list[Removed]:
-    """Remove what nobody reads and is older than `grace_s`, and say what; with `dry_run` it only says it.
+    """Remove files that nobody reads and that are older than `grace_s`, and return them; with `dry_run` nothing is
+    removed.
 
-    What a process that died had kept is committed first. Raises `StoreError`: S0102 where the disk refuses, S0103 and
-    S0104 for a commit that cannot be read, since nobody knows then what is needed.
+    Journals of processes that died are committed first. Raises `StoreError`: S0102 if the disk refuses, S0103 and S0104
+    for an unreadable commit, since it is then unknown what is needed.
     """
     try:
         if not dry_run:
@@ -307,7 +309,7 @@ def _remove(store: Store, found: Iterator[tuple[Path, str]], dry_run: bool) -> I
 
 
 def _age(store: Store, path: Path) -> float:
-    """Return seconds since the file was written; less than none for one that is gone."""
+    """Return the seconds since the file was written; negative if it does not exist."""
     try:
         return store.now.timestamp() - path.lstat().st_mtime
     except FileNotFoundError:
@@ -315,7 +317,7 @@ def _age(store: Store, path: Path) -> float:
 
 
 def _replaced(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
-    """Commits that were compacted a while ago, and the parts that nobody can still have open."""
+    """Yield commits that were compacted more than `grace_s` ago, and their parts if nobody can still have them open."""
     commits = {commit.name: commit for commit in store.all_commits()}
     needed = {part.path for commit in store.commits() for part in commit.parts}
     compactions = []
@@ -336,7 +338,7 @@ def _replaced(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
 
 
 def _orphans(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
-    """Yield parts that no commit lists, and whose writer does not live any more."""
+    """Yield parts that no commit lists and whose writer is dead."""
     listed = {part.path for commit in store.all_commits() for part in commit.parts}
     orphans: dict[str, list[Path]] = {}
     for path in sorted((store.root / PARTS).glob("*/*.parquet")):
@@ -347,7 +349,7 @@ def _orphans(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
         if not store.locks.hold(place):
             continue
         try:
-            # Its writer may have published it between our look at the commits and the lock.
+            # Its writer may have published it after we read the commits and before we got the lock.
             listed = {part.path for commit in store.all_commits() for part in commit.parts}
             for path in paths:
                 if path.relative_to(store.root).as_posix() not in listed:
@@ -357,7 +359,7 @@ def _orphans(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
 
 
 def _temporary(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
-    """Yield files that were on their way to something else when their writer died."""
+    """Yield temporary files whose writer is dead."""
     below = (COMMITS, f"{JOURNAL}/{REJECTED}", WORKS, CACHE)
     folders = [*sorted((store.root / PARTS).glob("*")), *(store.root / each for each in below)]
     finished = {COMMITS: ".json", CACHE: ".json", REJECTED: ".jsonl", WORKS: RUN_CACHE_SUFFIX}
@@ -376,7 +378,7 @@ def _temporary(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
 
 
 def _unused_indexes(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
-    """Indexes that nobody read for a long time, and what is left of some that were not written to their end."""
+    """Yield indexes that were not read for a long time, and incomplete ones."""
     for path in sorted((store.root / SHELF).glob("*")):
         age_s = _age(store, path)
         if path.suffix == INDEX_CACHE_SUFFIX and age_s > max(grace_s, UNUSED_S):
@@ -386,14 +388,14 @@ def _unused_indexes(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
 
 
 def _of_gone(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
-    """Yield what is kept of parts that are gone, and what is left of some that was not written to its end."""
+    """Yield derived files of parts that are gone, and incomplete ones."""
     for path in stale_files(store):
         if _age(store, path) > grace_s:
             yield path, "made of a part that is gone"
 
 
 def _stale_works(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
-    """Lists of work of which not every result is there: they save nobody anything."""
+    """Yield lists of finished work of which a result is missing: they save no calls."""
     lists = [path for path in sorted((store.root / WORKS).glob(f"*{RUN_CACHE_SUFFIX}")) if _age(store, path) > grace_s]
     if not lists:
         return

@@ -1,11 +1,9 @@
-"""Images and other files that models were shown: each once in the folder `media` of a store, under its SHA-256.
+"""Files beside the tables of a store: media that models were shown, and documents such as annotation records.
 
-Whoever keeps one shares a lock for as long as it works, and on a bucket is in the catalog: a row that names the content
-may come hours later. Garbage collection removes contents only while nobody does.
-
-Documents of a store: small files beside its tables, such as what was handed to a person. The first of a name stays.
-
-On a bucket they are objects, so that every machine finds them; a listing of them may be late.
+A medium is stored once in the folder `media` under its SHA-256. A process that stores one holds a shared lock while it
+works, and on a bucket it is in the catalog, since a row that names the content may follow hours later. Garbage
+collection removes contents only while no such process exists. Of documents with the same name, the first stays. On a
+bucket they are objects, so that every machine finds them; a listing may lag behind.
 """
 
 from __future__ import annotations
@@ -29,13 +27,15 @@ from tripos_warehouse.store.parts import reading
 from tripos_warehouse.store.paths import read_plain
 from tripos_warehouse.store.store import Store
 
+# Documents
 ANNOTATIONS = "annotations"
-"""The folder of what was handed to people, as sealed JSON."""
+"""The folder of records of what people were given to grade, as sealed JSON."""
 
 
 def keep_document(store: Store, folder: str, name: str, content: bytes) -> None:
-    """Keep a document, unless there is one of that name. Raises `StoreError` S0102 where the disk refuses, and what
-    `Objects.create` does."""
+    """Store a document, unless one of that name exists. Raises `StoreError` S0102 if the disk refuses, and what
+    `Objects.create` raises.
+    """
     if store.bucket is not None:
         store.bucket.objects.create(f"{folder}/{name}", content)
         return
@@ -54,7 +54,7 @@ def keep_document(store: Store, folder: str, name: str, content: bytes) -> None:
 
 
 def read_document(store: Store, folder: str, name: str) -> bytes | None:
-    """Return a document; None where there is none. Raises `OSError`, and what `Objects.get` does."""
+    """Return a document; None if there is none. Raises `OSError`, and what `Objects.get` raises."""
     if store.bucket is not None:
         held = store.bucket.objects.get(f"{folder}/{name}")
         return None if held is None else held.content
@@ -63,7 +63,7 @@ def read_document(store: Store, folder: str, name: str) -> bytes | None:
 
 
 def list_documents(store: Store, folder: str, suffix: str) -> list[str]:
-    """Return the names of the documents in a folder that end so. Raises what `Objects.sizes` does."""
+    """Return the names of the documents in a folder that end with `suffix`. Raises what `Objects.sizes` raises."""
     if store.bucket is not None:
         names = (name.removeprefix(f"{folder}/") for name in store.bucket.objects.sizes(folder))
         return sorted(name for name in names if name.endswith(suffix) and "/" not in name)
@@ -71,8 +71,9 @@ def list_documents(store: Store, folder: str, suffix: str) -> list[str]:
 
 
 def damaged_annotations(store: Store) -> Iterator[StoreError]:
-    """Yield what is wrong with the records of what was handed to people: S0401 for each that cannot be read, or is not
-    what was written. Raises what `Objects.get` does."""
+    """Yield the errors of annotation records: S0401 for each that is unreadable or changed. Raises what `Objects.get`
+    raises.
+    """
     for name in list_documents(store, ANNOTATIONS, ".json"):
         try:
             unsealed(read_document(store, ANNOTATIONS, name) or b"", required=False)
@@ -81,6 +82,7 @@ def damaged_annotations(store: Store) -> Iterator[StoreError]:
             yield StoreError("S0401", f"`{place}` is unreadable ({why})", "restore the file from a backup of the store")
 
 
+# Media
 MEDIA_FOLDER = "media"
 UNNAMED = "no row names it"
 _NAME = re.compile(r"[0-9a-f]{64}")
@@ -91,23 +93,23 @@ _HINT = "restore the file from a backup, or delete it: the next run that shows i
 
 
 class MediaKeeper:
-    """Keeps and reads contents of a store. From the first that it keeps until it is closed, none is removed."""
+    """A writer and reader of media. From its first write until it is closed, no medium is removed."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._locks: Locks | None = None
 
     def keep(self, name: str, content: bytes) -> None:
-        """Keep a content under its SHA-256. Raises what `keep_document` does."""
+        """Store a content under its SHA-256. Raises what `keep_document` raises."""
         self.stay()
         keep_document(self._store, MEDIA_FOLDER, name, content)
 
     def read(self, name: str) -> bytes | None:
-        """Return the content that has this SHA-256; None where there is none, it cannot be read, or is another one."""
+        """Return the content with this SHA-256; None if it is missing, unreadable or changed."""
         return read_medium(self._store, name)
 
     def stay(self) -> None:
-        """Wait until nobody removes contents, and keep others from it. Raises `StoreError` S0102."""
+        """Wait for a running removal of media, and prevent others. Raises `StoreError` S0102."""
         if self._locks is None:
             try:
                 self._locks = Locks(self._store.root)
@@ -116,14 +118,14 @@ class MediaKeeper:
                 raise unwritable(self._store.root, error) from error
 
     def close(self) -> None:
-        """Let go. What was kept is in rows by now, or is nobody's."""
+        """Release the lock. By now the stored media are in rows, or not needed."""
         if self._locks is not None:
             self._locks.close()
             self._locks = None
 
 
 def read_medium(store: Store, name: str) -> bytes | None:
-    """Return the content that has this SHA-256; None where there is none, it cannot be read, or it is another one."""
+    """Return the content with this SHA-256; None if it is missing, unreadable or changed."""
     try:
         content = read_document(store, MEDIA_FOLDER, name)
     except OSError:
@@ -132,12 +134,13 @@ def read_medium(store: Store, name: str) -> bytes | None:
 
 
 def copy_media(source: Store, target: Store) -> None:
-    """Keep the contents of another store that this one lacks. One that is not what its name says is left out. Raises
-    what `leave_out` of the source and `keep_document` do."""
+    """Copy the media of another store that this one lacks. Damaged ones are skipped. Raises what `leave_out` of the
+    source and `keep_document` raise.
+    """
     names = _names(source)
     with closing(MediaKeeper(target)) as keeper:
         if names:
-            keeper.stay()  # before the look at what is there
+            keeper.stay()  # before listing what is there
         known = set(list_documents(target, MEDIA_FOLDER, "")) if names else set()
         for name in names:
             if name not in known:
@@ -148,19 +151,20 @@ def copy_media(source: Store, target: Store) -> None:
 
 
 def damaged_media(store: Store) -> Iterator[StoreError]:
-    """Yield what is wrong with contents of a store: S0401 for each that is not what its name says."""
+    """Yield the errors of media: S0401 for each whose content does not match its name."""
     for name in _names(store):
         if read_medium(store, name) is None:
             yield StoreError("S0401", _message(store, name), _HINT)
 
 
 def unneeded_media(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
-    """Yield the contents in the folder of a store that are older and that no row names, and why, while nobody can come
-    to need them; and what is left of some that were not written to their end. Raises what `Store.files` does."""
+    """Yield media in the folder of a store that are older than `grace_s` and that no row names, and incomplete ones,
+    with the reason, while no process can come to need them. Raises what `Store.files` raises.
+    """
     latest = store.now.timestamp() - grace_s
     old = [path for path in sorted((store.root / MEDIA_FOLDER).glob("*")) if path.lstat().st_mtime < latest]
     place = place_of(SHOWN, "")
-    # Rows in the journal may name any of them; where there are no locks, nobody knows who works.
+    # Journal rows may name any of them; without locks it is unknown who works.
     if not old or segments(store.root) or not store.locks.hold(place) or not store.locks.real:
         return
     try:
@@ -175,11 +179,11 @@ def unneeded_media(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
 
 
 def collect_media(store: Store, bucket: Bucket, grace_s: float, *, dry_run: bool) -> Iterator[tuple[str, int, str]]:
-    """Remove the contents of a bucket that are older and that no row names, and yield the name and size of each, and
-    why; with `dry_run` only that.
+    """Remove media of a bucket that are older than `grace_s` and that no row names, and yield the name and size of
+    each, and the reason. With `dry_run` nothing is removed.
 
-    A bucket has no locks: a content is written again if the catalog shows after its removal that anybody works there.
-    Raises what `Objects.get` and `Store.files` do.
+    A bucket has no locks: a medium is restored if the catalog shows after its removal that somebody works there. Raises
+    what `Objects.get` and `Store.files` raise.
     """
     objects = bucket.objects
     sizes = objects.sizes(MEDIA_FOLDER)
@@ -204,8 +208,7 @@ def collect_media(store: Store, bucket: Bucket, grace_s: float, *, dry_run: bool
 
 
 def named_media(store: Store) -> set[str]:
-    """Return the SHA-256 of every content that a row of the store names in any of its texts. Raises what `Store.files`
-    does."""
+    """Return the SHA-256 of every medium that is named in any text of the store. Raises what `Store.files` raises."""
     found: set[str] = set()
     for paths in store.files().values():
         for path in paths:
@@ -228,7 +231,7 @@ def _names(store: Store) -> list[str]:
 
 
 def _sha256(name: str) -> str | None:
-    """Return the name of the content in the name of an object."""
+    """Return the SHA-256 in the name of an object; None if there is none."""
     last = name.rpartition("/")[2]
     return last if _NAME.fullmatch(last) else None
 

@@ -1,16 +1,14 @@
-"""Merging: the rows of other stores are added to one, each once, and nothing of the others is touched.
+"""Merging of stores: the rows of other stores are added to one, each once; the others stay unchanged.
 
-What is added is one commit. Where a reply of the store itself does not count any more, since another store has an
-earlier one, that commit is a compaction, which replaces all of the store's. The same stores in another order give the
-same rows, and merged again they add none. One after the other, a result may be missing that builds on a reply which
-counts only since a later store came.
+The additions are one commit. If a reply of the target no longer counts, because another store has an earlier one, that
+commit is a compaction that replaces all of the target's commits. The same stores in another order give the same rows,
+and merging them again adds none. If stores are merged one after the other, a result may be missing that builds on a
+reply which counts only since a later store was added.
 
-The rows that several stores have of the same names, and the one of them that counts where stores are merged.
-
-Where two stores asked the same question, each has a reply of its own under one name, and what was made of it. One reply
-counts, whatever the order of the stores: one that did not fail, then the earliest; of what people and files said the
-latest, as in one store. What the other stores made of another reply is left out with it, so that no score is about a
-reply that does not count.
+If two stores asked the same question, each has its own reply under one id, and results made from it. One reply counts,
+whatever the order of the stores: one that did not fail, then the earliest; for imported scores the latest, as in one
+store. What the other stores made of another reply is left out with it, so that no score refers to a reply that does not
+count.
 """
 
 from __future__ import annotations
@@ -44,19 +42,20 @@ from tripos_warehouse.store.parts import GROUP_ROWS, conform, layout, new_part, 
 from tripos_warehouse.store.schemas import RUNS, TABLES
 from tripos_warehouse.store.store import Store
 
+# Rows of several stores under one key
 VERSIONS: Mapping[str, tuple[str, ...]] = {
     "samples": ("status", "reply", "parsed"),
     "turns": ("status", "text"),
     "drafts": ("reply",),
     "judgements": ("status", "reply", "parsed"),
 }
-"""The tables of replies, with the columns in which two rows are the same reply."""
+"""The tables of replies, with the columns by which two rows are the same reply."""
 ABOUT = ("samples", "turns", "drafts", "judgements", "scores", "comparisons", "conditions")
-"""The tables whose rows are about replies, or are replies."""
+"""The tables whose rows are replies or refer to replies."""
 MOST_TRIES = 20_000
-"""So many ways in which a name may have come about are tried."""
+"""The number of attempts to reconstruct the inputs of an id."""
 REPLY = ("conversation_id", "unit_id", "result_id")
-"""The columns that name the reply that a row is a part of, or stands beside."""
+"""The columns that name the reply to which a row belongs."""
 FACTS = (
     *(*REPLY, "sample_id", "judgement_id", "first_sample_id", "second_sample_id"),
     *("item_id", "fingerprint", "model", "identity", "evaluator", "sample_number", "metric", "judged_by"),
@@ -64,7 +63,7 @@ FACTS = (
 
 
 class Place(NamedTuple):
-    """Where a row lies: the store's number, the part, and the row's number in it."""
+    """The location of a row: the number of the store, the part, and the row number."""
 
     store: int
     path: Path
@@ -73,7 +72,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class Held:
-    """One row of a store. `order` sorts the rows of a name, that first which counts."""
+    """A row of a store. `order` sorts the rows of one key; the first counts."""
 
     place: Place
     table: str
@@ -86,15 +85,16 @@ class Held:
 
     @property
     def reply(self) -> str:
-        """Return the name of the reply that the row is a part of, or its own."""
+        """The id of the reply that this row belongs to; for a reply, its own id."""
         return next((str(self.facts[name]) for name in REPLY if self.facts.get(name)), self.key)
 
 
 def held_rows(
     database: duckdb.DuckDBPyConnection, table: str, stores: Sequence[Sequence[Path]], where: str
 ) -> list[Held]:
-    """Return the rows of a table, of each store's parts, that a condition chooses; `{source}` in it stands for all of
-    them. Raises `StoreError` S0103."""
+    """Return the rows of a table in each store's parts that satisfy the condition `where`, in which `{source}`, `{key}`
+    and `{store}` are filled in. Raises `StoreError` S0103.
+    """
     schema = TABLES[table]
     numbers = {str(path): number for number, paths in enumerate(stores) for path in paths}
     paths = list(numbers)
@@ -110,7 +110,7 @@ def held_rows(
         given = is_given("evaluator", "round") if {"evaluator", "round"} <= there else "false"
         at = "epoch_us(created_at)" if "created_at" in there else "0"
         facts = [name for name in FACTS if name in there]
-        # Parts are numbered in the order in which they are given.
+        # `file_index` numbers the parts in the given order.
         ends = list(itertools.accumulate(map(len, stores)))
         store = "case " + " ".join(f"when part_of < {end} then {n}" for n, end in enumerate(ends)) + " end"
         query = f"""select file_index, file_row_number, {key} as key, {version}, {content}, {status}, {given}, {at}
@@ -140,7 +140,7 @@ def _hash(columns: Iterable[str]) -> str:
 def shared_rows(
     database: duckdb.DuckDBPyConnection, table: str, stores: Sequence[Sequence[Path]], doubles: Mapping[Path, set[int]]
 ) -> list[list[Held]]:
-    """Return the rows of each name that more than one store has, without doubles of a store."""
+    """Return the rows of each key that more than one store has, without superseded rows."""
     if sum(map(bool, stores)) < 2:
         return []
     where = "{key} in (select {key} from {source} group by all having count(distinct {store}) > 1)"
@@ -152,8 +152,9 @@ def shared_rows(
 
 
 def winner(rows: Sequence[Held]) -> Held:
-    """Return the row of a name that counts. Of equal ones it is that of the first store, which need not be written; but
-    of replies, and of what people said, the one whose time decides, or that of a third store might count instead."""
+    """Return the row of a key that counts. Of equal rows it is that of the first store, which need not be written. For
+    replies and imported scores it is the row whose time decides; otherwise that of a third store might count.
+    """
     if rows[0].table in VERSIONS or any(row.given for row in rows):
         return min(rows, key=lambda row: (row.order, row.place.store))
     content = min(row.order for row in rows)[-1]
@@ -161,12 +162,12 @@ def winner(rows: Sequence[Held]) -> Held:
 
 
 def has_conflict(rows: Sequence[Held]) -> bool:
-    """Return true if these are different replies under one name."""
+    """Return true if the rows are different replies under one id."""
     return rows[0].table in VERSIONS and len({row.version for row in rows if not row.failed}) > 1
 
 
 class Losses:
-    """The rows about some items, in every store, that do not count since a reply does not that they are about."""
+    """Rows about some items, in all stores, that do not count because a reply which they build on does not count."""
 
     def __init__(self, rows: Iterable[Held]) -> None:
         self._rows = list(rows)
@@ -178,14 +179,14 @@ class Losses:
         self._origins: dict[Place, frozenset[str] | None] = {}
 
     def find(self) -> list[Held]:
-        """Return the rows."""
+        """Return the rows that do not count."""
         outdone: set[tuple[int, str]] = set()
         before: list[set[tuple[int, str]]] = []
         while True:
             invalid = self._invalid(outdone)
             gone = {(row.place.store, row.reply) for row in invalid if row.table in VERSIONS}
             now = self._outdone(gone)
-            if now in before:  # two stores each outdo what the other's result may build on: neither is kept
+            if now in before:  # each store supersedes what the other builds on: drop both
                 now |= outdone
             if now == outdone:
                 lost = outdone | gone
@@ -194,7 +195,7 @@ class Losses:
             outdone = now
 
     def _outdone(self, gone: set[tuple[int, str]]) -> set[tuple[int, str]]:
-        """Return the replies, by store and name, in whose place another store's counts."""
+        """Return the replies, by store and id, that are superseded by those of another store."""
         by_reply: dict[str, dict[int, dict[tuple[str, str], Held]]] = defaultdict(lambda: defaultdict(dict))
         for row in self._rows:
             if row.table in VERSIONS and not row.failed and (row.place.store, row.reply) not in gone:
@@ -209,14 +210,14 @@ class Losses:
         return lost
 
     def _invalid(self, lost: set[tuple[int, str]]) -> list[Held]:
-        """Return the rows of each store that are about its replies that do not count."""
+        """Return the rows of each store that build on its superseded replies."""
         found: list[Held] = []
         gone = set(lost)
         items = {
             (row.place.store, row.facts.get("item_id")) for row in self._rows if (row.place.store, row.reply) in lost
         }
         for table in ABOUT:
-            # Replies are gone through until no further one is about one that is gone.
+            # Repeat until no further reply builds on one that is gone.
             while True:
                 more = [
                     row
@@ -235,7 +236,7 @@ class Losses:
         return found
 
     def _is_about(self, row: Held, gone: set[tuple[int, str]]) -> bool:
-        """Return true if a row builds on a reply of its store that is gone, or may do so."""
+        """Return true if a row builds, or may build, on a reply of its store that is gone."""
         store, facts = row.place.store, row.facts
         named = ("sample_id", "judgement_id", "first_sample_id", "second_sample_id")
         if any(facts.get(name) not in (None, row.key) and (store, facts[name]) in gone for name in named):
@@ -244,18 +245,18 @@ class Losses:
             return False
         origins = self._origins_of(row)
         if origins is None or facts.get("judged_by"):
-            return True  # nobody knows what it builds on, and something of its item is gone
+            return True  # its inputs are unknown, and a reply about its item is gone
         return any((store, name) in gone for name in origins)
 
     def _origins_of(self, row: Held) -> frozenset[str] | None:
-        """Return the names of the replies that a row builds on; None where they cannot be found out."""
+        """Return the ids of the replies that a row builds on; None if they cannot be determined."""
         if row.place not in self._origins:
             self._origins[row.place] = self._search(row)
         return self._origins[row.place]
 
     def _search(self, row: Held) -> frozenset[str] | None:
         facts = row.facts
-        item = facts.get("item_id")  # which names what builds on no reply
+        item = facts.get("item_id")  # an input of ids that build on no reply
         replies = [each.key for each in self._by_item[row.place.store, item] if each.key != row.key]
         replies += [] if item is None else [item]
         print_ = facts.get("fingerprint")
@@ -272,7 +273,7 @@ class Losses:
             case "comparisons":
                 heads = [["comparison", print_, by] for by in who]
             case "conditions":
-                return frozenset()  # it goes with its result
+                return frozenset()  # a condition is dropped with its result
             case _:
                 return None
         tries = 0
@@ -287,8 +288,9 @@ class Losses:
         return None
 
 
+# The merge
 TRIES = 5
-"""So often a merge begins anew where others compacted the store before it could be committed."""
+"""The number of attempts if other processes compact the store before the merge is committed."""
 
 Files = Mapping[str, list[Path]]
 """The parts of a store, by table."""
@@ -298,9 +300,11 @@ Dropped = Mapping[Path, Numbers]
 
 @dataclass(frozen=True)
 class Merged:
-    """The result of a merge: `added` rows by table; how many replies had another one under their name in another store
-    (`conflicts`), the rows that do not count for that, by table (`left_out`), and how many of these people had said or
-    a file (`given`)."""
+    """The result of a merge.
+
+    `added`: rows by table. `conflicts`: the number of replies with different versions. `left_out`: rows that do not
+    count because of a conflict, by table. `given`: how many of these were imported scores.
+    """
 
     added: Mapping[str, int]
     conflicts: int
@@ -309,12 +313,11 @@ class Merged:
 
 
 def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
-    """Add the rows of the `sources` to the `target`, and the media that they name. A source that is named
-    twice is merged once.
+    """Add the rows of the `sources` to the `target`, and the media that they name. A repeated source is merged once.
 
-    Raises `StoreError`: S0102 where the disk refuses, S0103 for a damaged part, S0104 for a newer schema, S0405 where
-    two stores have runs of one name that differ, S0406 where another process compacts or merges, and what `Bucket.sync`
-    does where the target is on a bucket.
+    Raises `StoreError`: S0102 if the disk refuses, S0103 for a damaged part, S0104 for a newer schema, S0405 if two
+    stores have different runs with one id, S0406 if another process compacts or merges, and for a bucket what
+    `Bucket.sync` raises.
     """
     busy = StoreError("S0406", "another process compacts the store, or merges into it", "try again when it is over")
     every = list({source.root: source for source in sources}.values())
@@ -338,7 +341,7 @@ def merge_stores(target: Store, sources: Sequence[Store]) -> Merged:
 
 @contextmanager
 def _alone(target: Store) -> Iterator[bool]:
-    """Keep other merges out of a store, and compactions where it is a folder; yield false where another one is."""
+    """Exclude other merges, and in a folder compactions; yield false if one is running."""
     if target.bucket is not None:
         with only_one(target.bucket, "merge") as alone:
             yield alone
@@ -353,7 +356,7 @@ def _alone(target: Store) -> Iterator[bool]:
 
 
 def _merge(database: DuckDBPyConnection, target: Store, sources: Sequence[Store]) -> Merged | None:
-    """Merge, or return None where others compacted the target meanwhile: nothing was written then."""
+    """Merge the stores; None if others compacted the target meanwhile, and nothing was written."""
     for each in (target, *sources):
         each.verify()
     commits = target.commits()
@@ -392,7 +395,7 @@ def _merge(database: DuckDBPyConnection, target: Store, sources: Sequence[Store]
 def _left_out(
     database: DuckDBPyConnection, files: Sequence[Files], doubles: Mapping[Path, set[int]]
 ) -> tuple[int, list[Held]]:
-    """Return how many names of replies have several, and the rows that do not count for that."""
+    """Return the number of reply ids with a conflict, and the rows that do not count because of it."""
     items: set[str] = set()
     names: set[str] = set()
     for table in VERSIONS:
@@ -423,7 +426,7 @@ def _count(path: Path, dropped: Mapping[Path, Numbers]) -> int:
 def _write(
     target: Store, replaces: Sequence[Commit], sources: Sequence[Files], tables: Sequence[str], dropped: Dropped
 ) -> Commit:
-    """Commit the rows of the sources; with `replaces` in place of all commits of the target."""
+    """Commit the rows of the sources; with `replaces`, in place of all commits of the target."""
     now = target.now
     if replaces:
         name = f"compaction-{max((number_of(each.name) for each in target.all_commits()), default=0) + 1:06d}"
@@ -445,7 +448,7 @@ def _write(
 
 
 def _copied(root: Path, table: str, name: str, paths: Sequence[Path], dropped: Dropped) -> Iterator[ParquetPart]:
-    """Write the rows of some parts that count, as one part."""
+    """Write the rows of some parts that count as one part."""
     count = 0
     with (
         new_part(root, table, name) as new,

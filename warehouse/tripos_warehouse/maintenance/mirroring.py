@@ -1,7 +1,7 @@
-"""Mirrors: metadata of Iceberg or Delta Lake over the parts of a store, so that other engines read it as it lies.
+"""Mirrors of a store as Iceberg or Delta Lake tables, which other engines read without a copy of the rows.
 
-No row is copied or rewritten. Each time a store is mirrored, a table whose parts changed gets one snapshot more, which
-has exactly the parts that count now.
+Only metadata is written. Each time a store is mirrored, a table whose parts have changed gets a new snapshot with
+exactly the parts that count now.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NAME_MAPPING = "schema.name-mapping.default"
 
 @dataclass(frozen=True)
 class MirroredTable:
-    """A table of a mirror: how many parts it has now, and how many of them were added and removed."""
+    """A table of a mirror: the number of its parts, and how many were added and removed."""
 
     table: str
     parts: int
@@ -43,15 +43,15 @@ class MirroredTable:
 
 
 def mirror_iceberg(store: Store, folder: Path) -> list[MirroredTable]:
-    """Publish the tables of a store as tables of Iceberg, with a catalog in SQLite beside them.
+    """Publish the tables of a store as Iceberg tables, with an SQLite catalog.
 
-    Raises `StoreError`: S0102 where the folder cannot be written, S0103 and S0104 as `Store.verify` does, S0114 without
-    the library.
+    Raises `StoreError`: S0102 if the folder cannot be written, S0103 and S0104 as `Store.verify` does, S0114 if the
+    library is missing.
     """
     with _library("pyiceberg", "iceberg", folder):
         from pyiceberg.catalog.sql import SqlCatalog
 
-        logging.getLogger("pyiceberg").setLevel(logging.ERROR)  # it warns of each column without statistics
+        logging.getLogger("pyiceberg").setLevel(logging.ERROR)  # it warns about each column without statistics
         folder.mkdir(parents=True, exist_ok=True)
         catalog = SqlCatalog(NAMESPACE, uri=f"sqlite:///{folder / CATALOG}", warehouse=folder.as_uri())
         catalog.create_namespace_if_not_exists(NAMESPACE)
@@ -67,7 +67,7 @@ def _iceberg_table(catalog: SqlCatalog, store: Store, name: str, paths: Sequence
     table: Table = catalog.create_table_if_not_exists(f"{NAMESPACE}.{name}", schema=_schema(name))
     with table.update_schema() as update:
         update.union_by_name(_schema(name))
-    mapping = table.schema().name_mapping.model_dump_json()  # parts have no numbers of columns, but names
+    mapping = table.schema().name_mapping.model_dump_json()  # parts have column names, not field ids
     if table.properties.get(NAME_MAPPING) != mapping:
         with table.transaction() as change:
             change.set_properties({NAME_MAPPING: mapping})
@@ -86,13 +86,13 @@ def _iceberg_table(catalog: SqlCatalog, store: Store, name: str, paths: Sequence
 
 
 def mirror_delta(store: Store, folder: Path) -> list[MirroredTable]:
-    """Publish the tables of a store as tables of Delta Lake, a folder each.
+    """Publish the tables of a store as Delta Lake tables, each in its own folder.
 
-    Raises `StoreError`: S0102 where the folder cannot be written, S0103 and S0104 as `Store.verify` does, S0114 without
-    the library, and for a store whose path has blanks.
+    Raises `StoreError`: S0102 if the folder cannot be written, S0103 and S0104 as `Store.verify` does, S0114 if the
+    library is missing, or if the path of the store has blanks.
     """
     if store.root.as_uri() != f"file://{store.root}":
-        # The library would take the encoded address of a part for another part, and not remove it from the table.
+        # The library would take the encoded path for another part, and not remove it from the table.
         message = f"Delta Lake cannot name the parts of `{store.root}`: the path has blanks or other special characters"
         raise StoreError("S0114", message, "move the store, or use --iceberg")
     with _library("deltalake", "delta", folder):
@@ -126,12 +126,12 @@ def _delta_table(folder: Path, store: Store, name: str, paths: Sequence[Path]) -
 
 
 def _schema(table: str) -> pa.Schema:
-    """Return the columns of a table; none is required, since parts of an earlier Tripos lack some."""
+    """Return the columns of a table, all nullable, since parts of earlier Tripos versions lack some."""
     return pa.schema([field.with_nullable(True) for field in TABLES[table].schema])
 
 
 def _path_of(place: str) -> Path:
-    """Return the file that a mirror lists.
+    """Return the path of a file in a mirror.
 
     >>> _path_of("file:///a%20b/c.parquet")
     PosixPath('/a b/c.parquet')
@@ -141,7 +141,7 @@ def _path_of(place: str) -> Path:
 
 @contextmanager
 def _library(module: str, extra: str, folder: Path) -> Iterator[None]:
-    """Raise `StoreError` S0114 where a library is missing, and S0102 where the folder cannot be written."""
+    """Raise `StoreError` S0114 if a library is missing, and S0102 if the folder cannot be written."""
     try:
         yield
     except ModuleNotFoundError as error:

@@ -1,1 +1,1 @@
-"""Queries: a sandboxed DuckDB, its additional functions, statements that only read, and their answers."""
+"""A sandboxed DuckDB over a store: connections, functions, aggregates, statements that only read, and results."""

@@ -1,22 +1,19 @@
-"""The statistics of raters that a measure can be, each as a function of a matrix of ratings.
+"""Aggregates that SQL has no formula for: agreement of raters, comparisons, medians, corpus metrics, user functions.
 
-Statistics of lists, which SQL has no formula for: what `tripos_statistic` comes to in the SQL of a measure.
+`statistic` implements `tripos_statistic` in the SQL of measures. Each aggregate returns its value and the influence of
+every item. For agreement and correlation that is the jackknife's (Tukey, 1958): how far the value moves if the item is
+left out. A median has bootstrap draws instead; its influences are those on the share of values below it, scaled to the
+error of the draws.
 
-Each comes with the pull of every item on it. Of agreement and correlation that is the jackknife's (Tukey, 1958): how
-far the value moves when the item is left out. A median has draws of its items instead (`bootstrap`), and its pulls are
-those on the share of values below it, on the scale of the error that the draws show.
+Rare classes. The variance of an agreement is a sum over the items of each class. The part of a rare class with five
+items has four degrees of freedom, however many other items there are. Student's t of a sum of variances with different
+degrees of freedom weighs each by the square of its own quantile (Cochran 1964, "Approximate significance levels of the
+Behrens-Fisher test"). So the influence of an item of a class of k items is multiplied by the quantile of k - 1 degrees
+of freedom (at least 2) over that of all items. If hardly any item is outside the most frequent class, the error is
+unknown and there is no interval.
 
-Errors of agreement where a class is rare: how much larger they are than the jackknife shows.
-
-The variance of a correlation of classes is a sum of what the items of each class have of it. What five items of a rare
-class show of theirs has four degrees of freedom, however many other items there are. Student's t of a sum of variances
-with different degrees of freedom weighs each of them by the square of its own quantile (Cochran 1964, "Approximate
-significance levels of the Behrens-Fisher test"). So the pull of an item of a class of k items is enlarged by the
-quantile of k - 1 degrees of freedom (no fewer than 2) over that of all items. Where hardly any item is of another class
-than most, its error cannot be known, and there is no interval.
-
-Of numbers every value would be a class of its own. There the kurtosis of the pulls says how many items bear the
-variance: a variance of n values with the kurtosis κ has 2n / (κ - (n - 3) / (n - 1)) degrees of freedom (O'Neill 2014,
+For numbers every value would be a class of its own. There the kurtosis of the influences shows how many items carry the
+variance: a variance of n values with kurtosis κ has 2n / (κ - (n - 3) / (n - 1)) degrees of freedom (O'Neill 2014,
 "Some useful moment results in sampling problems").
 """
 
@@ -69,17 +66,19 @@ from tripos_warehouse.statistics.preferences import NOBODY_ELSE, Preference, bra
 from tripos_warehouse.statistics.result import Floats, Ints, StatisticResult, two_sided
 from tripos_warehouse.statistics.validity import JudgeRates, rated_prevalence
 
+# Agreement of raters
 COMPLETE = frozenset({"kendall_w"})
-"""What takes only subjects that every rater rated."""
+"""Statistics that use only subjects which every rater rated."""
 
 WITH_SINGLES = frozenset({"gwet_ac1", "gwet_ac2"})
-"""What looks at subjects with one rating too, for how often each category is given."""
+"""Statistics that also use subjects with one rating, for the frequency of each category."""
 
 
 def find_statistic(what: str, level: str, ratings: Floats, categories: Floats | None = None) -> StatisticResult:
-    """Return the statistic `what` of `ratings`, a row a rater and a column a subject, NaN where one is missing. Of two
-    raters at a time it is the mean over the pairs. `level` is that of Krippendorff's α, and `categories` are those of
-    Gwet's coefficients; without them the ones that were given.
+    """Return the statistic `what` of `ratings`, an array (raters, subjects) with NaN for missing ratings.
+
+    A statistic of two raters is averaged over all pairs. `level` is that of Krippendorff's α. `categories` are those of
+    Gwet's coefficients; by default those that occur.
 
     >>> ratings = np.array([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5.0]])
     >>> round(find_statistic("kendall_w", "", ratings).value, 6)
@@ -94,11 +93,12 @@ def find_statistic(what: str, level: str, ratings: Floats, categories: Floats | 
 def find_values(
     what: str, level: str, ratings: Floats, groups: Ints, count: int, categories: Floats | None = None
 ) -> list[float | None]:
-    """Return the value of `find_statistic` without the subjects of each of `count` groups; of W without its test, which
-    the jackknife has no use for."""
+    """Return the values of `find_statistic` without the subjects of each of `count` groups. Kendall's W is computed
+    without its test, which the jackknife does not need.
+    """
     if what == "kendall_w":
         return w_without(ratings, groups, count)
-    if what in WITH_SINGLES and categories is None:  # a category that some items carry alone is one all the same
+    if what in WITH_SINGLES and categories is None:  # also categories that only left-out items have
         categories = np.unique(ratings[~np.isnan(ratings)])
     if what in WITH_SINGLES:
         return [find_statistic(what, level, ratings[:, groups != each], categories).value for each in range(count)]
@@ -110,8 +110,9 @@ def _unweighted_kappa(one: Floats, other: Floats) -> StatisticResult:
 
 
 def _rho(one: Floats, other: Floats) -> StatisticResult:
-    """Spearman's ρ as the correlation of ranks, without the test and the interval of `spearman_rho`, which take longer
-    than it does: of many items it is computed many times."""
+    """Return Spearman's ρ as the correlation of ranks. The test and interval of `spearman_rho` would take longer than ρ
+    itself, which the jackknife computes many times.
+    """
     both = ~(np.isnan(one) | np.isnan(other))
     n = int(both.sum())
     if n < 2:
@@ -124,9 +125,12 @@ def _rho(one: Floats, other: Floats) -> StatisticResult:
 
 
 def _quadratic(ratings: Floats, level: str) -> StatisticResult:
-    """κ by squares. The steps of a rubric are as far apart as their numbers, so κ is the same whether or not somebody
-    gave all of them: 1 - Σ (a - b)² n / Σ Σ (a - b)² over all pairs of a rating of the one and one of the other (Cohen,
-    1968), and the denominator is n² (var a + var b + (mean a - mean b)²)."""
+    """Return Cohen's κ with quadratic weights, averaged over pairs of raters.
+
+    The steps of a rubric are equidistant, so κ does not depend on whether all of them occur: 1 - Σ (a - b)² n / Σ Σ (a
+    - b)² over all pairs of a rating of the one and one of the other (Cohen, 1968). The denominator is n² (var a + var b
+    + (mean a - mean b)²).
+    """
 
     def of_two(one: Floats, other: Floats) -> StatisticResult:
         both = ~(np.isnan(one) | np.isnan(other))
@@ -152,16 +156,18 @@ _STATISTICS: Mapping[str, Callable[[Floats, str], StatisticResult]] = {
 }
 
 
+# Errors of agreement if a class is rare
 FEWEST_OTHERS = 3
-"""With fewer items of another class than most, nothing shows the error of an agreement."""
+"""With fewer items outside the most frequent class, the error of an agreement is unknown."""
 TOO_FEW_OTHERS = f"fewer than {FEWEST_OTHERS} items are of another class than most: nothing shows the error"
 
 
 def class_factors(columns: Ints, owners: Ints, items: int) -> Floats | None:
-    """Return by how much the pull of each of `items` is enlarged, given the class of every subject by each rater, a row
-    a rater, -1 where there is none; None where too few items are of another class than a rater's most frequent one.
+    """Return the factors of the influences of `items`, at least 1; None if too few items are outside a rater's most
+    frequent class.
 
-    A rater who saw fewer than half of the items has too few of any class: their classes are those of all raters.
+    `columns` has the class of every subject by each rater, shape (raters, subjects), -1 if missing; `owners` has the
+    item of each subject. For a rater who saw fewer than half of the items, the classes of all raters are pooled.
 
     >>> said, true = [0] * 26 + [1] * 4, [0] * 27 + [1] * 3
     >>> found = class_factors(np.array([said, true]), np.arange(30), 30)
@@ -187,8 +193,8 @@ def class_factors(columns: Ints, owners: Ints, items: int) -> Floats | None:
 
 
 def kurtosis_factor(pulls: Floats) -> float:
-    """Return by how much pulls on an agreement of numbers are enlarged, by the degrees of freedom of their variance. As
-    long as these are half of those of the items, it is as good as nothing, and left at 1.
+    """Return the factor of the influences on an agreement of numbers, from the degrees of freedom of their variance. If
+    these are at least half of those of the items, the factor is close to 1, and 1 is returned.
 
     >>> round(kurtosis_factor(np.array([1.0] * 20 + [-1.0] * 20)), 2)
     1.0
@@ -208,7 +214,7 @@ def kurtosis_factor(pulls: Floats) -> float:
 
 
 def _held(columns: Ints, owners: Ints, items: int, every: int) -> np.ndarray[tuple[int, int], np.dtype[np.bool_]]:
-    """Return which items have which classes, a row an item."""
+    """Return which items have which classes, shape (items, classes)."""
     found = np.zeros((items, every), dtype=bool)
     for column in columns:
         known = column >= 0
@@ -223,14 +229,16 @@ def _quantile(df: Floats | Ints) -> Floats:
     return found
 
 
+# Comparisons
 BETWEEN = "\x1f"
-"""Stands between a model and a judge where a statistic is about both."""
+"""The separator between a model and a judge, for a statistic about both."""
 
 
 def strength(model: str, items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers) -> dict[str, Any]:
-    """Return the strength of a model among all that are compared, in log odds (`bradley_terry`): `value`, or the
-    `reason` why there is none, and what every one of `items` adds to it, `pulls`. `values` are 1 where the first won, 0
-    where the second did, 0.5 for a tie.
+    """Return the strength of a model among all compared models, in log odds (`bradley_terry`).
+
+    The result has `value`, or the `reason` for its absence, and `pulls`, the influence of each of `items`. `values` are
+    1 if the first won, 0 if the second did, 0.5 for a tie.
 
     >>> firsts, seconds = ["a", "b"] * 4, ["b", "a"] * 4
     >>> values = [1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0]
@@ -244,7 +252,7 @@ def strength(model: str, items: Words, firsts: Words, seconds: Words, judges: Wo
 def weighted_strength(
     model: str, items: Words, firsts: Words, seconds: Words, weights: Words, values: Numbers
 ) -> dict[str, Any]:
-    """Return the same of verdicts each of which counts as often as `weights` say."""
+    """Return what `strength` returns, for verdicts that count with the given `weights`."""
     verdicts = verdicts_of(items, firsts, seconds, [None] * len(items), values)
     counted = [float(weight or 1) for weight, value in zip(weights, values, strict=True) if value is not None]
     return _strength(model, verdicts, counted)
@@ -264,9 +272,11 @@ def _strength(model: str, verdicts: list[Preference], weights: list[float] | Non
 def self_preference(
     about: str, items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers
 ) -> dict[str, Any]:
-    """Return how much more often judges of its family prefer a model than others do, on the same replies (`fondness`).
-    `about` is the model, or the model, `BETWEEN` and the one judge that is looked at. An item may stand behind its
-    cluster and `PARTED`. Gives what `strength` does, by cluster.
+    """Return how much more often judges of a model's family prefer it than other judges do on the same replies
+    (`fondness`).
+
+    `about` is the model, or the model, `BETWEEN` and one judge. An item may follow its cluster and `PARTED`. The result
+    has the form of `strength`, by cluster.
 
     >>> found = self_preference("gpt-5", list("112233"), ["gpt-5"] * 6, ["o"] * 6, ["gpt-4o", "x"] * 3, [1.0, 0.5] * 3)
     >>> found["value"], self_preference("o", ["1"], ["gpt-5"], ["o"], ["x"], [1.0])["reason"]
@@ -315,26 +325,28 @@ OF_PAIRS: Mapping[str, Callable[[str, Words, Words, Words, Words, Numbers], dict
 """The statistics of comparisons, by the name of the aggregate."""
 
 
+# The function `tripos_statistic`
 MOST_LEFT_OUT = 400
-"""So many items are left out one at a time; of more, a group at a time."""
+"""Up to this many items are left out one by one; more are left out in groups."""
 GROUPS = 200
 MANY = 5000
-"""Of so many items there are fewer groups: each takes as long as the whole, and the error of an error no longer counts
-for much."""
+"""From this many items on there are fewer groups: each takes as long as the whole, and the error of the error hardly
+matters any more.
+"""
 FEW_GROUPS = 50
 
 ALONE = "there is one rater, and nobody agrees with themselves"
 PARTED = "\x1f"
-"""What stands between an item and a reply to it, in the name of a subject."""
+"""The separator between an item and a reply to it, in the name of a subject."""
 
 Words = Sequence[str | None]
 Numbers = Sequence[float | None]
 
 PYTHON, PYTHON_VALUE = "python", "python value"
-"""A function of the user's: with its error, or where that is not needed its value alone."""
+"""A user function, with its error, or only its value."""
 
 MISSING = "None"
-"""The name of an item, a reply or a rater that has none."""
+"""The name of a missing item, reply or rater."""
 
 
 def statistic(
@@ -346,13 +358,15 @@ def statistic(
     keys: GivenWords,
     values: GivenNumbers,
 ) -> dict[str, Any]:
-    """Return a statistic of a list of ratings: of what belongs to `items`, `raters` said of `subjects` the number in
-    `values`, or the text in `keys` where classes are told apart. `level` is that of Krippendorff's α, and of Gwet's
-    coefficients the JSON of the declared categories (`_categories`). Of comparisons `subjects` are the models shown
-    first, `raters` those shown second, and `keys` the judges, or how often each counts.
+    """Return a statistic of a list of ratings: `raters` gave `subjects`, which belong to `items`, the number in
+    `values`, or the class in `keys`.
 
-    It gives `value`, or the `reason` why there is none, and `pulls` of `items`, so that the variance of the value is
-    the sum of squared pulls times m / (m - 1) for m items. Of a `median` it also gives the `draws`, and of a corrected
+    `level` is that of Krippendorff's α; for Gwet's coefficients it is the JSON of the declared categories
+    (`_categories`). For comparisons, `subjects` are the models shown first, `raters` those shown second, and `keys` the
+    judges or the weights.
+
+    The result has `value`, or the `reason` for its absence, and the influences `pulls` of `items`: the variance of the
+    value is the sum of their squares times m / (m - 1) for m items. A `median` also has `draws`, and a corrected
     prevalence the `limits` of its interval.
 
     >>> two = ["a", "a", "b", "b", "c", "c"]
@@ -411,12 +425,12 @@ def _find(
 
 
 STUDY = "\x1f"
-"""Begins the name of a study behind a figure, which stands among the items that pull at it and is none."""
+"""The prefix of the name of a study of a judge's rates, which is listed among the items."""
 
 
 def _prevalence(settings: str, items: Words, values: Numbers) -> dict[str, Any]:
-    """Return a share corrected by the rates of a judge: the pulls of items, those of the studies of the rates, which
-    several figures may share, and the limits of its interval.
+    """Return a share corrected by the error rates of a judge: the influences of items and of the studies of the rates,
+    which several figures may share, and the limits of its interval.
 
     >>> rates = '{"negatives": 40, "positives": 40, "sensitivity": 0.9, "specificity": 0.8}'
     >>> found = _prevalence(rates, list("abcdefghij"), [1.0] * 6 + [0.0] * 4)
@@ -442,13 +456,13 @@ def _prevalence(settings: str, items: Words, values: Numbers) -> dict[str, Any]:
 
 
 OF_CLASSES = frozenset({"cohen_kappa", "quadratic_kappa", "krippendorff_alpha"})
-"""Agreement that says nothing where nearly all items are of one class."""
+"""Agreement that is not informative if nearly all items are in one class."""
 BY_KURTOSIS = frozenset({"quadratic_kappa", "krippendorff_alpha", "gwet_ac2"})
-"""Agreement in which a difference of numbers counts by its square, so that few items may have most of the variance."""
+"""Agreement with squared differences of numbers, whose variance few items may dominate."""
 
 
 def _codes(matrix: Floats) -> Ints:
-    """Return the place of each rating among the different ones, -1 where there is none."""
+    """Return the index of each rating among the distinct ones; -1 for a missing rating."""
     found = np.full(matrix.shape, -1, dtype=np.int64)
     known = ~np.isnan(matrix)
     found[known] = np.unique(matrix[known], return_inverse=True)[1]
@@ -456,7 +470,7 @@ def _codes(matrix: Floats) -> Ints:
 
 
 def _without_error(value: float, names: list[str], reason: str) -> dict[str, Any]:
-    """Return a value of which nothing shows the error."""
+    """Return a value with unknown error."""
     return {"value": value, "reason": reason, "items": names, "pulls": [None] * len(names), "draws": None}
 
 
@@ -469,15 +483,16 @@ def _matrix(
     keys: GivenWords,
     values: GivenNumbers,
 ) -> tuple[Floats, Ints, list[str], Floats | None] | str:
-    """Return the ratings (raters, subjects), the place of each subject's item, the items, and the categories of Gwet's
-    coefficients; or why there are none."""
+    """Return the ratings, shape (raters, subjects), the index of each subject's item, the items, and the categories of
+    Gwet's coefficients; or the reason why there are no ratings.
+    """
     key, numbers = code_texts(keys), read_numbers(values)
     if what in ("cohen_kappa", "gwet_ac1") or level == "nominal":
         numbers = np.where(key.codes >= 0, key.codes, np.nan)
     elif ((key.codes >= 0) & np.isnan(numbers)).any():
         return "the values are no numbers: take them as `level: nominal`"
     item, subject, rater = (code_texts(each, MISSING) for each in (items, subjects, raters))
-    # Of two values by one rater the greater one counts, and of two items of a subject the first.
+    # If a rater rated a subject twice, the greater value counts; if a subject has two items, the first.
     rows = np.lexsort((numbers, item.codes))
     owner = np.empty(len(subject), dtype=np.int64)
     owner[subject.codes[rows[::-1]]] = item.codes[rows[::-1]]
@@ -496,13 +511,15 @@ def _matrix(
 
 
 MOST_LEVELS = 100_000
-"""A declared range of more integers than these is a measurement and no rubric: those that were given count."""
+"""A declared range with more integers is a measurement, not a rubric: only values that occur count."""
 
 
 def _categories(declared: str, keys: Sequence[str], numbers: Floats, what: str) -> Floats:
-    """Return the categories of a rubric as the numbers that ratings have: those that are `declared`, a JSON list of
-    names, numbers and `[low, high]` for integers, and those that were given, should a rating be none of these. Classes
-    (`gwet_ac1`) have the places of their `keys`, and then places of their own for those that nobody gave.
+    """Return the categories of a rubric as numbers, like the ratings: the `declared` ones, plus ratings that are none
+    of them.
+
+    `declared` is a JSON list of names, numbers, and `[low, high]` for integers. Classes (`gwet_ac1`) have the indices
+    of their `keys`, followed by indices for declared classes that do not occur.
 
     >>> _categories('[[1, 3]]', ["2.0", "7.0"], np.array([]), "gwet_ac1").tolist()
     [0.0, 1.0, 2.0, 3.0]
@@ -528,10 +545,13 @@ def _left_out(
     factors: Floats | None = None,
     by_kurtosis: bool = False,
 ) -> tuple[str | None, list[float | None]]:
-    """Return the pulls of the jackknife, from the values that `compute` gives without each group of subjects. Many
-    items are left out in groups, which their names alone decide; those of a group share its pull, so that the sum of
-    squares stays. Where classes are rare, pulls are enlarged (`rare_classes`): by the `factors` of the items, of a
-    group by the greatest of its own, or by the kurtosis of all pulls."""
+    """Return the reason for a missing error, if any, and the jackknife influences, from the values that `compute`
+    returns without each group of subjects.
+
+    Many items are left out in groups, which depend only on their names; the items of a group share its influence, so
+    that the sum of squares is preserved. For rare classes, influences are multiplied by the `factors` of the items, for
+    a group by the largest in it, or by a factor from the kurtosis of all influences.
+    """
     group = np.arange(len(names))
     if len(names) > MOST_LEFT_OUT:
         order = np.argsort([hashlib.blake2b(name.encode(), digest_size=8).hexdigest() for name in names])
@@ -547,7 +567,7 @@ def _left_out(
         pulls = pulls * largest
     elif by_kurtosis:
         pulls = pulls * kurtosis_factor(pulls)
-    # The sum is enlarged by m / (m - 1) for m items later on; for groups it should be by their number.
+    # Callers multiply the sum by m / (m - 1) for m items; for groups the factor should use their number.
     right = math.sqrt((count / (count - 1)) / (len(names) / (len(names) - 1)))
     sizes = np.bincount(group, minlength=count)
     found: list[float | None] = (pulls * right / np.sqrt(sizes))[group].tolist()
@@ -555,14 +575,14 @@ def _left_out(
 
 
 def _by_item(items: GivenWords, subjects: GivenWords, raters: GivenWords, values: GivenNumbers) -> dict[str, Any]:
-    """τ within every item, whose replies are the subjects behind the name of the item and `PARTED`."""
+    """Return Kendall's τ within each item. A subject is a reply, named by its item, `PARTED` and the reply."""
     item, subject, rater = (code_texts(each, MISSING) for each in (items, subjects, raters))
     if len(rater) < 2:
         return _nothing(ALONE)
     block = subject.before(PARTED)
     owner = np.empty(len(block), dtype=np.int64)
     owner[block.codes[subject.codes]] = item.codes
-    # The place of a subject among those of its block.
+    # The index of a subject within its block.
     replies = np.bincount(block.codes)
     order = np.argsort(block.codes, kind="stable")
     place = np.empty(len(order), dtype=np.int64)
@@ -595,8 +615,9 @@ def _by_item(items: GivenWords, subjects: GivenWords, raters: GivenWords, values
 
 
 def _median(items: Words, values: Numbers) -> dict[str, Any]:
-    """Return the median, its draws, and pulls that come to the error of the draws: an item's pull on the share of
-    values below the median, on that scale."""
+    """Return the median, its draws, and influences on the share of values below the median, scaled to the error of the
+    draws.
+    """
     pairs = [(str(item), value) for item, value in zip(items, values, strict=True) if value is not None]
     if not pairs:
         return _nothing("nothing has a value")
@@ -621,11 +642,11 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
 
 OF_TEXTS = frozenset({"corpus_bleu", "corpus_chrf", "corpus_ter"})
 OF_SUMS = OF_TEXTS | {"mcc", "brier", "log_loss", "ece", "auroc", "length_controlled"}
-"""Metrics of a whole set, of what replies say (`keys`) and should say (`subjects`), each as JSON."""
+"""Metrics of a whole set, from the replies (`keys`) and the references (`subjects`), each as JSON."""
 
 
 def _summed(what: str, settings: str, items: Words, subjects: Words, keys: Words) -> dict[str, Any]:
-    """Return a metric that is a function of sums over items, the pulls of the jackknife, and of texts the draws."""
+    """Return a metric that is a function of sums over items, its jackknife influences, and for texts its draws."""
     rows = sorted(
         (str(item), said, true)
         for item, said, true in zip(items, keys, subjects, strict=True)
@@ -663,7 +684,7 @@ def _summed(what: str, settings: str, items: Words, subjects: Words, keys: Words
 Metric = SummedMetric | RankedTruths | LengthControlled
 
 CLEAR = 2.5
-"""A calibration error of so many times what chance shows has an interval."""
+"""A calibration error needs this multiple of the chance level to have an interval."""
 
 
 def _noise(settings: str, saying: list[str], truths: list[str], places: Ints) -> float:

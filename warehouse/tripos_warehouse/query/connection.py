@@ -1,17 +1,15 @@
-"""A connection that makes a view when a query first names it: to make all of them takes longer than most queries.
+"""Connections to a sandboxed DuckDB over a store: views that are created on first use, and additional SQL functions.
 
-It holds the statements that make the views. Before a query runs, those that the query names are made, and those that
-these name. A name that only DuckDB can read, as in `query_table('sco' || 'res')`, is found when DuckDB fails over it:
-then all are made, and the query is asked again. A query that asks what there is needs all.
-Imports nothing but DuckDB, since every query waits for it.
+The sandbox reads the given files and nothing else: no other file, no network, no settings. It is locked before any
+statement from a store runs, so nothing in a store can open it.
 
-The box: a DuckDB that can read the files it is given, and has no other file, no network and no settings to change.
+A connection holds the statements that create its views. Before a query runs, the views that it names are created, and
+the views that these name; to create all of them takes longer than most queries. A name that only DuckDB can resolve, as
+in `query_table('sco' || 'res')`, makes DuckDB fail; then all views are created and the query is repeated. A query about
+the catalog needs all views.
 
-It is shut before any statement of a store runs in it, so that nothing that lies in a store can open it.
-Imports nothing but DuckDB's engine, since every command that asks for something waits for it: the Python layer over it,
-which makes relations, takes 13 MB and 60 ms.
-
-The functions that SQL over a store has beside DuckDB's own. What they need is imported when one is called.
+Imports only DuckDB's engine, since every command waits for it: its Python layer, which makes relations, takes 13 MB and
+60 ms. What the SQL functions need is imported when one is called.
 """
 
 from __future__ import annotations
@@ -43,23 +41,26 @@ else:
 def as_relation(
     connection: duckdb.DuckDBPyConnection, query: str | duckdb.Statement, params: object = None
 ) -> duckdb.DuckDBPyRelation:
-    """Return a query as a relation: what comes as columns of Arrow, or bit by bit."""
+    """Return a query as a relation, for results as Arrow columns or in batches."""
     importlib.import_module("duckdb")  # gives connections what makes relations
     return connection.sql(query, params=params)
 
 
+# The sandbox
 SMALL_BYTES = 8 * 2**20
 SMALL: dict[str, str | int | float | list[str]] = {
     "threads": 1,
     "allocator_bulk_deallocation_flush_threshold": "256KB",
 }
-"""Fewer bytes are read by one thread, for more would take memory and no less time; and what a query has freed goes back
-to the system once it is 256 KB, else every query of a report adds to the memory of the process. To hand back every page
-would take a sixth of the time of a small report in a process that made others before, and save no more memory."""
+"""Settings for small stores. Fewer bytes than `SMALL_BYTES` are read by one thread: more threads take memory and no
+less time. Freed memory goes back to the system in units of 256 KB; otherwise every query of a report adds to the memory
+of the process. Returning every page would slow a small report by a sixth and save no more memory.
+"""
 
 LARGE_BYTES = 256 * 2**20
-"""The feet of files that are larger together are read anew by every query: to hold them would take a sixth of what they
-say, 100 MB of ten million samples with a score."""
+"""From this size on, the footers of files are read again for every query: to cache them takes a sixth of their size,
+100 MB for ten million samples with a score.
+"""
 
 
 def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
@@ -68,7 +69,7 @@ def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
     >>> open_box([]).execute("select current_setting('enable_external_access')").fetchall()
     [(False,)]
     """
-    # Large sorts spill here; the folder exists only while they do.
+    # Large sorts spill into this folder, which exists only while they do.
     folder = f"{tempfile.gettempdir()}/tripos-{os.urandom(16).hex()}"
     connection = duckdb.connect(
         ":memory:",
@@ -84,7 +85,7 @@ def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
         if files:
             quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
             connection.execute(f"set allowed_paths = [{quoted}]")
-        # A view reads the foot of its files when it is made, and so does every view over it, and every query.
+        # The footers are read when a view is created, again for every view over it, and by every query.
         if _bytes_of(files) < LARGE_BYTES:
             connection.execute("set parquet_metadata_cache = true")
         connection.execute("set enable_external_access = false")
@@ -96,7 +97,7 @@ def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
 
 
 def _bytes_of(files: Sequence[str]) -> int:
-    """Return how large the files are together, those that are gone left out."""
+    """Return the total size of the files, without missing ones."""
     total = 0
     for file in files:
         with suppress(OSError):
@@ -104,8 +105,8 @@ def _bytes_of(files: Sequence[str]) -> int:
     return total
 
 
-# A bare `describe` or `desc` lists the tables; `desc` stands in many an order too. `query` and its like run a text.
-# What `duckdb_tables` lists is not for people: of a store they see views.
+# A bare `describe` or `desc` lists the tables; `desc` also occurs in `order by`. `query` and similar run a text.
+# `duckdb_tables` lists internal tables only: users of a store see views.
 _ASKS_WHAT = re.compile(
     r"""\b(?:show|describe|query|json_execute_serialized_sql|information_schema|duckdb_(?!tables\b)\w+|pg_\w+|sqlite_\w+)\b
     | (?:^|[(;/])\s*desc\b""",
@@ -120,27 +121,28 @@ _WORD = re.compile(r"\w+")
 _MAIN = "main"
 
 
+# Connections with views
 class Connection(Protocol):
     """The part of a DuckDB connection that readers of a store use."""
 
     def execute(self, query: str | duckdb.Statement, parameters: object = None) -> duckdb.DuckDBPyConnection:
-        """Run statements; the rows are fetched from the answer."""
+        """Run statements; the result fetches the rows."""
 
     def sql(self, query: str | duckdb.Statement, *, params: object = None) -> duckdb.DuckDBPyRelation:
         """Return a query as a relation."""
 
     def extract_statements(self, query: str) -> list[duckdb.Statement]:
-        """Return the statements of a text."""
+        """Return the statements in a text."""
 
     def cursor(self) -> Connection:
-        """Return another connection to the same database, for a thread or for rows that are fetched bit by bit."""
+        """Return another connection to the same database, for a thread or for rows that are fetched in batches."""
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection."""
 
 
 class Views:
-    """The statements that make the views of a database, and which of them still wait to be run.
+    """The statements that create the views of a database, and which of them are still pending.
 
     >>> made = ["create schema q", "create or replace view q.a as select 1", "create or replace view q.b as from q.a"]
     >>> [len(Views(made).needed(query)) for query in ("from q.b", "from Q . a", "show all tables", "from a")]
@@ -156,20 +158,20 @@ class Views:
         self.add(statements)
 
     def add(self, statements: Sequence[str]) -> None:
-        """Have more statements wait, which may build on the others."""
+        """Add pending statements, which may build on earlier ones."""
         self._waiting += statements
         self._names.update(made[1:] for made in map(_made, statements) if made is not None)
 
     def has(self, outer: str, inner: str) -> bool:
-        """Return true if there is a view of these names, made or not."""
+        """Return true if there is a view of this name, created or not."""
         return (_plain(outer), _plain(inner)) in self._names
 
     def after(self, statement: str, do: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
-        """Have something done once a statement was run."""
+        """Register a callback that runs after a statement was executed."""
         self._after[statement] = do
 
     def needed(self, query: str) -> list[str]:
-        """Return the statements that a query needs, in their order."""
+        """Return the pending statements that a query needs, in order."""
         if _ASKS_WHAT.search(query):
             return list(self._waiting)
         text = _plain(query)
@@ -184,8 +186,7 @@ class Views:
         return found[::-1]
 
     def make(self, database: duckdb.DuckDBPyConnection, query: str | None = None) -> bool:
-        """Make what a query needs, or all, and return true if there was something to make. Raises `StoreError`
-        S0103."""
+        """Create the views that a query needs, or all, and return true if there were any. Raises `StoreError` S0103."""
         with self._lock:
             chosen = list(self._waiting) if query is None else self.needed(query) if self._waiting else []
             try:
@@ -200,7 +201,9 @@ class Views:
 
     @contextmanager
     def first(self, what: str) -> Iterator[bool]:
-        """Yield true unless this is done already, by this connection or another one to the database."""
+        """Yield true to the first caller for `what`, and false to others until its block ends, on any connection to the
+        database.
+        """
         with self._lock:
             first = what not in self._done
             self._done.add(what)
@@ -212,15 +215,16 @@ class Views:
 
 
 class StoreConnection:
-    """A connection to a database whose `views` are made when a query first names them."""
+    """A connection to a database whose `views` are created when a query first names them."""
 
     def __init__(self, database: duckdb.DuckDBPyConnection, views: Views) -> None:
         self.database = database
         self.views = views
 
     def execute(self, query: str | duckdb.Statement, parameters: object = None) -> duckdb.DuckDBPyConnection:
-        """Run statements; the rows are fetched from the answer. Raises `duckdb.Error`, and `StoreError` S0103 where a
-        view cannot be made."""
+        """Run statements; the result fetches the rows. Raises `duckdb.Error`, and `StoreError` S0103 if a view cannot
+        be created.
+        """
         self._make(query)
         try:
             return self.database.execute(query, parameters)
@@ -230,7 +234,7 @@ class StoreConnection:
         return self.database.execute(query, parameters)
 
     def sql(self, query: str | duckdb.Statement, *, params: object = None) -> duckdb.DuckDBPyRelation:
-        """Return a query as a relation. Raises as `execute` does."""
+        """Return a query as a relation. Raises what `execute` raises."""
         self._make(query)
         try:
             return as_relation(self.database, query, params)
@@ -240,11 +244,11 @@ class StoreConnection:
         return as_relation(self.database, query, params)
 
     def extract_statements(self, query: str) -> list[duckdb.Statement]:
-        """Return the statements of a text."""
+        """Return the statements in a text."""
         return self.database.extract_statements(query)
 
     def make_views(self) -> None:
-        """Make all views, for queries that grow after they were asked. Raises `StoreError` S0103."""
+        """Create all views, for queries that are extended later. Raises `StoreError` S0103."""
         self._make(None)
 
     def cursor(self) -> StoreConnection:
@@ -252,7 +256,7 @@ class StoreConnection:
         return StoreConnection(self.database.cursor(), self.views)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the connection."""
         self.database.close()
 
     def __enter__(self) -> Self:
@@ -280,31 +284,34 @@ def _is_named(statement: str, text: str, words: set[str]) -> bool:
 
 @lru_cache(1024)
 def _made(statement: str) -> tuple[str, str, str] | None:
-    """Return what a statement makes, and its name in two parts."""
+    """Return the kind of object that a statement creates, and the two parts of its name; None for other statements."""
     made = _MADE.match(statement)
     return made and (made[1], _plain(made[2]), _plain(made[3] or ""))
 
 
 def _plain(text: str) -> str:
-    """Return a text without quotes and capitals, and without spaces around the joints of names."""
+    """Return a text in lower case without quotes, and without blanks around `.` and `(`."""
     return _JOINT.sub(r"\1", text.casefold().replace('"', ""))
 
 
+# SQL functions
 Given = Sequence[Any] | None
 ARROW: Any = "arrow"
 SPECIAL: Any = "special"
-"""Words of DuckDB: a function of columns, and one that is called for what is null too."""
+"""Options of DuckDB: a function of Arrow columns, and one that is also called for nulls."""
 RATED = "struct(item varchar, subject varchar, rater varchar, key varchar, value double)[]"
-"""What `tripos_statistic` is given, in any order: a list a cell, so that the fields of a row stay together."""
+"""The type of the rows of `tripos_statistic`, in any order: one list a cell, so that the fields of a row stay
+together.
+"""
 FOUND = "struct(value double, reason varchar, items varchar[], pulls double[], draws double[], limits double[])"
-"""What `tripos_statistic` gives: `list_statistics.statistic`."""
+"""The result type of `tripos_statistic`: see `aggregates.statistic`."""
 BOUNDS = "struct(low double, high double, error double)"
-"""What `tripos_interval` gives: `bootstrap.interval`."""
+"""The result type of `tripos_interval`: see `resampling.interval`."""
 
 
 def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
-    """Add `t_quantile(p, df)`, `tripos_statistic(what, level, rows)`, and for items
-    that are drawn again `tripos_draws(value, items, pulls)` and `tripos_interval(draws, df)`.
+    """Register `t_quantile(p, df)`, `tripos_statistic(what, level, rows)`, and for the bootstrap `tripos_draws(value,
+    items, pulls)` and `tripos_interval(draws, df)`.
 
     >>> import duckdb
     >>> connection = duckdb.connect()
@@ -322,7 +329,7 @@ def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def _statistic(what: Any, level: Any, rows: Any) -> Any:
-    """Return a statistic a row, of columns of Arrow: there a million texts are no million objects."""
+    """Compute one statistic for each row of Arrow columns, in which a million texts are not a million objects."""
     import pyarrow as pa
 
     from tripos_warehouse.query.aggregates import statistic

@@ -1,14 +1,12 @@
-"""Measures over items that are drawn again: the bootstrap of what has no derivative, and of all that is made of it.
+"""The Poisson bootstrap over items, for measures without a derivative, and arrays from the lists that SQL passes.
 
-An item has the same weights in every part of a measure, for they follow from its name: so a difference of medians over
-the same items is compared item by item. A weight is how often the item is in a draw, by Poisson's distribution with
-mean 1, as many items drawn from many come to (Hanley and MacGibbon, 2006). What has a derivative is drawn by the pulls
-of its items: a draw of it is the value and the sum of (weight - 1) * pull.
+The weight of an item is how often it is in a draw: Poisson with mean 1, the limit of drawing many items with
+replacement (Hanley and MacGibbon, 2006). Weights depend only on the item's name, so an item has the same weight in
+every part of a measure, and a difference of medians over the same items is paired. A part that has a derivative is
+drawn by the influences of its items: its draw is the value plus the sum of (weight - 1) * influence.
 
-The interval is the expanded percentile one (Hesterberg, 2015): between quantiles of the draws, further out for few
-items, as Student's t is further out than the normal distribution.
-
-Lists of texts and numbers that SQL hands over, as arrays: a text becomes a number once for a million rows of it.
+The interval is the expanded percentile interval (Hesterberg, 2015): quantiles of the draws that lie further out for few
+items, as Student's t lies further out than the normal distribution.
 """
 
 from __future__ import annotations
@@ -32,21 +30,20 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+# The bootstrap
 DRAWS = 1000
 SEED = 20_260_301
-"""It stands here and nowhere else, so that one store has one interval."""
+"""The only seed, so that a store always has the same interval."""
 
 BUCKETS = 4096
-"""Items whose names fall into one bucket are drawn together; of a few hundred items hardly two do."""
+"""Items are hashed into this many buckets, whose items share their weights. A few hundred items hardly collide."""
 
 LEAST_ITEMS = 6
-"""The least and the greatest of n independent values hold the median between them with a chance of 1 - 2^(1 - n),
-which reaches 95 % at 6."""
+"""The range of n independent values contains the median with probability 1 - 2^(1 - n), which reaches 95 % at 6."""
 
 
 def medians(items: Sequence[str], values: Floats) -> list[float]:
-    """Return the median of `values` in every draw of the `items` that they belong to; NaN where a draw has none of
-    them.
+    """Return the median of `values` in every draw of `items`, which has the item of each value; NaN if a draw is empty.
 
     >>> drawn = medians(["a", "a", "b", "c"], np.array([1.0, 2.0, 3.0, 4.0]))
     >>> len(drawn), float(np.nanmin(drawn)), float(np.nanmax(drawn))
@@ -58,8 +55,9 @@ def medians(items: Sequence[str], values: Floats) -> list[float]:
 
 
 def redrawn(items: Sequence[str], metric: SummedMetric) -> list[float]:
-    """Return a metric of sums in every draw of the `items` that its rows belong to; NaN where a draw has none, or none
-    of which it is defined."""
+    """Return a metric of sums in every draw of `items`, which has the item of each row; NaN if a draw is empty or the
+    metric is undefined in it.
+    """
     codes, weights = _weights(items)
     counts = np.zeros((weights.shape[1], metric.counts.shape[1]))
     np.add.at(counts, codes, metric.counts)
@@ -82,8 +80,9 @@ def user_figure(
     left_out: LeaveOut,
     errors: bool,
 ) -> dict[str, Any]:
-    """Return what a function of the user's comes to over rows of values, each the JSON of a list; with `errors` also in
-    every draw of the items and, by `left_out`, without each of them. A draw in which it fails has no value."""
+    """Return the result of a user function over rows of values, each the JSON of a list. With `errors` it is also
+    computed in every draw and, by `left_out`, without each item. A draw in which it fails is NaN.
+    """
     told = json.loads(settings)
     function = UserFunction(
         **{name: told[name] for name in ("name", "path", "function", "version")}, parameters=tuple(told["parameters"])
@@ -139,7 +138,7 @@ _TYPES: dict[str, Callable[[Any], Any]] = {"number": float, "integer": int, "boo
 
 
 def sums(value: float | None, items: Sequence[str] | None, pulls: Sequence[float | None] | None) -> list[float] | None:
-    """Return a value in every draw of its items, to the first order of their pulls. None where a pull is not known.
+    """Return the first-order approximation of a value in every draw of its items; None if an influence is unknown.
 
     >>> drawn = sums(5.0, ["a", "b"], [0.5, -0.5])
     >>> len(drawn), set(np.mod(drawn, 0.5).tolist())
@@ -156,7 +155,8 @@ def sums(value: float | None, items: Sequence[str] | None, pulls: Sequence[float
 
 
 def interval(draws: Sequence[float | None] | None, df: float | None, confidence: float = 0.95) -> dict[str, Any] | None:
-    """`low`, `high` and the standard `error` that draws show, with `df` degrees of freedom; None where they show none.
+    """Return `low`, `high` and the standard `error` from draws, with `df` degrees of freedom; None if they are not
+    sufficient.
 
     >>> {name: round(each, 2) for name, each in interval([1.0, 2.0, 3.0], 10).items()}
     {'low': 1.02, 'high': 2.98, 'error': 1.0}
@@ -167,7 +167,7 @@ def interval(draws: Sequence[float | None] | None, df: float | None, confidence:
     known = np.array([np.nan if each is None else each for each in draws or ()], dtype=np.float64)
     known = known[np.isfinite(known)]
     quantile = t_quantile(upper, df)
-    # Where more than a few draws are undefined, the others are no picture of what another set of items would give.
+    # If more than 5 % of the draws are undefined, the rest does not represent other samples of items.
     if quantile is None or df is None or len(known) < max(2, 0.95 * len(draws or ())):
         return None
     from scipy.special import ndtr
@@ -178,8 +178,7 @@ def interval(draws: Sequence[float | None] | None, df: float | None, confidence:
 
 
 def _weights(items: Sequence[str]) -> tuple[Ints, Floats]:
-    """Return the bucket of each row, from 0, and the weights of each bucket in every draw, of the shape (draws,
-    buckets)."""
+    """Return the bucket of each row, from 0, and the weights of each bucket in every draw, shape (draws, buckets)."""
     names, codes = np.unique(np.array(items, dtype=object), return_inverse=True)
     buckets = [_bucket(name) for name in names]
     used, places = np.unique(buckets, return_inverse=True)
@@ -200,18 +199,23 @@ def _drawn(used: bytes) -> Floats:
 
 @lru_cache(maxsize=BUCKETS)
 def _of_bucket(bucket: int) -> Ints:
-    """Return how often the items of a bucket are in each draw, which every cell and part that has them asks for."""
+    """Return how often the items of a bucket are in each draw. It is cached, since every cell with one of them needs
+    it.
+    """
     found: Ints = np.random.default_rng([SEED, bucket]).poisson(1, DRAWS).astype(np.uint8)
     return found
 
 
+# Arrays of texts and numbers
 GivenWords: TypeAlias = "Sequence[str | None] | pa.Array[Any]"
 GivenNumbers: TypeAlias = "Sequence[float | None] | pa.Array[Any]"
 
 
 @dataclass(frozen=True)
 class CodedTexts:
-    """`codes` has the place in `names` of every text, -1 for none. Names stand in their alphabetical order."""
+    """Texts as codes: `codes` has the index of each text in `names`, -1 if it is missing. Names are sorted, except
+    after `join_texts`.
+    """
 
     codes: Ints
     names: pa.Array[Any]
@@ -220,7 +224,7 @@ class CodedTexts:
         return len(self.names)
 
     def named(self, places: Ints) -> list[str]:
-        """Return the names at these places."""
+        """Return the names at these indices."""
         found: list[str] = self.names.take(places).to_pylist()
         return found
 
@@ -237,7 +241,7 @@ class CodedTexts:
 
 
 def code_texts(words: GivenWords, missing: str | None = None) -> CodedTexts:
-    """Return texts as numbers; what is missing stands for `missing`, where that is given.
+    """Return texts as codes. Missing texts become `missing` if that is given.
 
     >>> found = code_texts(["b", None, "a", "b"])
     >>> found.codes.tolist(), found.names.to_pylist()
@@ -260,8 +264,8 @@ def code_texts(words: GivenWords, missing: str | None = None) -> CodedTexts:
 
 
 def join_texts(batches: Sequence[pa.DictionaryArray]) -> CodedTexts:
-    """Return the texts of several batches, each with a dictionary, as numbers. Names stand as they come first, and
-    nothing is a name of its own at the end.
+    """Return the texts of several dictionary-encoded batches as codes. Names are in the order of their first
+    occurrence; a missing text has its own code, the last.
 
     >>> import pyarrow as pa
     >>> found = join_texts([pa.array(each).dictionary_encode() for each in (["b", "a"], ["c", None, "a"])])
@@ -281,7 +285,7 @@ def join_texts(batches: Sequence[pa.DictionaryArray]) -> CodedTexts:
 
 
 def read_numbers(values: GivenNumbers) -> Floats:
-    """Return numbers as an array, NaN where one is missing.
+    """Return numbers as an array, with NaN for missing ones.
 
     >>> read_numbers([1, None]).tolist()
     [1.0, nan]
@@ -294,5 +298,5 @@ def read_numbers(values: GivenNumbers) -> Floats:
 
 
 def to_list(given: GivenWords | GivenNumbers) -> Sequence[Any]:
-    """Return what SQL hands over as values of Python."""
+    """Return the values that SQL passes as Python objects."""
     return given if isinstance(given, Sequence) else given.to_pylist()

@@ -1,10 +1,8 @@
-"""Answers: one query run safely, and its table written to a file.
+"""Results of queries: tables from read-only queries, their files, and relations that only read.
 
-Relations that only read: those of DuckDB, without what would write a file, change a table or run a statement.
-
-The box keeps SQL from other files, but has to name the store's own to DuckDB, which may then write them too. So what is
-let through is listed, and what a later DuckDB adds is refused until it is. This stops slips, and SQL that somebody else
-wrote; whoever may run Python can write to files without DuckDB.
+The sandbox keeps SQL from other files, but must allow DuckDB the store's own files, which it could then write. So the
+permitted methods of relations are listed, and methods of later DuckDB versions are refused until they are. This
+prevents accidents and foreign SQL; a user who can run Python can write files without DuckDB.
 """
 
 from __future__ import annotations
@@ -41,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def run_query(connection: Connection, sql: str) -> pa.Table:
-    """Return the table that a query gives; of several statements, that of the last.
+    """Return the result table of a query; of several statements, that of the last.
 
     Raises `StoreError` S0203 for a statement that could do more than read, and what `answering` raises.
 
@@ -56,8 +54,8 @@ def run_query(connection: Connection, sql: str) -> pa.Table:
 
 
 def query_rows(connection: Connection, sql: str) -> tuple[list[str], list[dict[str, Any]]]:
-    """Return the names of the columns of what a query gives, and its rows, as `run_query` has them: for few rows, it
-    takes neither Arrow nor relations. Raises what `run_query` does.
+    """Return the column names and the rows of a query, with the values of `run_query`. It needs neither Arrow nor
+    relations, and is meant for few rows. Raises what `run_query` raises.
 
     >>> import duckdb
     >>> query_rows(duckdb.connect(), "select 1 as one, 'a' as letter")
@@ -80,7 +78,7 @@ def _rows(connection: Connection, query: str) -> tuple[list[str], list[dict[str,
 
 
 _HUGE = ("HUGEINT", "UHUGEINT")
-"""Integers for which Arrow has decimals."""
+"""Integer types that Arrow represents as decimals."""
 
 
 def _table(connection: Connection, query: str) -> pa.Table:
@@ -89,7 +87,7 @@ def _table(connection: Connection, query: str) -> pa.Table:
 
 
 def _plain_texts(table: pa.Table) -> pa.Table:
-    """Return the table with texts for enumerations, which Arrow has as numbers with a dictionary."""
+    """Return the table with texts in place of enumerations, which Arrow has as dictionary-encoded columns."""
     plain = [
         pa.field(field.name, pa.string()) if pa.types.is_dictionary(field.type) else field for field in table.schema
     ]
@@ -97,10 +95,9 @@ def _plain_texts(table: pa.Table) -> pa.Table:
 
 
 def write_answer(table: pa.Table, path: str | Path) -> None:
-    """Write `table` to `path` as its extension says: `.csv`, `.parquet`, `.json` (one array) or `.jsonl`.
+    """Write `table` to `path` in the format of its extension: `.csv`, `.parquet`, `.json` (one array) or `.jsonl`.
 
-    The file appears whole or not at all. Raises `StoreError`: S0202 for another extension, S0102 where the
-    disk refuses.
+    The file appears whole or not at all. Raises `StoreError`: S0202 for another extension, S0102 if the disk refuses.
     """
     target = Path(path)
     if (form := _FORMS.get(target.suffix.lower())) is None:
@@ -122,7 +119,7 @@ def write_answer(table: pa.Table, path: str | Path) -> None:
 
 
 def encode_answer(table: pa.Table, form: str) -> str:
-    """Return `table` as a text: `csv`, `json` (one array) or `jsonl`.
+    """Return `table` as text: `csv`, `json` (one array) or `jsonl`.
 
     >>> encode_answer(pa.table({"n": [1, 2], "who": ["=a", None]}), "csv")
     "n,who\\n1,'=a\\n2,\\n"
@@ -141,13 +138,13 @@ def _csv(table: pa.Table) -> bytes:
 
 
 RISKY = ("=", "+", "-", "@", "\t", "\r")
-"""How a text begins that a spreadsheet which opens a CSV file may take for a formula (OWASP, CSV injection)."""
+"""Beginnings of a text that a spreadsheet may read as a formula when it opens a CSV file (OWASP, CSV injection)."""
 _NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 
 def export_cell(value: Any) -> Any:
-    """Return a value as a cell of CSV that no spreadsheet takes for a formula: a text that begins like one gets an
-    apostrophe before it, a number does not.
+    """Return a value as a CSV cell that no spreadsheet reads as a formula: a text that begins like one is prefixed with
+    an apostrophe; a number is not.
 
     >>> export_cell("=1+1"), export_cell("-5"), export_cell("- one"), export_cell(-5), export_cell(None)
     ("'=1+1", '-5', "'- one", -5, '')
@@ -156,12 +153,12 @@ def export_cell(value: Any) -> Any:
     if not isinstance(written, str):
         return written
     marked = f"'{written}" if written.startswith(RISKY) and not _NUMBER.fullmatch(written) else written
-    # Before Python 3.13 a carriage return stands in no quotation marks: what follows it would begin a row of its own.
+    # Before Python 3.13 a carriage return is not quoted, so the rest of the text would begin a new row.
     return marked.replace("\r\n", "\n").replace("\r", "\n") if "\r" in marked else marked
 
 
 def cell(value: Any) -> Any:
-    """Return a value as a cell of CSV: nothing for null, `true` and `false`, and JSON for what has parts.
+    """Return a value as a CSV cell: empty for null, `true` and `false`, and JSON for a nested value.
 
     >>> cell(None), cell(True), cell(["a"]), cell(1.5)
     ('', 'true', '["a"]', 1.5)
@@ -211,29 +208,30 @@ def _json_number(value: Any) -> Any:
 _FORMS: dict[str, Callable[[pa.Table], bytes]] = {".csv": _csv, ".parquet": _parquet, ".json": _json, ".jsonl": _jsonl}
 
 
+# Relations
 SHOWN = 20
-"""Rows that a notebook shows."""
+"""The number of rows that a notebook shows."""
 LONGEST = 60
-"""Characters of a text that it shows."""
+"""The longest text in a notebook, in characters."""
 
 
 class Table(duckdb.DuckDBPyRelation):
-    """A relation of DuckDB of which a notebook shows the first rows."""
+    """A DuckDB relation whose first rows a notebook shows."""
 
     __slots__ = ()
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a data frame of pandas, which must be installed."""
+        """Return the rows as a pandas data frame; pandas must be installed."""
         found: pd.DataFrame = self.df()
         return found
 
     def to_polars(self) -> pl.DataFrame:
-        """Return the rows as a data frame of polars, which must be installed."""
+        """Return the rows as a polars data frame; polars must be installed."""
         found: pl.DataFrame = self.pl()
         return found
 
     def to_arrow(self) -> pa.Table:
-        """Return the rows as a table of Arrow."""
+        """Return the rows as an Arrow table."""
         return self.to_arrow_table()
 
     def _repr_mimebundle_(self, *_: Any, **__: Any) -> dict[str, str]:
@@ -242,7 +240,7 @@ class Table(duckdb.DuckDBPyRelation):
 
 
 def glimpse(relation: duckdb.DuckDBPyRelation, name: str = "answer") -> PaperTable:
-    """Return the first rows of a relation as a table, its texts cut.
+    """Return the first rows of a relation as a table, with long texts cut.
 
     >>> table = glimpse(duckdb.sql("select range as n, repeat('a', 100) as long from range(30)"))
     >>> len(table.rows), len(table.columns[1].cells[0]), table.notes
@@ -255,7 +253,7 @@ def glimpse(relation: duckdb.DuckDBPyRelation, name: str = "answer") -> PaperTab
 
 
 def as_table(relation: duckdb.DuckDBPyRelation) -> Table:
-    """Return the same relation as a table."""
+    """Return the same relation as a `Table`."""
     relation.__class__ = Table
     return relation  # type: ignore[return-value]
 
@@ -272,30 +270,32 @@ _READS = """
     value_counts var var_pop var_samp variance with_columns
 """
 READS = frozenset(_READS.split())
-"""What may be asked of a relation."""
+"""The permitted methods and attributes of a relation."""
 
 _ASKED = ("__getitem__", "__getattr__")
 
 
 class Relation(Table):
-    """A relation of DuckDB that only reads, as do all that are made from it. The rest raises `StoreError` S0205."""
+    """A DuckDB relation that only reads, as do all relations derived from it. Everything else raises `StoreError`
+    S0205.
+    """
 
     __slots__ = ()
 
 
 class Groups:
-    """Rows in groups, waiting for aggregates: what `group_by` of a relation gives."""
+    """The result of `group_by` on a relation: groups of rows, to be aggregated."""
 
     def __init__(self, groups: Any) -> None:
         self._groups = groups
 
     def agg(self, *arguments: Any, **named: Any) -> Any:
-        """As of DuckDB's own."""
+        """Aggregate the groups, as in DuckDB."""
         return reading(self._groups.agg(*arguments, **named))
 
 
 def reading(found: Any) -> Any:
-    """Return the same relation, of which only what reads can be asked; anything else as it is.
+    """Return the same relation restricted to methods that read; any other object unchanged.
 
     >>> relation = reading(duckdb.sql("select 1 as n"))
     >>> relation.filter("n = 1").fetchall()

@@ -1,6 +1,6 @@
-"""Statements: which of them only read, and what to say of those that the database refuses.
+"""Statements that only read, and explanations of those that the database refuses.
 
-Imports nothing but DuckDB, since every query waits for it.
+Imports only DuckDB, since every query waits for it.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import TypeVar
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query.connection import Connection, duckdb
 
-# DuckDB calls a statement that pivots MULTI, and so a `copy (pivot …) to …`, and an `explain` runs what it
-# explains: in both the first word decides.
+# DuckDB classifies a pivot as MULTI, and so a `copy (pivot …) to …`; an `explain` runs the statement that it
+# explains. In both cases the first word decides.
 _READS = re.compile(
     r"""(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*
     (?:explain(?:\s+analyze\b|\s*\([^)]*\))?(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*)?
@@ -22,7 +22,7 @@ _READS = re.compile(
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 LONGEST = 200
-"""Characters of a message of DuckDB's: it may print a whole object, over several screens."""
+"""The longest DuckDB message in characters: it may print a whole object over several screens."""
 _UNKNOWN = re.compile(
     r"""(?:Referenced\ column|Referenced\ table|Values\ list|Table)\s
       .*?(?:not\ found|does\ not\ have\ a\ column|does\ not\ exist)
@@ -41,22 +41,22 @@ _ALL_TABLES = r"""
       '"' || schema_name || '"') || '.') || table_name as name
     from duckdb_columns() where not internal and schema_name not like '% %'
     order by starts_with(name, table_name), name"""
-"""DuckDB's own `show tables` leaves out those of every benchmark."""
+"""DuckDB's own `show tables` omits the tables of benchmarks."""
 _WRITES = frozenset(("copy", "delete", "insert", "merge", "update"))
 _ANY_WRITES = re.compile("|".join(sorted(_WRITES)), re.IGNORECASE)
 RANKING = "leaderboard"
-"""What no query gives: ranks come from measures with their errors, as `tripos leaderboard` takes them."""
+"""A name that no query offers: ranks come from measures with errors, as in `tripos leaderboard`."""
 LIKE = 0.7
-"""How alike the name of a column is to one that was meant."""
+"""The least similarity of a column name that is suggested."""
 FEW, SOME = 8, 1000
-"""Tables, and rows of each, in which a field is looked for that somebody took for a column."""
+"""The number of tables, and of rows in each, that are searched for a field which was taken for a column."""
 Answer = TypeVar("Answer")
 
 
 def statements_of(connection: Connection, text: str) -> list[duckdb.Statement]:
-    """Return the statements of a text, all of which only read.
+    """Return the statements in a text, all of which only read.
 
-    Raises `StoreError`: S0203 for one that could do more, and what `answering` raises.
+    Raises `StoreError`: S0203 for a statement that could do more, and what `answering` raises.
 
     >>> [statement.query.strip() for statement in statements_of(duckdb.connect(), "select 1; from range(3)")]
     ['select 1;', 'from range(3)']
@@ -77,10 +77,10 @@ def statements_of(connection: Connection, text: str) -> list[duckdb.Statement]:
 
 
 def answering(connection: Connection, ask: Callable[[], Answer]) -> Answer:
-    """Return what `ask` gives.
+    """Return the result of `ask`, with DuckDB's errors translated.
 
-    Raises `StoreError` where DuckDB refuses, with its message in one line: S0204 for a table, column or function that
-    is not there, S0205 for a file, the network, an extension or a setting, S0201 for anything else.
+    Raises `StoreError` with DuckDB's message on one line: S0204 for a missing table, column or function, S0205 for a
+    file, the network, an extension or a setting, S0201 for anything else.
     """
     try:
         return ask()
@@ -96,8 +96,7 @@ def answering(connection: Connection, ask: Callable[[], Answer]) -> Answer:
 
 
 def names_of(connection: Connection) -> dict[str, list[str]]:
-    """Return every table and macro that can be asked, as it is written, with its columns (those of a macro: its
-    parameters).
+    """Return the name of every table and macro, quoted if needed, with its columns or parameters.
 
     >>> connection = duckdb.connect()
     >>> connection.execute("create table t as select 1 as n").fetchall()
@@ -168,7 +167,9 @@ def _did_you_mean(connection: Connection, message: str) -> str:
 
 
 def _field(connection: Connection, wanted: str, names: dict[str, list[str]]) -> str:
-    """Return how to get at a name that is no column but a field of the items, or of what was read from the replies."""
+    """Return how to read a name that is a field of the items or of parsed replies and not a column; empty if it is
+    none.
+    """
     if any(wanted.casefold() == column.casefold() for columns in names.values() for column in columns):
         return ""
     for column, key in (("fields", "item_id"), ("parsed", "sample_id")):
@@ -183,7 +184,7 @@ def _field(connection: Connection, wanted: str, names: dict[str, list[str]]) -> 
 def _reads(statement: duckdb.Statement) -> bool:
     try:
         kind = statement.type.name
-    except ValueError:  # a kind that DuckDB has no name for in Python, such as that of `update extensions`
+    except ValueError:  # a kind without a name in Python, such as `update extensions`
         return False
     match kind:
         case "SELECT":
@@ -195,20 +196,20 @@ def _reads(statement: duckdb.Statement) -> bool:
 
 
 def _written_inside(query: str) -> str | None:
-    """Return a statement that writes inside of a query, as in `with x as (copy … to …) from x`: DuckDB calls that a
-    SELECT.
+    """Return the keyword of a statement inside a query that writes, as in `with x as (copy … to …) from x`, which
+    DuckDB calls a SELECT; None if there is none.
 
-    Such a statement begins behind a bracket, and goes on with a word or, of `copy`, a bracket.
+    Such a statement follows a bracket, and continues with a word or, for `copy`, a bracket.
     """
     if _ANY_WRITES.search(query) is None:
-        return None  # most queries: to take one apart takes longer than many a one runs
-    text = query.encode()  # places are those of bytes
+        return None  # most queries: tokenizing takes longer than many run
+    text = query.encode()  # positions are byte offsets
     found = duckdb.tokenize(query)
     ends = [*(place for place, _ in found[1:]), len(text)]
     parts = [(kind.name, text[place:end]) for (place, kind), end in zip(found, ends, strict=True)]
     tokens = [(kind, said) for kind, said in parts if kind != "comment"]
     for (_, before), (kind, said), (_, after) in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        # DuckDB takes more characters for spaces than Python does, and leaves some in the token.
+        # DuckDB knows more blank characters than Python, and leaves some in the token.
         begun = _WORD.search(said.decode(errors="replace")) if kind in ("keyword", "identifier") else None
         word = begun[0].casefold() if begun is not None and not said.startswith(b'"') else ""
         if word in _WRITES and before[:1] in b"()" and _goes_on(word, after):
@@ -221,12 +222,12 @@ def _goes_on(word: str, after: bytes) -> bool:
 
 
 def _short(told: str) -> str:
-    """Return the message without DuckDB's own guesses, which look at other databases too."""
+    """Return a message without DuckDB's own suggestions, which also look at other databases."""
     return re.split(r" (?:Candidate bindings|Did you mean|Candidate tables)\b", told)[0]
 
 
 def _one_line(message: str) -> str:
-    """DuckDB's message without the excerpt of the query, which the user has before them."""
+    """Return DuckDB's message without its excerpt of the query, which the user can see."""
     told = message.partition("\n\nLINE ")[0]
-    # It may repeat what stands in a row, which must not steer the terminal.
+    # The message may repeat data of a row, which must not control the terminal.
     return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in " ".join(told.split()))

@@ -1,1 +1,1 @@
-"""The store: immutable Parquet parts, commit files that make them visible, and their upkeep."""
+"""Immutable Parquet parts, the commit files that make them visible, the journal, locks, schemas, and the row index."""

@@ -1,4 +1,4 @@
-"""Commit files: what a commit says, its JSON form, and the put-if-absent that makes it visible."""
+"""Commit files: their content, their JSON form, and the put-if-absent write that makes a commit visible."""
 
 from __future__ import annotations
 
@@ -23,14 +23,19 @@ from tripos_warehouse.store.paths import part_path, read_plain
 
 COMMIT_FORMAT = "tripos.commit/1"
 REPLACING_FORMAT = "tripos.commit/2"
-"""The format of a commit that replaces others. A reader that knows it not must stop: it would count rows twice."""
+"""The format of a commit that replaces others. A reader that does not know it must stop, since it would count rows
+twice.
+"""
 COMMITS = "commits"
 TICKS = "ticks"
-"""A file that grows with every commit and every new journal segment: who knows its length knows whether to look."""
+"""A file that grows by a byte with every commit and every new journal segment. Its length tells whether something
+changed.
+"""
 
 CHECKPOINT, MOST_LISTED = 1024, 4096
-"""Of so many commits that no compaction has listed, one lists the parts together, of at most so many: who opens the
-store reads one file in place of them."""
+"""If at least `CHECKPOINT` commits are not compacted, one commit lists the parts of up to `MOST_LISTED` of them, so
+that opening the store reads one file in their place.
+"""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}")
 _COMPACTION = re.compile(r"compaction-([0-9]{6,18})")
@@ -38,8 +43,9 @@ _COMPACTION = re.compile(r"compaction-([0-9]{6,18})")
 
 @dataclass(frozen=True)
 class ParquetPart:
-    """One Parquet file: `path` below the store's root, `size` in bytes, `version` of the table's schema, and the
-    SHA-256 of its content, which is None if an earlier Tripos wrote it."""
+    """A Parquet file: `path` below the store's root, `size` in bytes, `version` of the table's schema, and the SHA-256
+    of its content (None if an earlier Tripos wrote it).
+    """
 
     table: str
     path: str
@@ -51,8 +57,11 @@ class ParquetPart:
 
 @dataclass(frozen=True)
 class Commit:
-    """Parts that became visible together. `repeated`: the name had been committed before, by whomever. `replaces`:
-    commits whose rows are in these parts, and which nobody reads any more."""
+    """Parts that became visible together.
+
+    `repeated`: a commit of this name existed before. `replaces`: commits whose rows are in these parts and which no
+    longer count.
+    """
 
     name: str
     written_at: datetime
@@ -76,14 +85,14 @@ def _number(file: str) -> int:
 
 
 def check_name(name: str) -> str:
-    """`name` itself. Raises `ValueError` where it cannot be the name of a file everywhere."""
+    """Return `name`. Raises `ValueError` if it cannot be a file name on every system."""
     if not is_name(name):
         raise ValueError(f"not a commit name: {name!r}")
     return name
 
 
 def is_name(name: str) -> bool:
-    """Return true if it can be the name of a commit."""
+    """Return true if a text can be the name of a commit."""
     return _NAME.fullmatch(name) is not None
 
 
@@ -114,7 +123,7 @@ _Name = Annotated[str, Field(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,199}\z")]
 
 
 class _Listed(BaseModel):
-    """A part, as a commit file lists it."""
+    """A part in a commit file."""
 
     model_config = _STRICT
     table: Annotated[str, Field(max_length=64)]
@@ -131,14 +140,14 @@ class _Listed(BaseModel):
 
 
 class _Format(BaseModel):
-    """The first fields of every commit file."""
+    """The format field of every commit file."""
 
     model_config = _STRICT
     format: str
 
 
 class _Body(_Format):
-    """A commit file. What a later version of the format adds beside is passed over."""
+    """A commit file. Unknown fields, which later versions may add, are ignored."""
 
     name: _Name
     written_at: AwareDatetime
@@ -153,10 +162,10 @@ class _Body(_Format):
 
 
 def read_commit(path: Path) -> Commit:
-    """Return the commit that a file holds.
+    """Return the commit in a file.
 
-    Raises `StoreError` S0402 where the file is damaged, S0104 where a newer Tripos wrote it, and `FileNotFoundError`
-    where it is gone.
+    Raises `StoreError` S0402 if the file is damaged, S0104 if a newer Tripos wrote it, and `FileNotFoundError` if it is
+    missing.
     """
     try:
         content = read_plain(path)
@@ -198,18 +207,18 @@ def _damaged(path: Path, why: str) -> StoreError:
 
 
 class CommitFiles:
-    """The commit files of a store, of which each is read once."""
+    """The commit files of a store, each read once."""
 
     def __init__(self, root: Path) -> None:
         self._folder = root / COMMITS
         self.known: dict[str, Commit] = {}
-        """What was read, by the name of the file."""
+        """The commits that were read, by file name."""
 
     def live(self, leave_out: Callable[[StoreError], None]) -> list[Commit]:
-        """Return every commit that no other replaces, oldest first; `leave_out` is told of one that cannot be read, and
-        may raise.
+        """Return every commit that no other replaces, oldest first. `leave_out` is called with the error of an
+        unreadable commit and may raise it.
 
-        Only compactions replace commits, and perhaps many times as many as there are: what they replaced is not read.
+        Only compactions replace commits. The replaced commits, which may be many times more, are not read.
         """
         return self._live(self._listed(), leave_out)
 
@@ -219,16 +228,17 @@ class CommitFiles:
         return self._read([file for file in files if file not in replaced], leave_out)
 
     def all(self, leave_out: Callable[[StoreError], None]) -> list[Commit]:
-        """Return every commit there is, oldest first, as `live` does."""
+        """Return every commit, oldest first. `leave_out` is called as by `live`."""
         return self._read(self._listed(), leave_out)
 
     def checkpoint(self, leave_out: Callable[[StoreError], None]) -> Commit | None:
-        """Return a compaction that lists the parts of the oldest commits as they are, to be published; None where there
-        are few commits. It replaces these commits and no other compaction, so that its size has a bound."""
+        """Return an unpublished compaction that lists the parts of the oldest commits unchanged; None if there are few
+        commits. It does not replace other compactions, so its size is bounded.
+        """
         files = self._listed()
         if len(files) < CHECKPOINT:
             return None
-        latest = max(map(_number, files))  # of two that begin at once, one gets the number after it
+        latest = max(map(_number, files))  # a second process that starts now fails to publish
         single = [commit for commit in self._live(files, leave_out) if not number_of(commit.name)][:MOST_LISTED]
         if len(single) < CHECKPOINT:
             return None
@@ -244,7 +254,7 @@ class CommitFiles:
         found = []
         for name in files:
             if name not in self.known:
-                # Only a commit that another replaces is ever taken away, and that other one is older than the listing.
+                # Only replaced commits are ever removed, and the replacing commit is older than this listing.
                 try:
                     self.known[name] = read_commit(self._folder / name)
                 except FileNotFoundError:
@@ -257,21 +267,21 @@ class CommitFiles:
 
 
 def raised(error: StoreError) -> None:
-    """Leave out nothing: raise the error."""
+    """Raise the error: the listener of readers that skip nothing."""
     raise error
 
 
 def publish(root: Path, commit: Commit) -> Commit:
     """Write the commit file if its name is free; otherwise return the commit that has the name.
 
-    Raises `OSError` or an `obstore` error where the disk refuses; whether the commit is there is then not known, and
-    to publish it again settles it.
+    Raises `OSError` or an `obstore` error if the disk refuses. It is then unknown whether the commit exists; publishing
+    it again settles that.
     """
     path = root / COMMITS / f"{check_name(commit.name)}.json"
     try:
         obstore.put(LocalStore(prefix=root), f"{COMMITS}/{commit.name}.json", to_json(commit), mode="create")
     except AlreadyExistsError:
-        tick(root)  # whoever published it may have died before it could
+        tick(root)  # its publisher may have died before it could
         return replace(read_commit(path), repeated=True)
     sync(path)
     sync(path.parent)
@@ -280,7 +290,7 @@ def publish(root: Path, commit: Commit) -> Commit:
 
 
 def tick(root: Path) -> None:
-    """Say to every process that has the store open that there is something new. Raises `OSError`."""
+    """Tell every process that has the store open that something changed. Raises `OSError`."""
     handle = os.open(root / TICKS, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:
         os.write(handle, b".")
@@ -289,7 +299,7 @@ def tick(root: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until the file or folder is on the disk itself. A folder cannot be opened on Windows: nothing then."""
+    """Flush a file or folder to the disk. Does nothing for a folder on Windows, which cannot open one."""
     if os.name == "nt" and path.is_dir():
         return
     handle = os.open(path, os.O_RDONLY)
@@ -300,7 +310,7 @@ def sync(path: Path) -> None:
 
 
 def new_name(now: datetime) -> str:
-    """Return a name for a commit that nobody else has, and that sorts by time.
+    """Return a unique name for a commit; names sort by time.
 
     >>> len(new_name(datetime(2026, 3, 1, 8, 0, tzinfo=UTC)))
     34

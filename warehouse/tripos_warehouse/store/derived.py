@@ -1,7 +1,7 @@
-"""Indexes that runs made of what they look through, kept in the store for the runs that follow.
+"""Retrieval indexes that runs built, kept in the store for later runs.
 
-What lies here can be made again at any time: a file that is missing, damaged or cannot be written costs time, and
-nothing else. A file appears whole, under its name, or not at all, and ends with the SHA-256 of the rest.
+Every file here can be rebuilt. A file that is missing, damaged or cannot be written costs time and nothing else. Files
+are written atomically and end with the SHA-256 of their content.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from tripos_warehouse.store.paths import read_plain
 SHELF = "indexes"
 INDEX_CACHE_SUFFIX = ".npz"
 UNUSED_S = 30 * 24 * 3600.0
-"""An index that nobody read for so long is taken away."""
+"""An index that was not read for this long is removed."""
 MOST_BYTES = 4 * 2**30
 _DIGEST_BYTES = 32
 
 
 @dataclass(frozen=True)
 class StoredIndexes:
-    """The indexes of the store at `root`, by their names.
+    """The indexes of the store at `root`, by name.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     shelf = StoredIndexes(Path(folder))
@@ -37,7 +37,7 @@ class StoredIndexes:
     root: Path
 
     def get(self, name: str) -> bytes | None:
-        """Return what was kept under a name; None where nothing was, or it cannot be read."""
+        """Return the content of a name; None if there is none or it is damaged."""
         path = self.root / SHELF / f"{name}{INDEX_CACHE_SUFFIX}"
         try:
             kept = read_plain(path, MOST_BYTES)
@@ -47,11 +47,11 @@ class StoredIndexes:
         if hashlib.sha256(kept).digest() != digest:
             return None
         with suppress(OSError):
-            os.utime(path)  # it was of use
+            os.utime(path)  # marks it as used
         return kept
 
     def put(self, name: str, kept: bytes) -> None:
-        """Keep something under a name, unless the disk refuses."""
+        """Store the content of a name. If the disk refuses, nothing is stored."""
         folder = self.root / SHELF
         try:
             folder.mkdir(exist_ok=True)

@@ -1,7 +1,7 @@
-"""Digests: what the content of a file of a store should be, so that a byte which changed is seen.
+"""SHA-256 digests of the files of a store, by which changed bytes are detected.
 
-A part has its SHA-256 in the commit that lists it, a small file of JSON has its own within itself (`sealed`), and a
-line of a journal begins with its checksum (`store/journal.py`).
+The digest of a part is in the commit that lists it. A small JSON file carries its own (`sealed`). Each line of a
+journal begins with its checksum (`store/journal.py`).
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import orjson
 from tripos_warehouse.store.paths import open_plain
 
 VERIFIED_BYTES = 16 * 2**20
-"""A store whose parts have so many bytes at most is held to its digests whenever it is opened: that takes about 10 ms.
-A larger one is by `tripos store check`, and by whoever writes what it reads once more."""
+"""A store with at most this many bytes of parts is verified whenever it is opened, which takes about 10 ms. A larger
+one is verified by `tripos store check`, and by commands that rewrite parts.
+"""
 SEAL = "sha256"
 """The field of a sealed object with the SHA-256 of the other fields."""
 
 
 class HashingFile:
-    """A file that is written from its beginning to its end, and hashed on the way, so that nobody need read it again
-    to know its digest."""
+    """A file that is hashed while it is written from beginning to end, so that it need not be read again."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -33,29 +33,29 @@ class HashingFile:
 
     @property
     def closed(self) -> bool:
-        """Return true if nothing more can be written."""
+        """True if nothing more can be written."""
         return self._file.closed
 
     def write(self, data: bytes) -> int:
-        """Write bytes. Raises `OSError`."""
+        """Write bytes and return how many. Raises `OSError`."""
         written = self._file.write(data)
         self._hash.update(data)
         self._size += written
         return written
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
+        """Return the number of bytes that were written."""
         return self._size
 
     def flush(self) -> None:
-        """Hand everything to the operating system. Raises `OSError`."""
+        """Flush to the operating system. Raises `OSError`."""
         self._file.flush()
 
     def close(self) -> None:
-        """Leave the file open: whoever opened it syncs and closes it."""
+        """Do nothing: the owner of the file syncs and closes it."""
 
     def hexdigest(self) -> str:
-        """Return the SHA-256 of what was written."""
+        """Return the SHA-256 of the bytes that were written."""
         return self._hash.hexdigest()
 
 
@@ -66,7 +66,8 @@ def sha256_of(path: Path) -> str:
 
 
 def sealed(body: Mapping[str, Any], *, lines: bool = True) -> bytes:
-    """Return an object as JSON, with a last field that has the SHA-256 of the others; with `lines` a field a line.
+    """Return an object as JSON with a last field that has the SHA-256 of the others. With `lines`, each field has its
+    own line.
 
     >>> unsealed(sealed({"serial": 7}))
     {'serial': 7}
@@ -79,9 +80,11 @@ def sealed(body: Mapping[str, Any], *, lines: bool = True) -> bytes:
 
 
 def unsealed(content: bytes, *, required: bool = True) -> dict[str, Any]:
-    """Return the object that these bytes hold, without its seal. One that was written before there were seals has
-    none, which is no fault unless it is `required`. Raises `ValueError` where they hold no object, or another one than
-    was sealed."""
+    """Return the object in a sealed JSON file, without its seal.
+
+    Files of earlier versions have no seal; a missing seal is an error only if it is `required`. Raises `ValueError` if
+    the bytes hold no object, or if the object does not match its seal.
+    """
     body = orjson.loads(content)
     if not isinstance(body, dict):
         raise ValueError("it holds no object")

@@ -1,15 +1,9 @@
-"""Names as numbers of 128 bits, which sort as the names do.
+"""The index of a table: its rows by name (status and location), sorted in memory or, from a million rows on, on disk.
 
-Rows sorted by name, and how a name is found among them.
-
-The index of a table: which of its rows are there, by their names.
-
-Rows sorted by name in a file of the disk: a lookup reads the blocks that may have its names, and nothing is held but
-the first name of each block.
-
-The file has no name, so it is gone with the process, also with one that is killed. It is made as long tables are
-sorted: pieces are sorted in memory and written, and then all rows whose names begin alike are taken from every piece,
-sorted together and written one after the other.
+A name becomes a number of 128 bits, which sorts as the name does. On disk, sorted rows are divided into blocks, and
+only the first name of each block is in memory. The file has no name, so it disappears with the process. It is written
+by an external sort: pieces are sorted in memory and written; then the rows whose names share their first bytes are
+collected from all pieces, sorted and appended.
 """
 
 from __future__ import annotations
@@ -46,7 +40,7 @@ _HEX = re.compile(r"[0-9a-f]{32}")
 
 
 def pack(names: Sequence[str]) -> bytes:
-    """Return the numbers of `names`, 16 bytes each, one after the other.
+    """Return the numbers of `names`, 16 bytes each, concatenated. A name that is not 32 hexadecimal digits is hashed.
 
     >>> pack(["00112233445566778899aabbccddeeff"]).hex(), len(pack(["i0", "i1"]))
     ('00112233445566778899aabbccddeeff', 32)
@@ -59,7 +53,7 @@ def pack(names: Sequence[str]) -> bytes:
 
 
 def pack_column(column: pa.Array[Any]) -> bytes:
-    """As `pack`, of an Arrow array of strings without nulls."""
+    """Pack an Arrow array of strings without nulls, as `pack` does."""
     import pyarrow.compute as pc
 
     lengths = pc.min_max(pc.binary_length(column)).as_py()
@@ -73,13 +67,15 @@ def pack_column(column: pa.Array[Any]) -> bytes:
 
 
 def halves(packed: bytes) -> tuple[Halves, Halves]:
-    """Packed names as two arrays, which sort as the names do."""
+    """Return packed names as two arrays, upper and lower halves, which sort as the names do."""
     pairs = np.frombuffer(packed, dtype=">u8").reshape(-1, 2)
     return pairs[:, 0].astype(np.uint64), pairs[:, 1].astype(np.uint64)
 
 
 def _unhex(text: str, count: int) -> bytes | None:
-    """`None` where the text is not all lower-case digits: `fromhex` also takes capitals and passes over blanks."""
+    """Return the bytes of lower-case digits; None for any other text, since `fromhex` also accepts capitals and
+    blanks.
+    """
     if text.lower() != text:
         return None
     try:
@@ -95,17 +91,18 @@ def _pack(name: str) -> bytes:
     return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=SIZE).digest()
 
 
+# Rows sorted by name, in memory
 Codes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.uint64]
 ABSENT = 0
-"""The code of a name that the index has not; the statuses themselves have the codes that follow."""
+"""The code of a name that is not in the index. The codes from 1 on are statuses."""
 FAILED_CODE = 1
 """The code of a unit that may be tried again."""
 
 
 @dataclass(frozen=True)
 class IndexedRows:
-    """The index entries of some names, in their order: the codes of the statuses, and where the rows lie."""
+    """The index entries of some names, in the order of the names: status codes and row locations."""
 
     codes: Codes
     places: Places
@@ -113,7 +110,7 @@ class IndexedRows:
 
 @dataclass(frozen=True)
 class SortedRows:
-    """Rows sorted by name, a name once. `places` are the number of the part, then 32 bits of the row in it."""
+    """Rows with unique names, sorted by name. `places`: the number of the part, then 32 bits of the row in it."""
 
     high: Halves
     low: Halves
@@ -125,11 +122,11 @@ class SortedRows:
 
     @property
     def columns(self) -> tuple[Halves, Halves, Codes, Places]:
-        """The four of them."""
+        """The four columns."""
         return self.high, self.low, self.codes, self.places
 
     def find(self, high: Halves, low: Halves) -> IndexedRows:
-        """Return what there is of these names."""
+        """Return the entries of these names."""
         codes, places = np.full(len(high), ABSENT, np.uint8), np.zeros(len(high), np.uint64)
         at = _search(self, high, low)
         there = at >= 0
@@ -138,7 +135,7 @@ class SortedRows:
 
 
 class GrowingRows:
-    """Rows as they are read, in arrays that grow: many small ones would leave as much memory behind as they took."""
+    """Rows as they are read, in arrays that grow. Many small arrays would leave as much memory unused as they took."""
 
     def __init__(self) -> None:
         self._columns: list[npt.NDArray[Any]] = [
@@ -147,7 +144,7 @@ class GrowingRows:
         self._count = 0
 
     def add(self, rows: SortedRows) -> None:
-        """Take in further rows."""
+        """Append rows."""
         end = self._count + len(rows)
         for place, more in enumerate(rows.columns):
             column = self._columns[place]
@@ -162,7 +159,7 @@ class GrowingRows:
         return self._count
 
     def taken(self) -> list[npt.NDArray[Any]]:
-        """Return the columns, which are here no longer."""
+        """Return the columns and empty this object."""
         columns = [column[: self._count] for column in self._columns]
         self._columns = [np.empty(0, column.dtype) for column in columns]
         self._count = 0
@@ -170,11 +167,11 @@ class GrowingRows:
 
 
 def _search(run: SortedRows, high: Halves, low: Halves) -> npt.NDArray[np.int64]:
-    """Return where each name is in a run; -1 where it is not."""
+    """Return the position of each name in a run; -1 if it is absent."""
     at = np.searchsorted(run.high, high)
     at[at == len(run)] = 0
     there = (run.high[at] == high) & (run.low[at] == low)
-    # Names that have the upper half of another one lie behind it.
+    # Names that share an upper half follow each other.
     for each in np.flatnonzero(~there & (run.high[at] == high)).tolist():
         end = int(np.searchsorted(run.high, high[each], side="right"))
         spot = int(at[each]) + int(np.searchsorted(run.low[at[each] : end], low[each]))
@@ -185,12 +182,14 @@ def _search(run: SortedRows, high: Halves, low: Halves) -> npt.NDArray[np.int64]
 
 
 def in_order(columns: list[npt.NDArray[Any]]) -> SortedRows:
-    """Return the rows of `columns`, which are taken from there, as one run: later ones were committed later, and of
-    equal names the last that did not fail stays."""
+    """Return the rows of `columns` as one sorted run, and empty the list.
+
+    Rows must be in the order of their commits. If a name is repeated, the last row that did not fail is kept.
+    """
     order = np.argsort(columns[0], kind="stable")
     high, low, codes, places = (_taken(columns, order) for _ in range(4))
     if bool((high[1:] == high[:-1]).any()):
-        # The order by the upper half stays; below it by the lower one, and failures before the rest.
+        # Within equal upper halves, sort by the lower half, and failures first.
         below = np.lexsort((codes != FAILED_CODE, low, high))
         low, codes, places = low[below], codes[below], places[below]
         last = np.ones(len(order), bool)
@@ -200,26 +199,27 @@ def in_order(columns: list[npt.NDArray[Any]]) -> SortedRows:
 
 
 def _taken(columns: list[npt.NDArray[Any]], order: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """Return the first column in an order, and let go of it: of ten million rows each takes 80 MB."""
+    """Remove the first column and return it in an order. With ten million rows a column takes 80 MB."""
     column = columns.pop(0)
     return column[order]
 
 
+# Rows sorted by name, on disk
 LEAST_ROWS = 2**20
-"""Fewer rows stay in memory, where a name is found in half the time."""
+"""Fewer rows stay in memory, where a lookup takes half the time."""
 PIECE_ROWS = 2**18
 BLOCK = 32
 """The rows of a block."""
 NAMES_AT_ONCE = 4096
 _BEGINNINGS = 256
-"""Rows are told apart by the first byte of their names; of several bytes together they are sorted at once."""
+"""Rows are grouped by the first byte of their names; groups of several bytes are sorted together."""
 _ROW = np.dtype([("high", "<u8"), ("low", "<u8"), ("code", "u1"), ("place", "<u8")])
 
 Rows = npt.NDArray[np.void]
 
 
 class DiskRows:
-    """Rows sorted by name, a name once, in a file."""
+    """Rows with unique names, sorted by name, in a file."""
 
     def __init__(self, file: _RowFile, firsts: Halves, count: int) -> None:
         self._file, self._firsts, self._count = file, firsts, count
@@ -228,7 +228,7 @@ class DiskRows:
         return self._count
 
     def find(self, high: Halves, low: Halves) -> IndexedRows:
-        """Return what there is of these names."""
+        """Return the entries of these names."""
         codes, places = np.full(len(high), ABSENT, np.uint8), np.zeros(len(high), np.uint64)
         order = np.argsort(high)
         for start in range(0, len(order), NAMES_AT_ONCE):
@@ -240,8 +240,8 @@ class DiskRows:
         return IndexedRows(codes, places)
 
     def _around(self, high: Halves) -> SortedRows:
-        """Return the rows of the blocks that may have names with these upper halves, which are in order."""
-        # Names of one upper half may begin at the end of a block.
+        """Return the rows of the blocks that may contain names with these upper halves, which must be sorted."""
+        # Names with this upper half may begin at the end of the block before.
         begin = np.maximum(np.searchsorted(self._firsts, high, side="left") - 1, 0)
         end = np.searchsorted(self._firsts, high, side="right")
         blocks = np.arange(0)
@@ -255,8 +255,9 @@ class DiskRows:
 
 
 class RowWriter:
-    """Takes rows in the order of their commits, and returns them sorted. The file lies in the first of the `folders`
-    that can be written to. All of it raises `OSError`."""
+    """Receives rows in the order of their commits and returns them sorted. The file is in the first writable one of
+    `folders`. All methods raise `OSError`.
+    """
 
     def __init__(self, folders: Sequence[Path | None]) -> None:
         self._folders = folders
@@ -265,7 +266,7 @@ class RowWriter:
         self._count = 0
 
     def add(self, columns: list[npt.NDArray[Any]]) -> None:
-        """Take in a piece, whose columns are taken from there."""
+        """Add a piece and empty its list of columns."""
         piece = in_order(columns)
         beginnings = np.arange(1, _BEGINNINGS, dtype=np.uint64) << np.uint64(56)
         bounds = [0, *np.searchsorted(piece.high, beginnings).tolist(), len(piece)]
@@ -274,7 +275,7 @@ class RowWriter:
         self._count += len(piece)
 
     def rows(self) -> DiskRows:
-        """Return all rows."""
+        """Return all rows, sorted."""
         file, firsts, count = _RowFile(self._folders), [], 0
         for begin, end in self._together():
             read = self._pieces.read([(bounds[begin], bounds[end]) for bounds in self._bounds])
@@ -286,7 +287,7 @@ class RowWriter:
         return DiskRows(file, np.concatenate(firsts), count)
 
     def _together(self) -> Iterator[tuple[int, int]]:
-        """Yield which beginnings are sorted at once."""
+        """Yield the ranges of first bytes that are sorted together."""
         sizes = np.diff(np.array(self._bounds), axis=1).sum(axis=0).tolist()
         begin = size = 0
         for place, more in enumerate(sizes):
@@ -298,7 +299,7 @@ class RowWriter:
 
 
 class _RowFile:
-    """A file of rows without a name."""
+    """A file of rows that has no name."""
 
     def __init__(self, folders: Sequence[Path | None]) -> None:
         file = _unnamed(folders)
@@ -307,7 +308,7 @@ class _RowFile:
         weakref.finalize(self, file.close)
 
     def write(self, rows: SortedRows) -> None:
-        """Write rows behind those that are there."""
+        """Append rows."""
         packed = np.empty(len(rows), _ROW)
         packed["high"], packed["low"], packed["code"], packed["place"] = rows.columns
         left = memoryview(packed.tobytes())
@@ -315,7 +316,7 @@ class _RowFile:
             left = left[self._write(left) :]
 
     def read(self, stretches: Sequence[tuple[int, int]]) -> Rows:
-        """Return the rows of several stretches, one after the other."""
+        """Return the rows of several ranges, concatenated."""
         size = _ROW.itemsize
         read = partial(os.pread, self._number)
         data = b"".join([read(size * (end - begin), size * begin) for begin, end in stretches])
@@ -332,16 +333,18 @@ def _unnamed(folders: Sequence[Path | None]) -> FileIO:
 
 
 def _columns(rows: Rows) -> SortedRows:
-    """Return rows of a file, each column for itself."""
+    """Return rows of a file as separate columns."""
     high, low, codes, places = (np.ascontiguousarray(rows[name]) for name in ("high", "low", "code", "place"))
     return SortedRows(high, low, codes, places)
 
 
+# The index of a table
 FAILED = PROVIDER_ERROR
-"""The status of a unit that may be tried again: any other row of the same key counts before it. A row that was kept
-with another status has it too if its reply broke off (`is_failed`)."""
+"""The status of a unit that may be tried again; any other row of the same key counts before it. A row with another
+status fails too if its reply was cut off (`is_failed`).
+"""
 AGAIN = RETRIED_NEXT_RUN
-"""The statuses that a later run does not take as an answer."""
+"""The statuses that a later run does not accept as a result."""
 _BROKEN = words_of(Ending.ERROR)
 RESULTS = (SAMPLES.name, JUDGEMENTS.name, SCORES.name, COMPARISONS.name, TURNS.name)
 """The tables whose rows have a status."""
@@ -351,7 +354,7 @@ _BATCH = 65536
 
 
 def is_failed(columns: Collection[str]) -> str:
-    """Return the condition of SQL that a row failed, given the columns of its table.
+    """Return the SQL condition that a row failed, given the columns of its table.
 
     >>> is_failed(["score_id", "status"])
     "(status = 'provider_error')"
@@ -363,13 +366,16 @@ def is_failed(columns: Collection[str]) -> str:
 
 
 def has_failed(row: Mapping[str, Any]) -> bool:
-    """Return true if a row failed, as `is_failed` says."""
+    """Return true if a row failed, as `is_failed` defines."""
     return row.get("status", OK) == FAILED or ending_of(row.get("finish_reason")) is Ending.ERROR
 
 
 class RowIndex:
-    """The rows of one table, of some fingerprints or of all. Where they are many they lie in a file in `folder`, or
-    among the temporary files if that cannot be written to; where no disk takes them they are in memory."""
+    """The index of one table, for rows with some fingerprints or for all.
+
+    Large indexes are kept in a file in `folder`, or among the temporary files if that is not writable, or in memory if
+    no disk takes them.
+    """
 
     def __init__(self, table: str, fingerprints: Collection[str] | None, folder: Path | None = None) -> None:
         self.table = get_table(table)
@@ -384,24 +390,24 @@ class RowIndex:
         self.statuses: list[str | None] = [None, *AGAIN]
         self.parts: list[Path] = []
         self.fingerprints: set[str] = set()
-        """Those of the rows that it has."""
+        """The fingerprints of the indexed rows."""
         self._runs: list[SortedRows | DiskRows] = []
 
     def __len__(self) -> int:
         return sum(map(len, self._runs))
 
     def load(self, paths: Iterable[Path]) -> None:
-        """Take in the rows of further parts, those that were committed first first. Raises `StoreError` S0103."""
+        """Add the rows of further parts, in the order of their commits. Raises `StoreError` S0103."""
         first = len(self.parts)
         self.parts += paths
         try:
             run = self._read(first, on_disk=True)
-        except OSError:  # a part that cannot be read is a `StoreError`
+        except OSError:  # the disk; an unreadable part raises `StoreError`
             run = self._read(first, on_disk=False)
         self._add(run)
 
     def _read(self, first: int, *, on_disk: bool) -> SortedRows | DiskRows:
-        """Return the rows of the parts from a place on. Raises `OSError` where no disk takes them."""
+        """Return the rows of the parts from number `first` on. Raises `OSError` if no disk takes them."""
         rows, writer = GrowingRows(), None
         for chunk in self._chunks(first):
             rows.add(chunk)
@@ -423,7 +429,7 @@ class RowIndex:
                     row += batch.num_rows
 
     def find(self, packed: bytes) -> IndexedRows:
-        """Return what there is of the packed names (`names.pack`)."""
+        """Return the entries of packed names (`pack`)."""
         high, low = halves(packed)
         codes = np.zeros(len(high), np.uint8)
         places = np.zeros(len(high), np.uint64)
@@ -435,12 +441,12 @@ class RowIndex:
         return IndexedRows(codes, places)
 
     def names_of(self, codes: Codes) -> list[str | None]:
-        """Return the statuses that `codes` stand for."""
+        """Return the statuses for `codes`."""
         statuses = self.statuses
         return [statuses[code] for code in codes.tolist()]
 
     def place_of(self, place: int) -> tuple[Path, int]:
-        """Return the part that a place is in, and the row there."""
+        """Return the part and the row number of a location."""
         return self.parts[place >> _ROW_BITS], place & (2**_ROW_BITS - 1)
 
     def _chunk(self, batch: pa.RecordBatch, part: int, first: int) -> SortedRows:
@@ -487,7 +493,7 @@ class RowIndex:
 
 
 def rows_by_part(index: RowIndex, found: IndexedRows) -> dict[Path, list[int]]:
-    """Return the rows to read, by part, of the names that the index has."""
+    """Return the row numbers to read, by part, of the names that were found."""
     rows: dict[Path, list[int]] = {}
     for place in found.places[found.codes != ABSENT].tolist():
         path, row = index.place_of(place)
@@ -496,8 +502,7 @@ def rows_by_part(index: RowIndex, found: IndexedRows) -> dict[Path, list[int]]:
 
 
 def has_all(indexes: Iterable[RowIndex], packed: bytes) -> bool:
-    """Return true if every one of the packed names is in one of the indexes, with a status that needs no further
-    try."""
+    """Return true if every packed name is in one of the indexes with a status that needs no retry."""
     left = packed
     for index in indexes:
         codes = index.find(left).codes
@@ -512,7 +517,7 @@ def has_all(indexes: Iterable[RowIndex], packed: bytes) -> bool:
 def rows_by_id(
     table: TableSchema, paths: Iterable[Path], ids: Iterable[str], columns: Sequence[str] | None
 ) -> dict[str, dict[str, Any]]:
-    """Return whole rows of parts by their id, as `Store.rows` does."""
+    """Return whole rows of parts by id, as `Store.rows` does."""
     import pyarrow.compute as pc
 
     (key,) = table.key

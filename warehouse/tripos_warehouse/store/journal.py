@@ -1,9 +1,9 @@
-"""The journal: rows that were kept and are not committed yet, on their way through a crash of the process.
+"""The journal: rows that are written but not committed yet, so that they survive a crash of the process.
 
-A segment is a file of lines: the first says what wrote it, every other holds rows that were kept together, with their
-checksum. A line is written with one call before `keep` returns, so it is in the hands of the operating system and
-survives the process; one that breaks off was never acknowledged, unless the file was cut later. A segment has the name
-of the commit that its rows will be.
+A segment is a file of lines. The first says who wrote it; every other holds rows that were written together, with their
+checksum. A line is written by one system call before `keep` returns, so it survives the process. An incomplete last
+line was never acknowledged, unless the file was truncated later. The name of a segment is the name of its future
+commit.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ JOURNAL = "journal"
 JOURNAL_FORMAT = "tripos.journal/2"
 SUFFIX = ".jsonl"
 RESERVE_BYTES = 8 * 2**20
-"""So much room is kept free for the replies to calls under way: 250 replies of 32 KiB."""
+"""Disk space reserved for replies to calls in flight: 250 replies of 32 KiB."""
 MOST_BYTES = 2**31
-"""A segment is committed long before it has so many."""
+"""The size limit when a segment is read. Segments are committed long before they reach it."""
 REJECTED = "rejected"
-"""The folder below the journal for lines that fit no table, so that they are neither lost nor tried for ever."""
+"""The folder below the journal for lines that fit no table, so that they are neither lost nor retried forever."""
 
 _LINE = re.compile(rb'\{"crc32":"([0-9a-f]{8})","rows":(.*)\}', re.DOTALL)
 
 
 class JournalSegment:
-    """One open segment, to which only its owner appends. The owner has locked its name before it opens it."""
+    """An open segment, to which only its owner appends. The owner locks its name before opening it."""
 
     def __init__(self, root: Path, name: str) -> None:
-        """Raise `OSError`."""
+        """Create the file and write its first line. Raises `OSError`."""
         self.name = name
         self.path = root / JOURNAL / f"{name}{SUFFIX}"
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
@@ -60,8 +60,9 @@ class JournalSegment:
             raise
 
     def append(self, line: bytes) -> None:
-        """Write a line, or nothing of it. Raises `OSError`; if the disk did not even let go of half a line, nothing may
-        be appended to it."""
+        """Write a whole line or nothing. Raises `OSError`; if truncating a partial line failed too, nothing may be
+        appended any more.
+        """
         try:
             written = os.write(self._file, line)
             while written < len(line):
@@ -73,23 +74,25 @@ class JournalSegment:
         self._size += len(line)
 
     def close(self) -> None:
-        """Leave the file as it is."""
+        """Close the file and leave it in place."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
     def remove(self) -> None:
-        """Take the file away. Raises `OSError`."""
+        """Remove the file. Raises `OSError`."""
         self.close()
         self.path.unlink(missing_ok=True)
 
 
 class Reserve:
-    """Room on the disk of a store that nobody else gets, until it is freed for the journal: a disk that is full then
-    takes the replies to the calls under way. It is a file without a name, so it goes with the process."""
+    """Disk space reserved for the journal, so that a full disk can still take the replies to calls in flight.
+
+    It is held by a file without a name, which disappears with the process.
+    """
 
     def __init__(self, root: Path) -> None:
-        """Take half of what is free, and `RESERVE_BYTES` at most; or nothing, where the disk refuses."""
+        """Reserve half of the free space, and at most `RESERVE_BYTES`; nothing if the disk refuses."""
         self._file: IO[bytes] | None = None
         try:
             room = min(RESERVE_BYTES, shutil.disk_usage(root).free // 2)
@@ -103,7 +106,7 @@ class Reserve:
             self.free()
 
     def free(self) -> bool:
-        """Let go of the room; return true if there was any."""
+        """Release the space and return true if there was any."""
         file, self._file = self._file, None
         if file is not None:
             file.close()
@@ -112,9 +115,11 @@ class Reserve:
 
 @dataclass(frozen=True)
 class JournalContent:
-    """The contents of a segment. `lines` are the rows that were kept together, by table, and `raw` the same as they
-    stand in the file; `damaged` are lines that are not rows by table, or not those that were kept. `newer`: another
-    Tripos wrote it, and it is left to that. `breaks_off`: its last line does, or it has none.
+    """The content of a segment.
+
+    `lines`: rows that were written together, by table. `raw`: the same lines as bytes. `damaged`: lines that are not
+    rows by table, or do not match their checksum. `newer`: a newer Tripos wrote the segment, and this one leaves it
+    alone. `breaks_off`: the last line is incomplete, or there is none.
     """
 
     lines: tuple[dict[str, list[Row]], ...]
@@ -125,13 +130,13 @@ class JournalContent:
 
 
 def journal_head(**more: str) -> bytes:
-    """Return the first line of what has the form of a segment."""
+    """Return the first line of a segment, with the additional fields `more`."""
     versions = {table.name: table.version for table in TABLES.values()}
     return orjson.dumps({"format": JOURNAL_FORMAT, "versions": versions, **more})
 
 
 def segments(root: Path) -> list[str]:
-    """Return the names of all segments, oldest first. What is no regular file, or has no name of a commit, is none."""
+    """Return the names of all segments, oldest first. Other files and links are ignored."""
     try:
         with os.scandir(root / JOURNAL) as entries:
             found = [
@@ -145,14 +150,14 @@ def segments(root: Path) -> list[str]:
 
 
 def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:
-    """Return the line that holds `rows`. Raises `StoreError` S0105 where they fit no table.
+    """Return the line with `rows`. Raises `StoreError` S0105 if they fit no table.
 
     >>> to_line({"run_items": [{"run_id": "r", "scenario": "QA", "item_id": "1"}]})
     b'{"crc32":"17b2574a","rows":{"run_items":[{"run_id":"r","scenario":"QA","item_id":"1"}]}}\\n'
     """
     try:
         text = orjson.dumps(rows, default=_mapping_as_dict, option=orjson.OPT_SERIALIZE_NUMPY)
-    except TypeError:  # orjson's own error is one: a value that is no JSON, or a lone surrogate
+    except TypeError:  # orjson's error too: not a JSON value, or a lone surrogate
         for table, batch in rows.items():
             to_arrow(table, batch)
         text = orjson.dumps(encodable(rows), default=_mapping_as_dict, option=orjson.OPT_SERIALIZE_NUMPY)
@@ -160,16 +165,16 @@ def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:
 
 
 def read_segment(path: Path) -> JournalContent:
-    """Return the whole lines of a segment. Raises `OSError`."""
+    """Return the complete lines of a segment. Raises `OSError`."""
     return parse_segment(read_plain(path, MOST_BYTES))
 
 
 def parse_segment(content: bytes) -> JournalContent:
-    """Return the whole lines of these bytes of a segment."""
+    """Return the complete lines in the bytes of a segment."""
     *lines, rest = content.split(b"\n")
     if not lines:
         return JournalContent((), breaks_off=True)
-    # The last line may have lost its line feed, or have another byte in its place.
+    # The last line may lack its line feed, or have another byte there.
     whole = next((line for line in (rest, rest[:-1]) if _rows_of(line) is not None), None)
     first, *lines = lines if whole is None else [*lines, whole]
     header = _object(first)
@@ -190,7 +195,7 @@ def parse_segment(content: bytes) -> JournalContent:
 
 
 def _rows_of(line: bytes) -> dict[str, list[Any]] | None:
-    """Return the rows of a line by table; None where it holds none, or others than were written."""
+    """Return the rows of a line by table; None if the line is malformed or does not match its checksum."""
     found = _LINE.fullmatch(line)
     if found is None or zlib.crc32(found[2]) != int(found[1], 16):
         return None
@@ -199,7 +204,7 @@ def _rows_of(line: bytes) -> dict[str, list[Any]] | None:
 
 
 def merge(lines: Sequence[Mapping[str, Sequence[Row]]]) -> dict[str, list[Row]]:
-    """Return the rows of all lines, by table, in order."""
+    """Return the rows of all lines by table, in order."""
     merged: dict[str, list[Row]] = {}
     for line in lines:
         for table, batch in line.items():
@@ -208,7 +213,7 @@ def merge(lines: Sequence[Mapping[str, Sequence[Row]]]) -> dict[str, list[Row]]:
 
 
 def set_aside(root: Path, name: str, lines: Sequence[bytes]) -> None:
-    """Put lines that fit no table where nothing reads them, under the segment's name. Raises `OSError`."""
+    """Write lines that fit no table to the folder of rejected lines, under the segment's name. Raises `OSError`."""
     folder = root / JOURNAL / REJECTED
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}{SUFFIX}"
@@ -254,5 +259,5 @@ def _with_times(table: str, batch: list[Any]) -> list[Row]:
                 try:
                     row[name] = datetime.fromisoformat(text)
                 except ValueError:
-                    continue  # it fits no table, and whoever commits it says so
+                    continue  # it fits no table, which is reported at the commit
     return batch

@@ -1,12 +1,12 @@
-"""Locks: what a living process holds, as byte ranges of one file, which the kernel frees when the process dies.
+"""Locks of living processes: byte ranges of one file, which the kernel frees when a process dies.
 
-Every name has its own byte of the file `claims`, far beyond its end, so the file stays empty. Claims of work and the
-names that say "this file has a living owner" are locks of the same open file: when a process dies, all of them go at
-the same moment. Whoever gets a dead process's claim therefore also sees that it is dead.
+Every name has its own byte of the file `claims`, far beyond its end, so the file stays empty. Claims of work and
+liveness locks ("this file has a living owner") are locks of the same open file, so all of them are freed at the same
+moment when a process dies. Hence a process that gets a dead process's claim also sees that its owner is dead.
 
-On Linux the locks belong to the open file (`F_OFD_SETLK`); elsewhere they belong to the process, and one open file is
-shared by all `Locks` of it. Where the system or the file system has no locks, `real` is false, every lock is had, and
-nobody is known to live.
+On Linux the locks belong to the open file (`F_OFD_SETLK`). Elsewhere they belong to the process, whose `Locks` share
+one open file. If the system or file system has no locks, `real` is false, every lock succeeds, and no process is known
+to be dead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tripos_warehouse.store.journal import segments
 
 
 class Claims:
-    """Claims by key. One that is released is held on to until `let_go`, when its results can be read by others."""
+    """Claims of work by key. A released claim is freed by `let_go`, when other processes can read its results."""
 
     def __init__(self, locks: Locks) -> None:
         self._locks = locks
@@ -34,7 +34,9 @@ class Claims:
         self._released: list[str] = []
 
     def take(self, key: str, *, later: bool = False) -> bool:
-        """Claims `key`; true also where it is ours already. Raises `OSError`."""
+        """Claim `key` and return true, also if it is claimed already; false if another owner has it. Raises
+        `OSError`.
+        """
         if key in self._held:
             return True
         place = place_of(CLAIM, key)
@@ -44,13 +46,13 @@ class Claims:
         return True
 
     def release(self, key: str) -> None:
-        """Mark `key` as done. One that is not ours is passed over."""
+        """Mark `key` as done. A key without a claim is ignored."""
         if key in self._held:
             self._released.append(key)
 
     def let_go(self) -> None:
-        """Let others have what was released. Raises `OSError`."""
-        # The system goes through the locks of a file in the order of their places, so the lowest is found first.
+        """Free the claims that were released. Raises `OSError`."""
+        # The kernel scans the locks of a file in order, so the lowest is found first.
         places = sorted({(self._held[key], key) for key in self._released if key in self._held})
         for place, key in places:
             del self._held[key]
@@ -59,14 +61,14 @@ class Claims:
 
 
 class Ticks:
-    """How often there was something new in a store. To ask costs well under a microsecond."""
+    """The counter of changes in a store. Reading it takes well under a microsecond."""
 
     def __init__(self, root: Path) -> None:
-        """Raise `OSError`."""
+        """Open the file of the counter. Raises `OSError`."""
         self._file = os.open(root / TICKS, os.O_RDONLY | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
 
     def count(self) -> int:
-        """Return the length of the file that grows."""
+        """Return the counter: the length of the file."""
         return os.lseek(self._file, 0, os.SEEK_END)
 
     def __del__(self) -> None:
@@ -74,14 +76,14 @@ class Ticks:
             self.close()
 
     def close(self) -> None:
-        """Let go of the file. Raises `OSError`."""
+        """Close the file. Raises `OSError`."""
         file, self._file = getattr(self, "_file", -1), -1
         if file >= 0:
             os.close(file)
 
 
 class Peers:
-    """The other processes that keep rows in the same store, by their journal segments."""
+    """The other processes that write to the same store, by their journal segments."""
 
     def __init__(self, root: Path, locks: Locks, ticks: Ticks) -> None:
         self._root = root
@@ -93,11 +95,10 @@ class Peers:
         self._dead: set[str] = set()
 
     def one_died(self, own: frozenset[str]) -> bool:
-        """Return true if there is a segment, other than `own` ones, whose owner does not live: its rows are not
-        committed.
+        """Return true if a segment, except for those in `own`, has no living owner: its rows are not committed.
 
-        A process that dies lets go of its claims and of its segment at the same moment, and a segment that has rows
-        was announced by a tick before. So whoever has got a claim and then asks this knows all that is to be known.
+        A process that dies frees its claims and its segments at the same moment, and a segment with rows was announced
+        by a tick before. So a process that gets a claim and then calls this misses nothing.
         """
         if not self._locks.real:
             return False
@@ -112,8 +113,9 @@ class Peers:
         return bool(self._dead)
 
     def recovered(self) -> None:
-        """Say that recovery was tried: what `one_died` found and is there still is not asked about again. Whoever died
-        since then is met by the next `one_died`."""
+        """Note that recovery was tried. Segments that `one_died` found and that still exist are not reported again;
+        later deaths are.
+        """
         self._stuck |= self._dead.intersection(segments(self._root))
         self._dead = set()
         self._seen = -1
@@ -122,8 +124,9 @@ class Peers:
 CLAIMS = "claims"
 CLAIM, SEGMENT, PARTS_LOCK, LIST = "claim", "segment", "parts", "list"
 COMPACTION, IMPORT, SHOWN = "compaction", "import", "shown"
-"""What is locked: a piece of work, a journal segment, the parts of a commit, a list of names, the right to compact, the
-right to import scores, and what models are shown, which is shared by those who show it."""
+"""Kinds of locks: a piece of work, a journal segment, the parts of a commit, a list of names, the right to compact, the
+right to import scores, and what models are shown (shared by those who show it).
+"""
 
 _HALF = 2**62
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
@@ -136,12 +139,10 @@ else:
 
 
 class Locks:
-    """The locks that one owner holds in a store, or in another folder. Two of them exclude each other, also within one
-    process."""
+    """The locks of one owner in a store or another folder. Two owners exclude each other, also within one process."""
 
     def __init__(self, root: Path, name: str = CLAIMS) -> None:
-        """Open the file of that name, and make it where it is not there. Raises `OSError` where that is not
-        allowed."""
+        """Open the lock file of that name, and create it if needed. Raises `OSError` if that is not allowed."""
         self.real = fcntl is not None
         self._owned = sys.platform == "linux"
         self._held: set[int] = set()
@@ -152,12 +153,12 @@ class Locks:
             self._process = _OfProcess.of(root / name)
 
     def __del__(self) -> None:
-        # A store keeps its locks for as long as it is used, and nobody closes a store.
+        # A store keeps its locks for its lifetime, and stores are never closed.
         if getattr(self, "_file", -1) >= 0:
             os.close(self._file)
 
     def close(self) -> None:
-        """Free everything."""
+        """Free all locks."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -167,7 +168,7 @@ class Locks:
         self._held.clear()
 
     def hold(self, place: int) -> bool:
-        """Take the lock of `place` alone; false where somebody else has it in any way."""
+        """Take the exclusive lock of `place`; false if another owner has it, exclusive or shared."""
         if not self.real:
             return True
         if self._owned:
@@ -178,19 +179,20 @@ class Locks:
         return False
 
     def share(self, place: int) -> bool:
-        """Take the lock of `place` beside others who share it; false where somebody has it alone."""
+        """Take the shared lock of `place`; false if another owner has the exclusive lock."""
         if self._owned and self.real:
             return self._set(fcntl.F_RDLCK, place)
         return self.hold(place)
 
     def await_share(self, place: int) -> None:
-        """Take the lock of `place` beside others who share it, once nobody has it alone. Where locks belong to the
-        process, nobody can share, and it is tried once."""
+        """Wait for the shared lock of `place`. If locks belong to the process, they cannot be shared, and one attempt
+        is made.
+        """
         while not self.share(place) and self._owned:
             time.sleep(0.02)
 
     def free(self, place: int) -> None:
-        """Let go of `place`."""
+        """Free the lock of `place`."""
         if not self.real:
             return
         if self._owned:
@@ -200,7 +202,9 @@ class Locks:
             self._process.free(place)
 
     def others_hold(self, place: int) -> bool:
-        """Return true if another owner has `place`. Without locks nobody can know: true, as if it lived."""
+        """Return true if another owner has the lock of `place`. Without locks the answer is true, as if the owner were
+        alive.
+        """
         if not self.real:
             return True
         if self._owned:
@@ -226,8 +230,9 @@ class Locks:
 
 
 class _OfProcess:
-    """The locks of a whole process, for systems without locks of an open file. Closing the file once would free all of
-    them, so it stays open."""
+    """The locks of a whole process, for systems without locks of open files. Closing the file would free all of them,
+    so it stays open.
+    """
 
     _known: dict[Path, _OfProcess] = {}  # noqa: RUF012 - one for each file, as long as the process lives
 
@@ -262,7 +267,7 @@ class _OfProcess:
 
 
 def place_of(kind: str, name: str) -> int:
-    """Return the byte that stands for `name`. Claims lie in the lower half of the file, signs of life in the upper.
+    """Return the byte that represents `name`. Claims use the lower half of the file, all other kinds the upper half.
 
     >>> place_of(CLAIM, "a") == place_of(CLAIM, "a"), place_of(CLAIM, "a") < 2**62 <= place_of(SEGMENT, "a") < 2**63
     (True, True)

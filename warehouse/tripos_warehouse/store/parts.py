@@ -1,11 +1,8 @@
-"""Parts: one Parquet file each, written whole and read with the schema of today.
+"""Parts: Parquet files that hold the rows of one table, from rows to Arrow to a checked file and back.
 
-Rows to Arrow: checks each against its table's schema and says which value does not fit.
-
-Soundness of rows that somebody else may have written: lists without holes, and JSON of the shape that readers need.
-
-An Arrow schema says neither. Rows of our own writers are not looked at again: those of a journal that a process left
-behind are, and those of parts by `tripos store check`, and by a reader that failed over one.
+A part is written whole, never changed, and read with the current schema. An Arrow schema cannot require that lists have
+no nulls and that JSON has the right shape. These are checked in rows that this process did not make: those of a journal
+that another process left, and those of parts in `tripos store check` and after a reader failed.
 """
 
 from __future__ import annotations
@@ -36,10 +33,10 @@ from tripos_warehouse.store.schemas import COMPRESSION, COMPRESSION_LEVEL, TABLE
 
 PARTS = "parts"
 GROUP_ROWS = 4096
-"""Rows in a row group. Texts are long: to read one row, the texts of its whole group are unpacked."""
+"""Rows of a row group. Texts are long, and reading one row decompresses the texts of its whole group."""
 
 FORMER = {("runs", "items_of"): "run_id"}
-"""The column that says the same in a part of a version that lacks the newer one."""
+"""The column of an earlier schema version that has the values of a newer column."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +48,16 @@ class NewPart:
     file: HashingFile
 
     def written(self, rows: int) -> ParquetPart:
-        """Return the part, once all of its rows are in the file."""
+        """Return the description of the part after all of its rows were written."""
         version = TABLES[self.table].version
         return ParquetPart(self.table, self.path, rows, self.file.tell(), version, self.file.hexdigest())
 
 
 @contextmanager
 def new_part(root: Path, table: str, stem: str) -> Iterator[NewPart]:
-    """A new part of `table`, whose file is open; synced at the end, or gone where that fails.
+    """Open a new part of `table`. At the end it is synced and made read-only; after a failure it is removed.
 
-    `stem` is the name of the commit that shall list it, so that whoever finds the file knows whose it is.
+    `stem` is the name of the commit that will list it, so that the owner of an unlisted file is known.
     """
     path = f"{PARTS}/{table}/{stem}.{uuid.uuid4().hex[:12]}.parquet"
     full = root / path
@@ -78,17 +75,17 @@ def new_part(root: Path, table: str, stem: str) -> Iterator[NewPart]:
 
 
 def write_part(root: Path, table: str, stem: str, content: pa.Table) -> ParquetPart:
-    """Write a part. Raises `OSError` where the disk refuses; nothing is left of it then."""
+    """Write a part and return its description. Raises `OSError` if the disk refuses; the file is then removed."""
     with new_part(root, table, stem) as part:
         pq.write_table(content, part.file, row_group_size=GROUP_ROWS, **layout(table))
     return part.written(content.num_rows)
 
 
 def layout(table: str) -> dict[str, Any]:
-    """Return how a table lies on the disk, as options of `pyarrow.parquet`.
+    """Return the physical layout of a table as options of `pyarrow.parquet`.
 
-    Nullable texts without a dictionary have no statistics. Where a row group has one value and nulls, DuckDB 2.0 takes
-    the column for a constant by its statistics, and `error is null` keeps every row.
+    Nullable texts without a dictionary have no statistics. If a row group has one value and nulls, DuckDB 2.0 takes the
+    column for a constant by its statistics, and `error is null` keeps every row.
     """
     bare = _without_statistics(table)
     return {
@@ -101,7 +98,7 @@ def layout(table: str) -> dict[str, Any]:
 
 
 def misleads(table: str, file: pq.ParquetFile) -> bool:
-    """Return true if a part has statistics that `layout` leaves out, as an earlier Tripos wrote them."""
+    """Return true if a part has the statistics that `layout` leaves out; earlier versions of Tripos wrote them."""
     bare = _without_statistics(table)
     groups = (file.metadata.row_group(number) for number in range(file.num_row_groups))
     columns = (group.column(place) for group in groups for place in range(group.num_columns))
@@ -114,7 +111,7 @@ def _without_statistics(table: str) -> set[str]:
 
 
 def stem_of(path: Path) -> str:
-    """Return the name of the commit that a part was written for.
+    """Return the name of the commit for which a part was written.
 
     >>> stem_of(Path("parts/scores/20260301T080000000000-0123456789ab.fedcba987654.parquet"))
     '20260301T080000000000-0123456789ab'
@@ -123,17 +120,18 @@ def stem_of(path: Path) -> str:
 
 
 def discard(root: Path, parts: Sequence[ParquetPart], stem: str) -> None:
-    """Remove the parts that were written for a commit of that name, which does not list them after all. Others, which a
-    compaction takes over as they are, belong to earlier commits and stay."""
+    """Remove the parts that were written for a commit which was not published. Parts of earlier commits, which a
+    compaction lists unchanged, stay.
+    """
     for part in parts:
         if stem_of(Path(part.path)) == stem:
             (root / part.path).unlink(missing_ok=True)
 
 
 def check_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
-    """Return the file of a committed part.
+    """Return the path of a committed part, after its size and schema version were checked.
 
-    Raises `StoreError`: S0103 where it is gone or has another size, S0104 for a schema newer than ours.
+    Raises `StoreError`: S0103 if the file is missing or has another size, S0104 if its schema is newer than ours.
     """
     path = root / part_path(part.table, part.path)
     if part.version > (known := TABLES[part.table].version):
@@ -154,9 +152,9 @@ def check_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
 
 
 def verify_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
-    """Return the file of a committed part, after all of it was read and has the digest that its commit says.
+    """Return the path of a committed part, after its content was read and compared with the digest in its commit.
 
-    Raises what `check_part` does, and `StoreError` S0103 where the content is another one.
+    Raises what `check_part` does, and `StoreError` S0103 if the content has changed.
     """
     path = check_part(root, part, commit)
     try:
@@ -170,8 +168,9 @@ def verify_part(root: Path, part: ParquetPart, commit: Commit) -> Path:
 
 @contextmanager
 def reading(path: Path) -> Iterator[pq.ParquetFile]:
-    """The part, open. Raises `StoreError` S0103 where it is damaged, also where a page that is read has another
-    checksum than it says."""
+    """Open a part. Raises `StoreError` S0103 if it is damaged, also if a page does not match its checksum while it is
+    read.
+    """
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
             yield file
@@ -180,8 +179,9 @@ def reading(path: Path) -> Iterator[pq.ParquetFile]:
 
 
 def conform(table: str, columns: Sequence[str], content: pa.Table) -> pa.Table:
-    """`columns` of a part in this order. A column that its version of the schema had not yet is null, or what
-    `FORMER` says."""
+    """Return `columns` of a part in this order. A column that the part's schema version lacks comes from `FORMER`, or
+    is null.
+    """
     schema = TABLES[table].schema
     fields = [schema.field(name) for name in columns]
     return pa.Table.from_arrays([_column(table, field, content) for field in fields], schema=pa.schema(fields))
@@ -203,12 +203,12 @@ def broken(path: Path, why: str) -> StoreError:
 
 
 def altered(path: Path, commit: str) -> StoreError:
-    """Return the error of a part whose content is not that which the commit of that name lists."""
+    """Return the error of a part whose content differs from the one that a commit listed."""
     return StoreError("S0103", f"bytes of the part `{path}` have changed since commit `{commit}` listed it", _RESTORE)
 
 
 def count_rows(paths: Iterable[Path], column: str, text: str) -> int:
-    """Return how many rows have `text` in `column`. Raises `StoreError` S0103 where a part cannot be read.
+    """Return how many rows of the parts have `text` in `column`. Raises `StoreError` S0103 if a part cannot be read.
 
     >>> count_rows([], "run_id", "r1")
     0
@@ -228,6 +228,7 @@ def count_rows(paths: Iterable[Path], column: str, text: str) -> int:
     return count
 
 
+# Rows to Arrow
 Row = Mapping[str, Any]
 
 _ARROW_REFUSES = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError, OverflowError)
@@ -235,19 +236,19 @@ _NONE = type(None)
 
 
 def get_table(name: str) -> TableSchema:
-    """Return the table of that name. Raises `StoreError` S0105 where there is none."""
+    """Return the schema of a table. Raises `StoreError` S0105 if there is no such table."""
     if name not in TABLES:
         raise StoreError("S0105", f"no table `{name}`", f"the tables are {', '.join(sorted(TABLES))}")
     return TABLES[name]
 
 
 def to_arrow(table: str, rows: Sequence[Row]) -> pa.Table:
-    """`rows` as an Arrow table with exactly the schema of `table`.
+    """Return `rows` as an Arrow table with exactly the schema of `table`.
 
-    A nullable column that is not given is null; times are aware. A map column takes a mapping. A lone surrogate, which
-    a model can send and UTF-8 cannot hold, becomes `\\ufffd`.
+    A nullable column that is missing in a row is null. Times must have a zone. A map column takes a mapping. A lone
+    surrogate, which a model can send and UTF-8 cannot encode, becomes `\\ufffd`.
 
-    Raises `StoreError` S0105 that names the table, the column and the value.
+    Raises `StoreError` S0105 with the table, the column and the value that does not fit.
 
     >>> to_arrow("run_items", [{"run_id": "r", "scenario": "QA", "item_id": "1"}]).num_rows
     1
@@ -271,7 +272,7 @@ def to_arrow(table: str, rows: Sequence[Row]) -> pa.Table:
 
 
 def check_columns(table: str, row: Row) -> None:
-    """Raise `StoreError` S0105 where a row has a column that its table lacks, or lacks one that must have a value."""
+    """Raise `StoreError` S0105 if a row has an unknown column or lacks a required one."""
     schema = get_table(table).schema
     names = set(schema.names)
     if unknown := sorted(row.keys() - names):
@@ -281,7 +282,7 @@ def check_columns(table: str, row: Row) -> None:
 
 
 def _rows_column(table: str, field: pa.Field[Any], values: list[Any]) -> pa.Array[Any]:
-    # One pass over the types of a column says whether a closer look at its values is needed.
+    # The set of types in a column decides whether its values must be checked one by one.
     types = set(map(type, values))
     if pa.types.is_timestamp(field.type):
         if types <= {datetime, _NONE}:
@@ -322,7 +323,7 @@ def _fits(value: Any, type: pa.DataType) -> bool:
 
 
 def encodable(value: Any) -> Any:
-    """`value` with `\\ufffd` for every lone surrogate, at any depth."""
+    """Return `value` with `\\ufffd` in place of every lone surrogate, at any depth."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list | tuple):
@@ -337,6 +338,7 @@ def _show(value: Any) -> str:
     return text if len(text) <= 60 else text[:59] + "…"
 
 
+# Validation of rows that this process did not make
 _BATCH = 16384
 _FIRST_US, _LAST_US = -62_135_596_800_000_000, 253_402_300_799_999_999
 
@@ -358,11 +360,11 @@ _SHAPES: dict[str, dict[str, Any]] = {
     "scores": {"given": Any},
     "measures": {"dims": dict[str, Any]},
 }
-"""The columns of JSON text, and what each holds."""
+"""The columns of JSON text, with the type of their content."""
 
 
 def content_problem(table: str, content: pa.Table | pa.RecordBatch) -> str | None:
-    """Return what is wrong with rows of a table, or with some columns of them, in words; None where they are sound."""
+    """Return what is wrong with rows of a table, or with some of its columns; None if they are valid."""
     import pyarrow.compute as pc
 
     for field in TABLES[table].schema:
@@ -384,7 +386,7 @@ def content_problem(table: str, content: pa.Table | pa.RecordBatch) -> str | Non
 
 
 def check_rows(table: str, path: Path) -> None:
-    """Raise `StoreError` S0103 where a part holds rows that are not sound, or have other columns than its table."""
+    """Raise `StoreError` S0103 if a part has invalid rows or columns that its table lacks."""
     with reading(path) as file:
         schema = file.schema_arrow
         check_schema(table, path, schema)
@@ -395,7 +397,7 @@ def check_rows(table: str, path: Path) -> None:
 
 
 def check_schema(table: str, path: Path, schema: pa.Schema) -> None:
-    """Raise `StoreError` S0103 where a part has a column that its table has not."""
+    """Raise `StoreError` S0103 if a part has a column that its table lacks."""
     known = TABLES[table].schema
     for each in schema:
         if each.name not in known.names or known.field(each.name).type != each.type:
@@ -403,13 +405,13 @@ def check_schema(table: str, path: Path, schema: pa.Schema) -> None:
 
 
 def fits(table: str, content: pa.Table) -> None:
-    """Raise `StoreError` S0105 where rows that are on their way to a part are not sound."""
+    """Raise `StoreError` S0105 if rows that are about to be written are invalid."""
     if (wrong := content_problem(table, content)) is not None:
         raise StoreError("S0105", f"a row of `{table}`: {wrong}")
 
 
 def _is_of_a_calendar(column: Any) -> bool:
-    """Return true if Python has a date for each of the times."""
+    """Return true if Python can represent each of the times."""
     import pyarrow.compute as pc
 
     ends = pc.min_max(column.cast(pa.int64())).as_py()
@@ -435,11 +437,11 @@ def _adapter(table: str, name: str) -> TypeAdapter[Any]:
 
 
 UNFIT = (StoreError, pa.ArrowException, TypeError, ValueError, OverflowError)
-"""The errors of rows that do not fit."""
+"""The errors that rows raise which do not fit their table."""
 
 
 def sound_tables(rows: Mapping[str, Sequence[Row]]) -> dict[str, pa.Table]:
-    """Return rows that somebody kept, as Arrow tables. Raises one of `UNFIT` where they do not fit."""
+    """Return rows as valid Arrow tables, by table. Raises one of `UNFIT` if they do not fit."""
     tables = {table: to_arrow(table, batch) for table, batch in rows.items() if batch}
     for table, content in tables.items():
         fits(table, content)
@@ -447,7 +449,7 @@ def sound_tables(rows: Mapping[str, Sequence[Row]]) -> dict[str, pa.Table]:
 
 
 def fitting_lines(lines: Sequence[dict[str, list[Row]]]) -> set[int]:
-    """Return the places of the lines that fit their tables."""
+    """Return the indices of the journal lines that fit their tables."""
     found = set()
     for place, line in enumerate(lines):
         with suppress(*UNFIT):

@@ -1,9 +1,8 @@
-"""The boundary of a store: how its files are found and opened, since somebody else may have written the folder.
+"""Paths of a store, its addresses on object stores, and the only ways in which its files are opened.
 
-No path that a file of a store says is used before `part_path` has taken it, and no file of a store is opened but as a
-regular one that lies in the folder itself. A link inside a store is refused: it may lead to any file of the user.
-
-Addresses of stores on object stores, and the folder of this machine that has a copy of each.
+A store may have been written by somebody else. So `part_path` checks every path that a commit lists before it is used,
+and files of a store are opened only if they are regular files. A link inside a store is refused, because it may lead to
+any file of the user.
 """
 
 from __future__ import annotations
@@ -22,11 +21,14 @@ import orjson
 from tripos_warehouse.errors import StoreError
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.*)", re.DOTALL)
-"""Two letters at least: one is a drive, `C:/results`. Of two strokes a path keeps one."""
+"""A scheme has at least two letters, since one letter is a drive, as in `C:/results`. A `Path` keeps only one of two
+slashes.
+"""
 
 
+# Places that are not folders of this machine
 def why_no_folder(place: str) -> tuple[str, str] | None:
-    """Return why a place is no folder or file of this machine, and what to give instead; None where it is one.
+    """Return why a place is not a folder or file of this machine, and a hint; None if it is one.
 
     >>> why_no_folder("s3://bucket/results")
     ('`s3://bucket/results` is an address of `s3`, which is not served', 'give a folder or file of this machine')
@@ -52,22 +54,24 @@ def why_no_folder(place: str) -> tuple[str, str] | None:
 
 
 SUMS, KEYS, VALUES = "cache/sums", "cache/keys", "cache/values"
-"""Of each large part: the sums of its scores, the hashes of its keys, and its values of enumerations
-(`views/prepared/part_files.py`)."""
+"""Folders of what is derived from large parts: sums of scores, hashes of keys, values of enumerations
+(`views/derived.py`).
+"""
 FOLDERS = (
     *("parts", "commits", "journal", "journal/rejected", "works", "indexes", "media", "annotations", "cache"),
     *(SUMS, KEYS, VALUES),
 )
 FILES = ("tripos-store.json", "claims", "ticks")
 MOST_BYTES = 64 * 2**20
-"""A file of a store that is read whole may have so many bytes; parts, and lists of names, are read piece by piece."""
+"""The size limit of a file that is read whole. Parts and lists of names are read piece by piece."""
 
 _PART = re.compile(r"parts/([a-z][a-z0-9_]{0,63})/[A-Za-z0-9][A-Za-z0-9._-]{0,250}\.parquet")
 _OPENING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
+# Files of a store
 def part_path(table: str, path: str) -> str:
-    """`path` itself, where it is that of a part of `table`. Raises `ValueError`.
+    """Return `path` if it is the path of a part of `table`. Raises `ValueError` otherwise.
 
     >>> part_path("scores", "parts/scores/a.0f.parquet")
     'parts/scores/a.0f.parquet'
@@ -82,8 +86,9 @@ def part_path(table: str, path: str) -> str:
 
 
 def check_links(root: Path) -> None:
-    """Raise `StoreError` S0107 where a folder of the store, or one of the files that every process writes, is a link or
-    is of another kind than it should be."""
+    """Raise `StoreError` S0107 if a folder of the store, or a file that every process writes, is a link or has the
+    wrong kind.
+    """
     below = root / "parts"
     _check(below, is_folder=True)
     try:
@@ -98,7 +103,11 @@ def check_links(root: Path) -> None:
 
 
 def check_marker(folder: Path, name: str, known: str) -> None:
-    """Raise `StoreError` where a folder is no store of a format that is `known`: S0101, S0103, S0104, S0107."""
+    """Check that a folder is a store of the `known` format.
+
+    Raises `StoreError`: S0101 if there is no marker file, S0103 if it is unreadable, S0104 for another format, S0107
+    for a link in the store.
+    """
     marker = folder / name
     try:
         check_links(folder)
@@ -115,20 +124,18 @@ def check_marker(folder: Path, name: str, known: str) -> None:
 
 
 def lies_in(root: Path, path: Path) -> bool:
-    """Return true if a path below `root`, which is resolved, is still below it once links are followed up to its
-    folder."""
+    """Return true if `path` lies below the resolved folder `root` after links in its parent folders are followed."""
     return path.parent.resolve().is_relative_to(root)
 
 
 def is_plain(path: Path) -> bool:
-    """Return true if there is a regular file, and no link to one. Raises `OSError` where nobody can know."""
+    """Return true if `path` is a regular file and not a link. Raises `OSError` if it cannot be examined."""
     return stat.S_ISREG(path.lstat().st_mode)
 
 
 @contextmanager
 def open_plain(path: Path) -> Iterator[BufferedReader]:
-    """A regular file, open to be read. Raises `OSError` for a link, a pipe or a device, and none of them is waited
-    for."""
+    """Open a regular file for reading. Raises `OSError` for a link, a pipe or a device, without waiting for it."""
     handle = os.open(path, _OPENING)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode) or path.is_symlink():
@@ -137,7 +144,7 @@ def open_plain(path: Path) -> Iterator[BufferedReader]:
 
 
 def read_plain(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return the content of a regular file. Raises `OSError`, also where there are more than `most` bytes."""
+    """Return the content of a regular file. Raises `OSError`, also if it has more than `most` bytes."""
     with open_plain(path) as file:
         content = file.read(most + 1)
     if len(content) > most:
@@ -164,10 +171,11 @@ SCHEMES = ("s3", "gs", "az")
 _ADDRESSES_ADDRESS = re.compile(rf"({'|'.join(SCHEMES)}):/+([^/].*?)/*", re.DOTALL)
 
 
+# Addresses on object stores
 def address_of(place: str | Path) -> str | None:
     """Return the address of a store on an object store; None for any other place.
 
-    A path keeps one stroke of two, so `Path("s3://bucket/results")` is taken as well.
+    `Path` keeps only one of two slashes, so `Path("s3://bucket/results")` is accepted too.
 
     >>> address_of("s3://bucket/results/"), address_of(Path("s3://bucket/results")), address_of("results")
     ('s3://bucket/results', 's3://bucket/results', None)
@@ -177,7 +185,8 @@ def address_of(place: str | Path) -> str | None:
 
 
 def copy_of(address: str) -> Path:
-    """Return the folder of this machine for the store at an address: its committed parts, and the journal of runs.
+    """Return the folder of this machine that holds the local copy of the store at an address: its parts and its
+    journal.
 
     >>> copy_of("s3://bucket/results").parent.name
     'stores'

@@ -1,13 +1,8 @@
-"""The tables of the warehouse: an Arrow schema each, with a version and how it lies on disk.
+"""The tables of the warehouse: Arrow schemas with versions, keys and disk layout, and the meaning of every column.
 
-Every part is written with the schema that stands here; a change of a schema raises its version, and a
-reader refuses a part with a newer one. Columns called JSON hold JSON text. On disk a column that repeats
-itself is dictionary encoded; in Arrow and SQL it is plain text, so every reader sees strings.
-
-The form of a table of the warehouse: its schema with a version, its key, and how it lies on disk.
-
-The meanings of the columns of tables and views, for the page that lists them: `docs/tables.md` is written from
-here.
+Every part is written with the current schema. A change of a schema raises its version, and a reader refuses a part with
+a newer one. Columns called JSON hold JSON text. Repetitive columns are dictionary encoded on disk only; in Arrow and
+SQL they are plain text, so every reader sees strings. `docs/tables.md` is generated from the meanings of the columns.
 """
 
 from __future__ import annotations
@@ -23,17 +18,18 @@ from tripos_compiler.source.data_classes import dataclass
 
 
 class _NoPandas:
-    """A finder of modules that finds no pandas."""
+    """An import hook that hides pandas."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        """Raise `ImportError` for pandas, and leave everything else to other finders."""
+        """Raise `ImportError` for pandas; leave every other module to the other finders."""
         if name == "pandas":
             raise ImportError("pandas is not imported here")
 
 
 def _leave_pandas() -> None:
-    """Let pyarrow look for pandas once where it finds none: with the first list that becomes an array it would import
-    it, 30 MB and 0.2 s that no table here needs. `to_pandas` imports it all the same."""
+    """Make pyarrow look for pandas once and find none. Otherwise its first conversion of a list imports pandas: 30 MB
+    and 0.2 s that no table here needs. `to_pandas` still imports it.
+    """
     if "pandas" not in sys.modules:
         finder = _NoPandas()
         sys.meta_path.insert(0, finder)
@@ -52,15 +48,15 @@ COMPRESSION_LEVEL = 3
 
 
 HUMAN = "human/"
-"""What the evaluator's name of a person begins with."""
+"""The prefix of the evaluator name of a person."""
 
 
 RELEASE = "release"
-"""The column for the release that a row was made for."""
+"""The column with the release for which a row was made."""
 
 
 REQUEST = "request_digest"
-"""The column for the digest of what was sent."""
+"""The column with the digest of the request."""
 
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -74,10 +70,10 @@ TEXTS = pa.list_(pa.field("element", pa.string(), nullable=False))
 
 @dataclass(frozen=True)
 class TableSchema:
-    """One table.
+    """A table.
 
-    `key` are the columns that name a row: where a key occurs more than once, one row counts (`views`).
-    `repeating` are the leaf columns that are dictionary encoded on disk.
+    `key`: the columns that identify a row; if a key is repeated, one row counts (`views`). `repeating`: the leaf
+    columns that are dictionary encoded on disk.
     """
 
     name: str
@@ -88,8 +84,9 @@ class TableSchema:
 
     @property
     def content(self) -> tuple[str, ...]:
-        """The columns that say what was found out, and not by which run, when or how fast: equal in any two stores
-        of the same work."""
+        """The columns with results, without those that say by which run, when or how fast. They are equal in any two
+        stores of the same work.
+        """
         return tuple(name for name in self.schema.names if name not in CIRCUMSTANCES)
 
 
@@ -114,8 +111,8 @@ def optional(name: str, type: pa.DataType) -> pa.Field[Any]:
     return pa.field(name, type)
 
 
-# What is known of one model call; `samples` and `judgements` end with these. A cost or a count that
-# nobody told us is null, never zero.
+# The facts of one model call, in `samples`, `turns`, `judgements` and `vectors`. A cost or count that the provider did
+# not report is null, never zero.
 CALL = (
     required("status", pa.string()),
     optional("error", pa.string()),
@@ -123,13 +120,13 @@ CALL = (
     required("attempts", pa.int64()),
     optional("tokens_in", pa.int64()),
     optional("tokens_out", pa.int64()),
-    optional("tokens_reasoning", pa.int64()),  # those of `tokens_out` that nobody sees
+    optional("tokens_reasoning", pa.int64()),  # hidden tokens, part of `tokens_out`
     optional("cost_usd", pa.float64()),
     optional("latency_s", pa.float64()),
     required("created_at", TIMESTAMP),
 )
-# A part of a reply that was written before the column has none.
-THINKING = optional("thinking", pa.string())  # what the model thought, in fields of its provider's own
+# Parts that were written before this column existed lack it.
+THINKING = optional("thinking", pa.string())  # the model's thinking, if the provider sends it in a field of its own
 
 # A batch is `intended` before it is submitted, with its requests, then `submitted` with its name at its provider,
 # and in the end `collected` or `dropped`.
@@ -142,14 +139,14 @@ BATCHES = make_table(
     required("state", pa.string()),
     required("run_id", pa.string()),
     required("model", pa.string()),
-    required("endpoint", pa.string()),  # where it was submitted: the address, and the variable that holds the key
-    optional("batch_id", pa.string()),  # as the provider calls it
-    required("requests", TEXTS),  # the digests that they are known by there; of what is intended or unanswered
+    required("endpoint", pa.string()),  # the provider's address, and the variable with the key
+    optional("batch_id", pa.string()),  # the provider's id
+    required("requests", TEXTS),  # digests of intended or unanswered requests
     optional("message", pa.string()),
     required("created_at", TIMESTAMP),
 )
 
-# What was asked for since a condition held, of its step or of those before. No name of a result has its conditions.
+# Results that were requested because a condition held, in their step or an earlier one. Result ids exclude conditions.
 CONDITIONS = make_table(
     "conditions",
     1,
@@ -164,7 +161,7 @@ CONDITIONS = make_table(
     required("fingerprint", pa.string()),
 )
 
-# That a run is one of a named board's, or is so no longer: what was said last counts, and what was said before is kept.
+# Runs that were promoted to a named board or withdrawn from it. The last row counts; earlier ones are kept.
 PROMOTIONS = make_table(
     "promotions",
     1,
@@ -174,7 +171,7 @@ PROMOTIONS = make_table(
     required("board", pa.string()),
     required("run_id", pa.string()),
     required("state", pa.string()),  # promoted or withdrawn
-    optional("reason", pa.string()),  # in the words of whoever said so
+    optional("reason", pa.string()),  # as the user gave it
     required("created_at", TIMESTAMP),
 )
 
@@ -191,21 +188,21 @@ RUN_ENDS = make_table(
     required("failed", pa.int64()),
     optional("cost_usd", pa.float64()),
     required("finished_at", TIMESTAMP),
-    optional("settled", pa.string()),  # JSON, of a run that stops when it is settled: the rule, the items, its figures
+    optional("settled", pa.string()),  # JSON, of a sequential run: the rule, the items, the figures
 )
 
 
 _CONTEXT_LEAVES = "context.key_value.key context.key_value.value"
 
-# A reply is an answer to what was sent: a row has the digest of that, and may have taken its reply from another row
-# with the same. What that reply took is in both rows, and was paid for once. `reused_from` says in which other store,
-# and in which commit of it, that row was found; `batch_id` in which batch of its provider the reply came, if it did.
+# A row has the digest of its request. Its reply may be that of another row with the same request (`adopted_from`).
+# Both rows then have the costs of the reply, which were paid once. `reused_from`: the other store of that row, and the
+# commit there. `batch_id`: the provider's batch in which the reply came, if any.
 _REUSED = optional("reused_from", pa.string())
 _BATCH = optional("batch_id", pa.string())
 _REQUEST = (optional(REQUEST, pa.string()), optional("adopted_from", pa.string()), _REUSED, _BATCH)
 
 _RELEASE = optional(RELEASE, pa.string())
-"""The digest of the release that a run was of; null where it was of a working tree. The ledger fills it in."""
+"""The digest of the release of a run; null for a working tree. The ledger fills it in."""
 
 RUNS = make_table(
     "runs",
@@ -213,14 +210,14 @@ RUNS = make_table(
     "run_id",
     "items_of benchmark version plan_digest spec compared_role tool_version",
     required("run_id", pa.string()),
-    required("items_of", pa.string()),  # the run that listed the items: itself, or one that did all of the same before
+    required("items_of", pa.string()),  # the run that listed the items: itself, or an earlier one with the same work
     required("benchmark", pa.string()),
     required("version", pa.string()),
     required("plan_digest", pa.string()),
     required("plan", pa.string()),  # JSON
     required("fingerprints", TEXTS),
     required("roles", pa.string()),  # JSON, {"candidate": ["m1", "m2"], "judge": ["m3"]}
-    optional("identities", pa.string()),  # JSON, who answers under the name of a model where that does not say it
+    optional("identities", pa.string()),  # JSON, identities of models whose names are not enough
     required("compared_role", pa.string()),
     required("models", TEXTS),
     required("scenarios", TEXTS),
@@ -228,10 +225,10 @@ RUNS = make_table(
     required("tool_version", pa.string()),
     required("started_at", TIMESTAMP),
     _RELEASE,
-    # Of a working tree in a git repository: the commit, and whether the spec's folder differs from it.
+    # For a working tree in a git repository: the commit, and whether the spec's folder differs from it.
     optional("git_commit", pa.string()),
     optional("git_dirty", pa.bool_()),
-    optional("spec", pa.string()),  # JSON, [{"path": "quiz.tripos", "text": "…"}], the text null where it has no room
+    optional("spec", pa.string()),  # JSON, [{"path": "quiz.tripos", "text": "…"}], the text null if it is too long
 )
 
 RUN_ITEMS = make_table(
@@ -242,12 +239,12 @@ RUN_ITEMS = make_table(
     required("run_id", pa.string()),
     required("scenario", pa.string()),
     required("item_id", pa.string()),
-    optional("subsets", TEXTS),  # those that the item is in, as the run drew them; null where the spec has none
-    optional("models", TEXTS),  # the compared ones that were asked, where others were settled before; null for all
-    optional("cluster", pa.string()),  # the rows that were drawn together; null where the item is a cluster of its own
+    optional("subsets", TEXTS),  # the subsets with the item, as the run drew them; null if the spec has none
+    optional("models", TEXTS),  # the compared models that were asked, if others were settled before; null for all
+    optional("cluster", pa.string()),  # the rows that were drawn together; null if the item is its own cluster
 )
 
-# What a run yields of each of its items: together with `run_items` this says which rows are the run's
+# What a run computes for each of its items. Together with `run_items` it selects the rows of the run
 # (`run_rows.py`).
 RUN_STEPS = make_table(
     "run_steps",
@@ -260,17 +257,17 @@ RUN_STEPS = make_table(
     required("binding", pa.string()),
     optional("model", pa.string()),  # the compared model that the rows are about
     optional("other", pa.string()),  # the model that it is compared with
-    optional("condition", pa.string()),  # a digest: only rows that were asked for under it (`conditions`); null for all
+    optional("condition", pa.string()),  # a digest: only rows that were requested under it (`conditions`); null for all
 )
 
-# What a run asks for and decides of data sets that are made, as `samples.sample_id` and `slots.slot_id` name it.
+# The requests and slots of a run's generated data sets, by `samples.sample_id` and `slots.slot_id`.
 RUN_SLOTS = make_table(
     "run_slots",
     2,
     "run_id scenario made_id",
     "run_id scenario",
     required("run_id", pa.string()),
-    required("scenario", pa.string()),  # or the data set, where it belongs to none
+    required("scenario", pa.string()),  # or the data set, if it belongs to none
     required("made_id", pa.string()),
 )
 
@@ -292,7 +289,7 @@ ITEMS = make_table(
     optional("rejections", pa.string()),  # JSON, [{"reason": "duplicate"}]
 )
 
-# The places that data sets which are made have for items, with what became of each.
+# The slots for items of generated data sets, with their outcomes.
 SLOTS = make_table(
     "slots",
     3,
@@ -301,12 +298,12 @@ SLOTS = make_table(
     required("slot_id", pa.string()),
     required("run_id", pa.string()),
     required("benchmark", pa.string()),
-    required("scenario", pa.string()),  # or the data set, where it belongs to none
+    required("scenario", pa.string()),  # or the data set, if it belongs to none
     required("dataset", pa.string()),
     required("fingerprint", pa.string()),
-    required("binding", pa.string()),  # what names the row apart from its item
+    required("binding", pa.string()),  # identifies the row together with its item
     required("context", CONTEXT),
-    required("number", pa.int64()),  # which of the rows of one cell and row of the source, from 0
+    required("number", pa.int64()),  # the number among the rows of one cell and source row, from 0
     required("status", pa.string()),  # made or given_up
     optional("item_id", pa.string()),
     optional("written_by", pa.string()),
@@ -316,7 +313,7 @@ SLOTS = make_table(
     _RELEASE,
 )
 
-# `messages` repeats from model to model; where it does not, the encoder falls back by itself.
+# `messages` repeats between models; if it does not, the encoder falls back to plain encoding.
 SAMPLES = make_table(
     "samples",
     8,
@@ -324,31 +321,31 @@ SAMPLES = make_table(
     "run_id benchmark scenario step fingerprint binding item_id role model identity model_served messages status "
     "finish_reason batch_id " + _CONTEXT_LEAVES,
     required("sample_id", pa.string()),
-    required("run_id", pa.string()),  # the run that made it, not every run that uses it
+    required("run_id", pa.string()),  # the run that created the row, not every run that uses it
     required("benchmark", pa.string()),
     required("scenario", pa.string()),
     required("step", pa.string()),
     required("fingerprint", pa.string()),
-    required("binding", pa.string()),  # what names the row apart from its item
+    required("binding", pa.string()),  # identifies the row together with its item
     required("item_id", pa.string()),
     required("context", CONTEXT),
     required("role", pa.string()),
     required("model", pa.string()),
-    optional("identity", pa.string()),  # who answers under that name, where it does not say it
+    optional("identity", pa.string()),  # the identity of the model, if its name is not enough
     optional("model_served", pa.string()),
     required("sample_number", pa.int64()),
     required("messages", pa.string()),  # JSON
     optional("reply", pa.string()),
     optional("parsed", pa.string()),  # JSON
     THINKING,
-    optional("logprobs", pa.string()),  # JSON: the probabilities of the reply's tokens, where they were asked for
+    optional("logprobs", pa.string()),  # JSON: token probabilities of the reply, if requested
     *CALL,
     *_REQUEST,
     _RELEASE,
 )
 
-# A turn of a conversation. The conversation itself is a row of `samples`, made when it is over: its `sample_id` is the
-# `conversation_id`, and what it took is the sum of what its turns took.
+# A turn of a conversation. The conversation itself is a row of `samples`, written at its end: its `sample_id` is the
+# `conversation_id`, and its usage is the sum over its turns.
 TURNS = make_table(
     "turns",
     6,
@@ -362,62 +359,56 @@ TURNS = make_table(
     required("scenario", pa.string()),
     required("step", pa.string()),
     required("fingerprint", pa.string()),
-    required("binding", pa.string()),  # what names the row apart from its item
+    required("binding", pa.string()),  # identifies the row together with its item
     required("item_id", pa.string()),
-    required("conversation_number", pa.int64()),  # which of the conversations about an item, from 0
-    required("number", pa.int64()),  # which of its turns, from 1
+    required("conversation_number", pa.int64()),  # the number among the conversations about an item, from 0
+    required("number", pa.int64()),  # the number of the turn, from 1
     required("role", pa.string()),
     required("model", pa.string()),
-    optional("identity", pa.string()),  # who answers under that name, where it does not say it
+    optional("identity", pa.string()),  # the identity of the model, if its name is not enough
     optional("model_served", pa.string()),
     optional("text", pa.string()),
     THINKING,
-    required(
-        "left_out", pa.int64()
-    ),  # turns that were not shown to the model, since they would have passed its context
+    required("left_out", pa.int64()),  # turns omitted because of the context limit
     *CALL,
     *_REQUEST,
     _RELEASE,
 )
 
-# Judgements and scores that were imported have a `round`, from 1 on; those of runs have none.
+# Imported judgements and scores have a `round`, from 1; those of runs have none.
 JUDGEMENTS = make_table(
     "judgements",
     13,
     "judgement_id",
     "run_id benchmark scenario scorer fingerprint binding evaluator identity source model_served status finish_reason",
     required("judgement_id", pa.string()),
-    optional("sample_id", pa.string()),  # none where what was judged is not a reply, but stands in the item
+    optional("sample_id", pa.string()),  # null if a field of the item was judged, not a reply
     optional("item_id", pa.string()),
     required("run_id", pa.string()),
     required("benchmark", pa.string()),
     required("scenario", pa.string()),
     required("scorer", pa.string()),
     required("fingerprint", pa.string()),
-    required("binding", pa.string()),  # what names the row apart from its item
-    required("evaluator", pa.string()),  # a model; or, of what was imported, whoever judged, such as human/NAME
-    optional("identity", pa.string()),  # who answers under that name, where it does not say it
-    optional("repeat", pa.int64()),  # which of a judge's replies on the same, from 0; null where it is imported
-    optional(
-        "element_place", pa.string()
-    ),  # of a list whose elements are judged: the place, `4`, or `0.2` in nested lists
+    required("binding", pa.string()),  # identifies the row together with its item
+    required("evaluator", pa.string()),  # a model; for an import, the evaluator, such as human/NAME
+    optional("identity", pa.string()),  # the identity of the model, if its name is not enough
+    optional("repeat", pa.int64()),  # the number of the judge's reply, from 0; null if imported
+    optional("element_place", pa.string()),  # the position of a judged list element: `4`, or `0.2` in nested lists
     optional("round", pa.int64()),
-    optional(
-        "drawn_of", pa.int64()
-    ),  # of how many replies of its scenario and model it was drawn at random for a person
-    optional("source", pa.string()),  # the file that it was imported from, and the beginning of its SHA-256
+    optional("drawn_of", pa.int64()),  # the number of replies from which it was drawn at random for a person
+    optional("source", pa.string()),  # the imported file, and the beginning of its SHA-256
     optional("model_served", pa.string()),
     required("messages", pa.string()),  # JSON
     optional("reply", pa.string()),
     optional("parsed", pa.string()),  # JSON, {metric: {"score": 7, "reason": "…"}}
     THINKING,
-    optional("logprobs", pa.string()),  # as that of `samples`
+    optional("logprobs", pa.string()),  # as in `samples`
     *CALL,
     *_REQUEST,
     _RELEASE,
 )
 
-# A reply that could not be read, kept on its way to being asked once more: what it cost is in the sample or judgement.
+# An unreadable reply, stored before it is asked for again. Its cost is included in the sample or judgement.
 DRAFTS = make_table(
     "drafts",
     4,
@@ -429,7 +420,7 @@ DRAFTS = make_table(
     required("messages", pa.string()),
     required("reply", pa.string()),
     THINKING,
-    optional("logprobs", pa.string()),  # as that of `samples`
+    optional("logprobs", pa.string()),  # as in `samples`
     optional("error", pa.string()),
     optional("finish_reason", pa.string()),
     optional("model_served", pa.string()),
@@ -461,18 +452,18 @@ SCORES = make_table(
     optional("evaluator", pa.string()),
     optional("round", pa.int64()),
     optional("value", pa.float64()),
-    optional("given", pa.string()),  # JSON: the value of a column that is no number, or the scores of `elements`
-    optional("elements", pa.string()),  # JSON, [{"place": "0", "element": …}], where each element of a list is scored
-    optional("judged_by", TEXTS),  # who judged inside the expression, in order of name; null where nobody did
-    required("status", pa.string()),  # as compiler/tripos_compiler/plan/outcomes.py has them
-    optional("error", pa.string()),  # why an expression has no value, or a judge was not asked
+    optional("given", pa.string()),  # JSON: a value that is not a number, or the scores of `elements`
+    optional("elements", pa.string()),  # JSON, [{"place": "0", "element": …}], if list elements are scored
+    optional("judged_by", TEXTS),  # judges inside the expression, sorted by name; null if none
+    required("status", pa.string()),  # from compiler/tripos_compiler/plan/outcomes.py
+    optional("error", pa.string()),  # the reason for a missing value, or for a judge not asked
     required("fingerprint", pa.string()),
-    required("binding", pa.string()),  # what names the row apart from its item
+    required("binding", pa.string()),  # identifies the row together with its item
     required("created_at", TIMESTAMP),
     _RELEASE,
 )
 
-# A text as an embedding model sees it. It is named by the model and the text alone, so every run may use it.
+# The vector of a text. Its id depends only on the model and the text, so every run can use it.
 VECTORS = make_table(
     "vectors",
     3,
@@ -482,7 +473,7 @@ VECTORS = make_table(
     required("run_id", pa.string()),
     required("role", pa.string()),
     required("model", pa.string()),
-    optional("identity", pa.string()),  # who answers under that name, where it does not say it
+    optional("identity", pa.string()),  # the identity of the model, if its name is not enough
     optional("model_served", pa.string()),
     required("text", pa.string()),
     optional("vector", pa.string()),  # base64 of 32-bit numbers, the least significant byte first
@@ -490,7 +481,7 @@ VECTORS = make_table(
     _REUSED,
 )
 
-# What a judge said of two replies that it saw side by side, once for either order.
+# The verdict of a judge on two replies, one row for each order.
 COMPARISONS = make_table(
     "comparisons",
     4,
@@ -507,17 +498,17 @@ COMPARISONS = make_table(
     required("step", pa.string()),
     required("scorer", pa.string()),
     required("evaluator", pa.string()),
-    required("first_model", pa.string()),  # whose reply was shown first
+    required("first_model", pa.string()),  # the model of the reply that was shown first
     required("second_model", pa.string()),
     required("first_sample_id", pa.string()),
     required("second_sample_id", pa.string()),
     optional("round", pa.int64()),
-    optional("value", pa.float64()),  # what it is worth to the first: 1 it is better, 0 the second is, 0.5 neither
+    optional("value", pa.float64()),  # 1 if the first is better, 0 if the second is, 0.5 for a tie
     optional("given", pa.string()),  # JSON: the name that the judge chose
     required("status", pa.string()),
     optional("error", pa.string()),
     required("fingerprint", pa.string()),
-    required("binding", pa.string()),  # what names the row apart from its item
+    required("binding", pa.string()),  # identifies the row together with its item
     required("created_at", TIMESTAMP),
     _RELEASE,
 )
@@ -539,11 +530,11 @@ MEASURES = make_table(
     required("items", pa.int64()),
     required("n", pa.int64()),
     required("total", pa.int64()),
-    optional("judged", pa.float64()),  # of a measure that people correct: the judge's own figure, and its interval
+    optional("judged", pa.float64()),  # for a measure that people correct: the judge's estimate and interval
     optional("judged_low", pa.float64()),
     optional("judged_high", pa.float64()),
-    optional("power", pa.float64()),  # of such a measure: how far the judge was followed, from 0
-    optional("method", pa.string()),  # how the interval was found: exact, logit, t, jackknife, bootstrap or corrected
+    optional("power", pa.float64()),  # for such a measure: the tuning parameter λ of the judge, from 0
+    optional("method", pa.string()),  # the interval's method: exact, logit, t, jackknife, bootstrap, corrected …
     optional("reason", pa.string()),  # why there is no value, or no interval
     _RELEASE,
 )
@@ -688,7 +679,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "total": "scores that should have one",
     }
 )
-"""By column; the same name means the same everywhere, but for `OF_TABLES`."""
+"""Meanings by column. A name means the same in every table, except for those in `OF_TABLES`."""
 
 OF_TABLES: Mapping[tuple[str, str], str] = MappingProxyType(
     {
@@ -762,9 +753,9 @@ OF_TABLES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("drafts", "error"): "the reason of the parse failure",
     }
 )
-"""By table or view and column."""
+"""Meanings by table or view, and column."""
 
 
 def meaning(table: str, column: str) -> str:
-    """Return what a column of a table or view means. Raises `KeyError` for one that nobody described."""
+    """Return the meaning of a column of a table or view. Raises `KeyError` if it is not documented."""
     return OF_TABLES.get((table, column)) or MEANINGS[column]

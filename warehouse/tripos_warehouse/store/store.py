@@ -1,17 +1,17 @@
-"""The store: immutable Parquet parts, made visible by commit files, so that what is read was written whole.
+"""The store: immutable Parquet parts, made visible by commit files, so that readers see only complete data.
 
 ```
 results/
-  tripos-store.json                    says that this is a store, and of which format
-  parts/<table>/<commit>.<hex>.parquet never changed once written
+  tripos-store.json                    marks the folder as a store and names its format
+  parts/<table>/<commit>.<hex>.parquet never changed after it was written
   commits/<name>.json                  lists the parts of one batch; written last, and only if the name is free
-  journal/<name>.jsonl                 rows that a run has kept and not committed yet
-  works/<name>.ids                     the names of all results of work that was finished
-  annotations/<name>.json              what a person was handed to grade, in which order
-  claims, ticks                        what living processes hold, and how often there was something new
+  journal/<name>.jsonl                 rows that a run wrote and has not committed yet
+  works/<name>.ids                     the names of all results of finished work
+  annotations/<name>.json              what a person was given to grade, and in which order
+  claims, ticks                        locks of living processes, and a counter of changes
 ```
-The invariant: a part counts only once a commit lists it that no other replaces. A process that dies half way leaves
-files that nobody reads, and a journal that the next one commits.
+Invariant: a part counts only if a commit lists it that no other commit replaces. A process that dies in between leaves
+files that nobody reads, and a journal that the next process commits.
 """
 
 from __future__ import annotations
@@ -70,10 +70,10 @@ STORE_FORMAT = "tripos.store/1"
 MARKER = "tripos-store.json"
 WORKS = "works"
 SILENT_S = 3600
-"""Where there are no locks, a journal that nobody has written to for so long is taken as left behind."""
+"""Without locks, a journal segment that was not written to for this long counts as abandoned."""
 
 Tell = Callable[[StoreError], None]
-"""Is told of something that is damaged and was left out."""
+"""A listener that receives the error of each damaged thing that is skipped."""
 
 
 def _now() -> datetime:
@@ -81,7 +81,7 @@ def _now() -> datetime:
 
 
 class Store:
-    """A store that exists. `Store.open` makes one; several processes may append to it at once."""
+    """An existing store, opened by `Store.open`. Several processes may append to it at once."""
 
     def __init__(
         self,
@@ -94,12 +94,12 @@ class Store:
     ) -> None:
         self.root = root
         self.bucket = bucket
-        """The object store that this folder is a copy of, if it is one."""
+        """The object store of which this folder is a copy, if there is one."""
         self._clock = clock
         self._tell = tell
         self._tolerant = tolerant
         self.damages: dict[str, StoreError] = {}
-        """What is damaged and was left out, by its message."""
+        """Damaged things that were skipped: errors by message."""
         self._left_out: set[Path] = set()
         self._sound: set[Path] = set()
         self._verified: set[Path] = set()
@@ -113,12 +113,13 @@ class Store:
 
     @property
     def now(self) -> datetime:
-        """Return what the store's clock says, with a zone."""
+        """The time of the store's clock, with a zone."""
         return self._clock()
 
     def next_time(self) -> datetime:
-        """Return what the store's clock says, or a time just after the last commit if that is later: so what is
-        committed later counts as later, also where a clock goes backwards or a machine's is hours off."""
+        """Return the time of the store's clock, or a microsecond after the last commit if that is later. So commits
+        stay in order if a clock goes backwards or differs between machines.
+        """
         latest = max((each.written_at for each in self._commit_files.live(lambda damaged: None)), default=None)
         now = self._clock()
         return now if latest is None else max(now, latest + timedelta(microseconds=1))
@@ -134,18 +135,17 @@ class Store:
         tolerant: bool = False,
         writes: bool = True,
     ) -> Store:
-        """Return the store at `root`; with `create` it is made where there is none.
+        """Return the store at `root`. With `create` it is created if it does not exist.
 
-        What a process that died had kept and not committed is committed now, if the store can be written to. `tell` is
-        called, once each, with what is damaged and left out. `tolerant`: damaged commits and parts are left out too,
-        for who only reads; a run would pay again for what they hold, and `gc` would remove it. Without `writes` the
-        store stays as it is: what a process that died had kept is not committed.
+        The journal of a process that died is committed, if the store is writable and `writes` is true. `tell` is called
+        once for each damaged thing that is skipped. `tolerant` also skips damaged commits and parts. It is for readers
+        only: a run would pay for their content again, and `gc` would remove it.
 
-        An address such as `s3://bucket/results` is one of an object store; its committed parts are copied to a folder
+        An address such as `s3://bucket/results` is one of an object store. Its committed parts are copied to a folder
         of this machine, which is read like any other.
 
-        Raises `StoreError`: S0101 no store there, S0102 it cannot be made, S0104 of a newer format, S0106 no folder,
-        S0107 a link in it, and what `Bucket.open` and `Bucket.sync` do.
+        Raises `StoreError`: S0101 if there is no store, S0102 if it cannot be created, S0104 for a newer format, S0106
+        if the path is not a folder, S0107 for a link in it, and what `Bucket.open` and `Bucket.sync` raise.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -177,22 +177,22 @@ class Store:
         catalog = None if bucket is None else bucket.sync()
         store._mend_copy()
         is_open = catalog is None or bool(catalog.sessions) or catalog.is_long or bool(segments(folder))
-        if writes and is_open:  # a request less where nobody works on a bucket
-            with suppress(StoreError):  # who only reads need not be able to write
+        if writes and is_open:  # saves a request if no worker uses the bucket
+            with suppress(StoreError):  # readers need no write access
                 store.recover()
         return store
 
     def append(self, rows: Mapping[str, Sequence[Row]], name: str | None = None) -> Commit:
-        """Make the rows of all tables visible at once, under one commit.
+        """Make rows of any tables visible at once, in one commit.
 
-        With a `name` that is committed already nothing happens, and that commit comes back with
-        `repeated` set. Raises `StoreError`: S0105 a row does not fit its table (nothing is written),
-        S0102 the disk refuses (earlier commits stay as they are).
+        If a commit with this `name` exists, nothing is written and that commit is returned with `repeated` set. Raises
+        `StoreError`: S0105 if a row does not fit its table (nothing is written), S0102 if the disk refuses (earlier
+        commits stay as they are).
         """
         return self.append_arrow({table: to_arrow(table, batch) for table, batch in rows.items() if batch}, name)
 
     def append_arrow(self, tables: Mapping[str, pa.Table], name: str | None = None) -> Commit:
-        """As `append`, of rows that are Arrow tables already (`to_arrow`)."""
+        """Append rows that are Arrow tables already (`to_arrow`), as `append` does."""
         now = self._clock()
         name = new_name(now) if name is None else check_name(name)
         try:
@@ -203,7 +203,7 @@ class Store:
             raise unwritable(self.root, error) from error
 
     def append_batches(self, batches: Iterable[Mapping[str, Sequence[Row]]]) -> Commit:
-        """As `append`, of rows that come some at a time, each batch written before the next one is made."""
+        """Append rows in batches, as `append` does; each batch is written before the next one is made."""
         name, tables = new_name(self._clock()), ((table, rows) for each in batches for table, rows in each.items())
         parts = (write_part(self.root, table, name, to_arrow(table, rows)) for table, rows in tables if rows)
         try:
@@ -212,11 +212,11 @@ class Store:
             raise unwritable(self.root, error) from error
 
     def commit(self, name: str, at: datetime, write: Iterable[ParquetPart], replaces: tuple[str, ...] = ()) -> Commit:
-        """Publish the parts that `write` makes one by one, and carry them away where that fails. The commit has the
-        time `at`, or a later one, so that it comes after those that are there; one that `replaces` others has theirs.
+        """Publish the parts that `write` yields, and remove them if that fails.
 
-        While it runs, a lock says that parts with this name have a living owner. Raises `OSError` or an error of
-        `obstore`.
+        The time of the commit is `at`, or later if needed to follow all earlier commits; a commit that `replaces`
+        others keeps `at`. A lock marks the parts of this name as owned while they are written. Raises `OSError` or an
+        error of `obstore`.
         """
         place = place_of(PARTS_LOCK, name)
         locks = self.locks
@@ -246,21 +246,21 @@ class Store:
 
     @property
     def locks(self) -> Locks:
-        """The locks of this store in this process. Raises `OSError` where the store cannot be written."""
+        """The locks of this store in this process. Raises `OSError` if the store cannot be written."""
         if self._locks is None:
             self._locks = Locks(self.root)
         return self._locks
 
     def recover(self) -> int:
-        """Commit what processes that died had kept, and say how many segments there were.
+        """Commit the journal segments of processes that died, and return their number.
 
-        Raises `StoreError`: S0102 where the disk refuses; what was kept stays where it is.
+        Raises `StoreError` S0102 if the disk refuses; the segments then stay.
         """
         found = 0
         try:
             for name in segments(self.root):
-                # Its lock is looked at and not taken: whoever meets a dead process's claim must see that it is dead,
-                # also while another one recovers. Several may do so at once, since the name is committed once.
+                # The segment's lock is tested, not taken: a process that gets a dead process's claim must see that
+                # it is dead, also during recovery by others. Several may recover at once: a name is committed once.
                 if self._is_left(name) and not (self.locks.real and self.locks.others_hold(place_of(SEGMENT, name))):
                     found += self._recover(name)
             if self.bucket is not None and self.bucket.commit_tails():
@@ -271,7 +271,7 @@ class Store:
         return found
 
     def _list_together(self) -> None:
-        """Publish a commit in place of many, so that the next one who opens the store reads few files."""
+        """Publish checkpoint commits that replace many small ones, so that opening the store reads few files."""
         place = place_of(COMPACTION, "")
         while (checkpoint := self._commit_files.checkpoint(self.leave_out)) is not None and self.locks.hold(place):
             try:
@@ -281,7 +281,7 @@ class Store:
                 self.locks.free(place)
 
     def _is_left(self, name: str) -> bool:
-        """Return true if a segment can be one without an owner. Where there are locks, those say it."""
+        """Return true if a segment may be abandoned. With locks, the caller decides by the segment's lock."""
         if self.locks.real:
             return True
         with suppress(FileNotFoundError):
@@ -332,13 +332,13 @@ class Store:
         return self._commit_files.live(self.leave_out)
 
     def all_commits(self) -> list[Commit]:
-        """Every commit there is, also those that another replaces, oldest first. Raises what `commits` does."""
+        """Return every commit, also those that another replaces, oldest first. Raises what `commits` raises."""
         return self._commit_files.all(self.leave_out)
 
     def files(self) -> dict[str, list[Path]]:
         """Return the committed files of every table at one moment, oldest commit first.
 
-        Raises `StoreError`: S0103 for one that is gone or cut short, S0104 for a schema newer than ours.
+        Raises `StoreError`: S0103 for a file that is missing or truncated, S0104 for a schema newer than ours.
         """
         found: dict[str, list[Path]] = {table: [] for table in TABLES}
         for part, _, path in self._listed():
@@ -346,8 +346,7 @@ class Store:
         return found
 
     def _listed(self) -> Iterator[tuple[ParquetPart, Commit, Path]]:
-        """Yield every part that counts and is not left out, of the oldest commit first, with its commit and its
-        file."""
+        """Yield every part that counts and is not skipped, oldest commit first, with its commit and its path."""
         commits = self.commits()
         is_small = _is_small(commits)
         for commit in commits:
@@ -359,16 +358,17 @@ class Store:
                     yield part, commit, path
 
     def digests(self) -> dict[Path, str]:
-        """Return the SHA-256 that the content of each part should have. Those that an earlier Tripos wrote have none.
-        Raises what `commits` does."""
+        """Return the expected SHA-256 of each part. Parts of earlier Tripos versions have none and are absent. Raises
+        what `commits` raises.
+        """
         every = (part for commit in self.commits() for part in commit.parts)
         return {self.root / part.path: part.sha256 for part in every if part.sha256 is not None}
 
     def verify(self, only: Collection[Path] | None = None) -> None:
-        """Read all bytes of the parts, or of those `only`, and hold them to the digests that their commits say.
+        """Read all bytes of the parts, or of those in `only`, and compare them with the digests in their commits.
 
-        Whoever writes what it reads once more does this before: a byte that changed would get a new digest. Raises
-        `StoreError` S0103 for a part with another content; in a store that is read tolerantly it is left out.
+        Commands that rewrite parts call this first, because a changed byte would get a new digest. Raises `StoreError`
+        S0103 for a part with other content; a tolerant store skips the part instead.
         """
         self._mend_copy(whole=True)
         for part, commit, path in self._listed():
@@ -376,8 +376,9 @@ class Store:
                 self._hold(partial(verify_part, self.root, part, commit), path)
 
     def _mend_copy(self, *, whole: bool = False) -> None:
-        """Mend the copy of a bucket on this machine, if a commit in it cannot be read, or a part is gone or, where it
-        is looked at as a `whole`, has changed. Raises what `Bucket.sync` does."""
+        """Repair the local copy of a bucket if a commit is unreadable, or a part is missing or (checked if `whole`, or
+        in a small store) changed. Raises what `Bucket.sync` raises.
+        """
         if self.bucket is None:
             return
         try:
@@ -392,8 +393,9 @@ class Store:
             self._commit_files = CommitFiles(self.root)
 
     def sweep(self) -> bool:
-        """Read everything in a store that is read tolerantly, leave out the parts that have changed since they were
-        written or hold rows that are not sound, and say whether there were any that were not left out before."""
+        """Check all rows of a tolerant store, skip the parts that are changed or invalid, and return true if new ones
+        were skipped.
+        """
         if not self._tolerant:
             return False
         before = len(self._left_out)
@@ -404,7 +406,7 @@ class Store:
         return len(self._left_out) > before
 
     def _hold(self, check: Callable[[], object], path: Path) -> None:
-        """Leave a part out where a check raises `StoreError`; or raise it, where damage is not tolerated."""
+        """Run a check; if it raises `StoreError`, skip the part, or raise if the store is not tolerant."""
         try:
             check()
         except StoreError as error:
@@ -412,7 +414,7 @@ class Store:
             self._left_out.add(path)
 
     def first_damage(self) -> StoreError | None:
-        """The error of the first part that has changed, or whose rows are not sound; None where all are whole."""
+        """Return the error of the first part that has changed or has invalid rows; None if there is none."""
         try:
             for part, commit, path in self._listed():
                 verify_part(self.root, part, commit)
@@ -422,15 +424,14 @@ class Store:
         return None
 
     def _path(self, part: ParquetPart, commit: Commit, is_small: bool) -> Path | None:
-        """Return the file of a part, which is held to its digest if the store `is_small`; None where it is left
-        out."""
+        """Return the path of a part, verified by its digest if the store `is_small`; None if the part is skipped."""
         try:
             path = check_part(self.root, part, commit)
             if is_small and path not in self._verified:
                 verify_part(self.root, part, commit)
                 self._verified.add(path)
             if self._tolerant and part.table == RUNS.name and path not in self._sound:
-                check_rows(part.table, path)  # every command reads each of its rows
+                check_rows(part.table, path)  # every command reads all rows of `runs`
                 self._sound.add(path)
         except StoreError as error:
             self.leave_out(error)
@@ -438,20 +439,20 @@ class Store:
         return None if self._left_out and path in self._left_out else path
 
     def leave_out(self, error: StoreError) -> None:
-        """Raise the error, unless the store is read tolerantly: then it is told."""
+        """Raise the error, or report it if the store is tolerant."""
         if not self._tolerant:
             raise error
         self.note(error)
 
     def note(self, error: StoreError) -> None:
-        """Tell of damage, once."""
+        """Report damage to the listener, once for each message."""
         if error.message not in self.damages:
             self.damages[error.message] = error
             if self._tell is not None:
                 self._tell(error)
 
     def outdated(self, files: Mapping[str, Sequence[Path]]) -> set[str]:
-        """Return the tables that have, among `files`, one of an earlier version of the schema, which lacks columns."""
+        """Return the tables that have, among `files`, a part of an earlier schema version, which lacks columns."""
         old = {
             self.root / part.path
             for commit in self._commit_files.known.values()
@@ -461,7 +462,7 @@ class Store:
         return {table for table, paths in files.items() if not old.isdisjoint(paths)}
 
     def parts(self, table: str) -> list[Path]:
-        """Return the committed files of one table, oldest commit first. Raises what `files` does, for that table."""
+        """Return the committed files of one table, oldest commit first. Raises what `files` raises, for that table."""
         known = get_table(table).name
         commits = self.commits()
         is_small = _is_small(commits)
@@ -469,10 +470,10 @@ class Store:
         return [path for path in found if path is not None]
 
     def rows(self, table: str, ids: Iterable[str], columns: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
-        """Return whole rows by their id (or the `columns` of them). Of several with one id a reply counts before a
-        `provider_error`, and of equals the one committed last.
+        """Return whole rows, or their `columns`, by id. If an id is repeated, a reply counts before a `provider_error`,
+        and then the last committed row.
 
-        Ids that the table lacks are absent. Files that hold none of the ids cost one narrow read.
+        Missing ids are absent. A file without any of the ids costs one narrow read.
         """
         return rows_by_id(get_table(table), self.parts(table), ids, columns)
 
@@ -485,11 +486,10 @@ _opened: weakref.WeakSet[Store] = weakref.WeakSet()
 
 
 def damage_of_opened() -> StoreError | None:
-    """The error of rows that are not sound in a store that this process has open: the reason of a failure that nobody
-    foresaw."""
+    """Return the first damage in a store that this process has open: a possible reason of an unforeseen failure."""
     return next(filter(None, (store.first_damage() for store in list(_opened))), None)
 
 
 def forget_opened() -> None:
-    """Start anew: stores that were opened before are no longer looked at by `damage_of_opened`."""
+    """Forget the stores that were opened before, so that `damage_of_opened` no longer checks them."""
     _opened.clear()

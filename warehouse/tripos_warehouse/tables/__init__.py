@@ -1,1 +1,1 @@
-"""Tables for people to read elsewhere: one form, written as Markdown, LaTeX or HTML."""
+"""Tables for readers: one model, written as terminal text, Markdown, LaTeX or HTML."""

@@ -1,11 +1,4 @@
-"""Tables as HTML that needs no style sheet: for pages, notebooks and mail.
-
-Tables as LaTeX: booktabs rules, numbers in the columns of siunitx, every text escaped.
-
-Tables as Markdown, of the kind that GitHub and notebooks show.
-
-The formats that tables are written in, by name.
-"""
+"""Tables as HTML without a style sheet, as LaTeX with booktabs and siunitx, and as Markdown; all texts are escaped."""
 
 from __future__ import annotations
 
@@ -18,11 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tripos_warehouse.tables.model import Cell, Interval, PaperColumn, PaperEstimate, PaperTable, plain
 from tripos_warehouse.tables.text import NOTHING
 
+# HTML
 LEFT, RIGHT = "text-align:left", "text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap"
 
 
 def to_html(tables: Sequence[PaperTable], interval: Interval = "ci") -> str:
-    """Return tables with their captions and notes. All texts are escaped.
+    """Return tables with their captions and notes.
 
     >>> "&lt;b&gt;" in to_html([PaperTable("t", "", (PaperColumn("model", ("<b>",)),))])
     True
@@ -58,10 +52,11 @@ def _text(text: str) -> str:
     return html.escape("".join(each if each.isprintable() else " " for each in text))
 
 
+# LaTeX
 PREAMBLE = r"""\usepackage{booktabs, siunitx, etoolbox}
 \robustify\bfseries
 \sisetup{detect-weight = true, mode = text, separate-uncertainty = true}"""
-"""The commands that a document needs for these tables."""
+"""The LaTeX commands that a document needs for these tables."""
 CHINESE = "Chinese, Japanese or Korean texts: use XeLaTeX or LuaLaTeX, and \\usepackage{ctex}"
 _SPELT = {
     **{char: f"\\{char}" for char in "{}$&#%_"},
@@ -74,7 +69,7 @@ _SPELT = {
     '"': r"\symbol{34}",
     "`": r"\textasciigrave{}",
     "'": r"\textquotesingle{}",
-    # After `\\` they would belong to it.
+    # After `\\` they would be its arguments.
     **{char: f"{{{char}}}" for char in "[]*"},
     "−": r"\(-\)",
     "×": r"\(\times\)",
@@ -93,7 +88,7 @@ _LIGATURE = re.compile("-(?=-)|,(?=,)")
 
 
 def latex_text(text: str) -> str:
-    r"""Return a text as LaTeX that prints it, on one line, whatever is in it.
+    r"""Return a text as LaTeX that prints it on one line, whatever it contains.
 
     >>> latex_text(r"50% of \alpha_1 & {x}")
     '50\\% of \\textbackslash{}alpha\\_1 \\& \\{x\\}'
@@ -103,7 +98,7 @@ def latex_text(text: str) -> str:
 
 
 def to_latex(tables: Sequence[PaperTable], interval: Interval = "ci") -> str:
-    """Return each table as a float. A comment at the top says what the document has to load."""
+    """Return each table as a float. A comment at the top lists what the document must load."""
     lines = [f"% {line}" for line in ("The document needs:", *PREAMBLE.splitlines())]
     if any(_has_wide(text) for table in tables for text in _texts(table)):
         lines.append(f"% {CHINESE}")
@@ -113,7 +108,7 @@ def to_latex(tables: Sequence[PaperTable], interval: Interval = "ci") -> str:
 
 
 def _float(table: PaperTable, interval: Interval) -> Iterator[str]:
-    """Yield the lines of a table; of one without columns, the notes as a comment."""
+    """Yield the lines of a table; for one without columns, its caption and notes as comments."""
     if not table.columns:
         yield from (f"% {' '.join(text.split())}" for text in (table.caption, *table.notes))
         return
@@ -138,7 +133,7 @@ def _float(table: PaperTable, interval: Interval) -> Iterator[str]:
 
 
 class _Part:
-    """A column of the table in LaTeX, of which one with the ends of intervals takes two."""
+    """A column in LaTeX; a column with interval ends takes two."""
 
     def __init__(self, column: PaperColumn, interval: Interval) -> None:
         self._column = column
@@ -147,14 +142,14 @@ class _Part:
 
     @property
     def specifier(self) -> str:
-        """Its letters in the head of `tabular`."""
+        """Its part of the column specification of `tabular`."""
         if self._column.is_text:
             return "l"
         numbers = f"S[table-format={self._format()}]"
         return f"{numbers}@{{\\ }}l" if self._wide else numbers
 
     def _format(self) -> str:
-        """Return how much room the numbers take before and after the point, with what follows `±`."""
+        """Return the siunitx format of the numbers: digits before and after the point, and of the value after `±`."""
         values = [
             value
             for each in self._column.cells
@@ -173,12 +168,12 @@ class _Part:
 
     @property
     def heading(self) -> str:
-        """The heading of the column, which stands over both of two."""
+        """The heading, which spans both columns if there are two."""
         text = latex_text(self._column.heading)
         return f"\\multicolumn{{2}}{{c}}{{{text}}}" if self._wide else text if self._column.is_text else f"{{{text}}}"
 
     def cell(self, cell: Cell) -> str:
-        """Return a cell, both of them where the column takes two."""
+        """Return a cell; both cells if the column takes two."""
         if self._column.is_text:
             return latex_text(_shown(self._column, cell))
         value = _value(cell)
@@ -221,12 +216,13 @@ def _has_wide(text: str) -> bool:
     return any(ord(char) > 0x2E80 and unicodedata.east_asian_width(char) in "WF" for char in text)
 
 
+# Markdown
 _SPECIAL = re.compile(r"[\\`*\[\]<>|~$]|(?<![^\W_])_|_(?![^\W_])|&(?=[#\w])")
-"""The characters that Markdown takes for marks; `_` inside of a word is none."""
+"""The characters that are Markdown syntax; `_` inside a word is not."""
 
 
 def markdown_text(text: str) -> str:
-    """Return a text as Markdown that shows it, on one line.
+    """Return a text as Markdown that shows it on one line.
 
     >>> markdown_text("a|b *c* <i> x_y _z_")
     'a\\\\|b \\\\*c\\\\* \\\\<i\\\\> x_y \\\\_z\\\\_'

@@ -1,4 +1,4 @@
-"""A table that every format is written from: columns of texts, of numbers, or of values with their intervals."""
+"""The table that every format is written from: columns of texts, numbers, or values with intervals."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 Interval = Literal["ci", "pm", "none"]
-"""Where an interval stands: `ci`, its ends in brackets; `pm`, after `±` how far it reaches; `none`, nowhere."""
+"""How an interval is shown: `ci`, its ends in brackets; `pm`, its half-width after `±`; `none`, not at all."""
 LARGE = 1e16
-"""A number from here on is written with an exponent."""
+"""Numbers from here on are written with an exponent."""
 NOTES: Mapping[Interval, str] = {
     "ci": "In brackets: intervals of 95 %.",
     "pm": "±: how far the interval of 95 % reaches, on its longer side where it is uneven.",
@@ -28,8 +28,9 @@ BEST = "Bold: better than every other model beyond error (5 %, Holm)."
 
 @dataclass(frozen=True)
 class PaperEstimate:
-    """A value with the ends of its interval, where it has one; `best` where it is better than all beside it, beyond
-    error."""
+    """A value with the ends of its interval, if it has one. `best`: it is significantly better than all others in its
+    comparison.
+    """
 
     value: float | None
     low: float | None = None
@@ -38,7 +39,7 @@ class PaperEstimate:
 
     @property
     def half_width(self) -> float | None:
-        """How far the interval reaches, on its longer side.
+        """The half-width of the interval, on its longer side.
 
         >>> PaperEstimate(0.9, 0.6, 1.0).half_width
         0.30000000000000004
@@ -53,7 +54,7 @@ Cell = str | int | float | PaperEstimate | None
 
 @dataclass(frozen=True)
 class PaperColumn:
-    """A column under its heading. Numbers share their decimals: as many as are given, else as they need."""
+    """A column with a heading. Numbers share their decimals: `decimals`, or as many as they need."""
 
     heading: str
     cells: tuple[Cell, ...]
@@ -61,17 +62,17 @@ class PaperColumn:
 
     @property
     def is_text(self) -> bool:
-        """True if a cell of it is a text."""
+        """True if a cell is a text, or all are empty."""
         return any(isinstance(each, str) for each in self.cells) or all(each is None for each in self.cells)
 
     @property
     def has_intervals(self) -> bool:
-        """True if a value of it has an interval."""
+        """True if a value has an interval."""
         return any(isinstance(each, PaperEstimate) and each.half_width is not None for each in self.cells)
 
     @property
     def places(self) -> int:
-        """How many decimals its numbers have."""
+        """The number of decimals."""
         if self.decimals is not None:
             return self.decimals
         known = [each.value if isinstance(each, PaperEstimate) else each for each in self.cells]
@@ -80,7 +81,7 @@ class PaperColumn:
         return decimals_of([each for each in known if isinstance(each, int | float)])
 
     def number(self, value: float) -> str:
-        """Return a number in the decimals of the column. One that is rounded to nothing has no sign.
+        """Return a number with the decimals of the column. A number that rounds to zero has no sign.
 
         >>> PaperColumn("n", (0.5, -0.25)).number(-0.25), PaperColumn("n", (), 2).number(-0.001)
         ('-0.250', '0.00')
@@ -93,7 +94,7 @@ class PaperColumn:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table with its caption, and notes below it. `name` is what a text refers to it by."""
+    """A table with a caption, and notes below it. Texts refer to it by its `name`."""
 
     name: str
     caption: str
@@ -106,7 +107,7 @@ class PaperTable:
         return list(zip(*(column.cells for column in self.columns), strict=True))
 
     def notes_for(self, interval: Interval) -> list[str]:
-        """Return the notes, and what intervals and bold values mean where there are any."""
+        """Return the notes, preceded by the meaning of intervals and bold values if there are any."""
         cells = [each for column in self.columns for each in column.cells if isinstance(each, PaperEstimate)]
         told = [NOTES[interval]] if any(column.has_intervals for column in self.columns) else []
         best = [BEST] if any(each.best for each in cells) else []
@@ -116,7 +117,7 @@ class PaperTable:
 def answer_table(
     answer: pa.Table, name: str = "answer", longest: int | None = None, notes: tuple[str, ...] = ()
 ) -> PaperTable:
-    """Return the answer of a query as a table, with texts of at most so many characters.
+    """Return the result of a query as a table, with texts of at most `longest` characters.
 
     >>> import pyarrow as pa
     >>> [column.cells for column in answer_table(pa.table({"n": [1, None], "who": ["a", "b"]})).columns]

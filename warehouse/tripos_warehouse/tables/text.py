@@ -1,7 +1,4 @@
-"""Tables as text: columns that line up in a terminal, also where a character takes two cells.
-
-Values of Arrow as Python has them; those that Python cannot have, as texts.
-"""
+"""Tables as text for a terminal, aligned also with wide characters, and Arrow values as Python objects."""
 
 from __future__ import annotations
 
@@ -20,12 +17,12 @@ from tripos_compiler.source.data_classes import dataclass
 
 
 def wrapped(text: str, width: int) -> str:
-    """`text` broken at spaces into lines of at most `width` cells; a longer word has a line of its own.
+    """Return `text` broken at spaces into lines of at most `width` cells; a longer word has its own line.
 
     >>> wrapped("one two three", 7)
     'one two\\nthree'
     """
-    if not text.isascii():  # Chinese has no spaces to break at
+    if not text.isascii():  # Chinese text has no spaces
         return "\n".join(wrap(text, width))
     lines = [""]
     for word in text.split(" "):
@@ -37,7 +34,7 @@ def wrapped(text: str, width: int) -> str:
 
 
 def fold(line: str, room: int) -> list[str]:
-    """Return a line cut into lines of at most `room` cells, between words where there are any.
+    """Return a line cut into lines of at most `room` cells, between words if possible.
 
     >>> fold("the sum is forty-two", 10), fold("四十二就是答案", 6), fold("", 6)
     (['the sum is', 'forty-two'], ['四十二', '就是答', '案'], [''])
@@ -54,21 +51,24 @@ def fold(line: str, room: int) -> list[str]:
 
 GAP = "  "
 NARROWEST = 8
-"""The cells that a text gets in a table; with fewer, each row of the table becomes a block of lines."""
+"""The least width of a text column; if there is less room, each row becomes a block of lines."""
 UNBOUNDED = 1_000_000
 """A width at which nothing is cut or broken."""
 READABLE = 12
-"""A column of a query's answer is left out rather than cut below this."""
+"""A column of a query result is omitted rather than narrowed below this width."""
 LONGEST = 10_000
-"""Characters of a text that are looked at: no terminal shows more, and a text may have millions."""
+"""The characters of a text that are processed: no terminal shows more, and a text may have millions."""
 NOTHING = "—"
 
 
+# Grids
 @dataclass(frozen=True)
 class TextColumn:
-    """A column of texts under a heading, which may have several lines; numbers stand to the `right`, and are never cut.
-    A column to keep `whole` shrinks last. Texts that do not fit go on below, or are cut where the column is not to
-    `fold`."""
+    """A column of texts with a heading, which may have several lines.
+
+    `right`: numbers, which are right-aligned and never cut. `whole`: the column shrinks last. `fold`: long texts
+    continue on the next lines; otherwise they are cut.
+    """
 
     heading: str
     cells: tuple[str, ...]
@@ -76,17 +76,17 @@ class TextColumn:
     whole: bool = False
     fold: bool = True
     most: int | None = None
-    """The most cells that it takes."""
+    """The largest width in cells."""
 
     @cached_property
     def width(self) -> int:
-        """The cells that its widest text takes, up to the most that it may."""
+        """The width of the widest text, at most `most`."""
         widest = max(map(cell_len, (*self.heading.split("\n"), *self.cells)))
         return widest if self.most is None else min(widest, self.most)
 
     @cached_property
     def least(self) -> int:
-        """The cells that it needs: those of its widest number and of the longest word above it, or a few of a text."""
+        """The least width: for numbers, that of the widest number or word of the heading; for texts, a few cells."""
         if self.right:
             return max(map(cell_len, (*self.heading.split(), *self.cells)))
         return min(self.width, NARROWEST)
@@ -95,8 +95,8 @@ class TextColumn:
 def grid(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> list[str]:
     """Return the lines of a table: headings, a rule and the rows, none wider than `width` cells.
 
-    Where they do not fit, the widest columns of text give way first, and their texts go on below. Where the numbers
-    alone do not fit, every row is a block of lines, one for each column.
+    If they do not fit, the widest text columns shrink first, and their texts continue on the next lines. If the numbers
+    alone do not fit, every row becomes a block of lines, one for each column.
 
     >>> print("\\n".join(grid([TextColumn("名称", ("数学", "abc")), TextColumn("n", ("1", "12"), True)], 40)))
     名称   n
@@ -120,7 +120,7 @@ def grid(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> lis
 
 
 def grid_parts(columns: Sequence[TextColumn], width: int, *, rule: bool = True) -> tuple[list[str], list[str]]:
-    """Return the lines of a heading, and those below it, as `grid` does."""
+    """Return the lines of the heading, and those below it, as `grid` does."""
     widths = fit(columns, width)
     if widths is None:
         return [], list(_blocks(columns, width))
@@ -165,8 +165,8 @@ def _blocks(columns: Sequence[TextColumn], width: int) -> Iterator[str]:
 
 
 def fit(columns: Sequence[TextColumn], width: int) -> list[int] | None:
-    """Return widths that add up to no more than `width` with the gaps, or None where there are none. Texts give way
-    first, the widest of them, then those to keep whole, and then the headings of numbers.
+    """Return column widths whose sum, with the gaps, is at most `width`; None if there are none. The widest texts
+    shrink first, then columns to keep whole, and then the headings of numbers.
 
     >>> name, note = TextColumn("name", ("x" * 30,)), TextColumn("note", ("y" * 10,))
     >>> fit([name, note, TextColumn("n", ("1234",), right=True)], 40), fit([name, note], 12)
@@ -188,11 +188,11 @@ def fit(columns: Sequence[TextColumn], width: int) -> list[int] | None:
 
 
 def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
-    """`table` as readable text, at most `width` cells wide and `max_rows` rows long, with a footer. Unbounded, it has
-    every row and every text whole.
+    """Return `table` as text, at most `width` cells wide and `max_rows` rows long, with a footer. At `UNBOUNDED` width,
+    every row and every text is complete.
 
-    Numbers stand to the right and share their decimals within a column; a null is `—`, a line break in a
-    text a space. Columns for which there is no room at all are named in the footer.
+    Numbers are right-aligned and share their decimals within a column; a null is `—`, a line break in a text is a
+    space. Columns that do not fit are named in the footer.
 
     >>> import pyarrow as pa
     >>> print(render_table(pa.table({"科目": ["数学", None], "value": [7.25, 10.0]}), 40))
@@ -210,7 +210,8 @@ def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
 
 
 def render_columns(names: Sequence[str], values: Sequence[Sequence[Any]], rows: int, width: int) -> str:
-    """As `render_table`, of the `values` of each column in as many of the rows as are to be shown.
+    """Return the text of `render_table` for the `values` of each column, which has only the rows to show, of `rows` in
+    all.
 
     >>> print(render_columns(["n"], [[1, 20]], 1000, 40))
      n
@@ -237,9 +238,9 @@ def render_columns(names: Sequence[str], values: Sequence[Sequence[Any]], rows: 
 
 
 def decimals_of(values: Sequence[float | None]) -> int:
-    """Return how many decimals a column of numbers needs for two or three figures that count.
+    """Return how many decimals a column of numbers needs for two or three significant digits.
 
-    What is below 1e-12 is what rounding leaves of 0.
+    Values below 1e-12 count as rounding errors of 0.
 
     >>> [decimals_of(values) for values in ([7.4213, 10, None], [0.5], [1200.5, 3.25], [0.00012], [3.3e-16])]
     [2, 3, 1, 5, 3]
@@ -269,8 +270,7 @@ def _has_decimals(cell: Any) -> bool:
 
 
 def cell_text(value: Any, longest: int | None = LONGEST) -> str:
-    """Return a value as text on one line, with nothing in it that a terminal would obey, and no more than its `longest`
-    first characters.
+    """Return a value as text on one line without control characters, and with at most `longest` characters.
 
     >>> cell_text(None), cell_text([1, True]), cell_text("two\\nlines")
     ('—', '1, true', 'two lines')
@@ -296,7 +296,7 @@ def _line(text: str, longest: int | None) -> str:
 
 
 def pad(text: str, room: int, right: bool = False) -> str:
-    """Return a text that takes `room` cells: filled up with spaces, or cut with an ellipsis.
+    """Return a text that is exactly `room` cells wide: padded with spaces, or cut with an ellipsis.
 
     >>> pad("数学", 6), pad("7", 3, right=True), pad("one two", 5)
     ('数学  ', '  7', 'one… ')
@@ -307,12 +307,13 @@ def pad(text: str, room: int, right: bool = False) -> str:
     return " " * (room - size) + text if right else text + " " * (room - size)
 
 
+# Values of Arrow
 Maps = Literal["lossy"] | None
-"""How maps come: as dictionaries, or as lists of pairs."""
+"""How maps are returned: as dictionaries, or as lists of pairs."""
 
 
 def values_of(column: pa.Array | pa.ChunkedArray, maps: Maps = "lossy") -> list[Any]:
-    """Return the values of a column. A date or a time outside of the years 1 to 9999 is a text.
+    """Return the values of a column. A date or time outside of the years 1 to 9999 is a text.
 
     >>> values_of(pa.array([0, None, 2**31 - 1], pa.date32()))
     [datetime.date(1970, 1, 1), None, '<value out of range: 2147483647>']

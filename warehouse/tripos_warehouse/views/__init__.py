@@ -1,1 +1,3 @@
-"""The views: the rows of a run, of a benchmark and of all runs, in DuckDB."""
+"""Views in DuckDB: the rows of a run, the schema of a benchmark, the tables over all runs, and what is derived from
+them.
+"""

@@ -1,23 +1,16 @@
-"""The schema of one benchmark: the rows of a run, or its latest state (`run_rows`), with the axes and the arms as
-columns.
+"""The schema of one benchmark: views of the rows of a run, or of the latest state, with axes and arms as columns.
 
-A result stands once for every combination of arms that it belongs to (`treatments`), so what several arms
-have in common is a row in each. A score in which no compared model took part, such as that of a student
-who was taught nothing, stands once for every compared model: it is what each of them is measured against.
+A result has a row for every combination of arms that it belongs to (`treatments`), so a result that several arms share
+has a row in each. A score without a compared model, such as that of a student who was taught nothing, has a row for
+every compared model, since it is the reference for each of them.
 
-Scores that were expected of raters from outside a run and are not there, as rows of the view of scores.
+Expected scores. An outside rater who graded any reply of a scorer in a round is expected to grade every reply of that
+scorer, on every metric allocated to it. A missing score has no value and the status `not_given`. So it is in the
+denominator of coverage, and `missing: zero` and `missing: fail` apply to it, as they do to a judge's missing score.
 
-Whoever graded any reply of a scorer in a round was to grade every reply that the scorer is given, on every metric that
-is allocated to it. What is missing of that has no value and the status `not_given`, so that it is in the denominator of
-coverage, and `missing: zero` and `missing: fail` see it, as they see what a judge of the run could not give.
-
-People who grade in a role beside its models: which of their scores count in one figure.
-
-A person is another kind of evaluator than a model, and grades some of what a judge grades. A mean over both would move
-with every reply that a person adds. So figures are of models, people have figures of their own, and one over both is
-there where the spec joins them: `role judge panel with people`.
-
-Which items of a benchmark were drawn together, and what a figure says of that.
+People and models. A person grades some of what a judge grades, so a mean over both would move with every reply that a
+person adds. Figures are therefore over models; people have figures of their own, and one figure over both exists only
+if the spec joins them: `role judge panel with people`.
 """
 
 from __future__ import annotations
@@ -50,10 +43,11 @@ from tripos_warehouse.views.run_rows import RunRows, sums_name
 
 
 def range_columns(plan: Plan) -> dict[str, str]:
-    """Return the columns `low` and `high` of the rows known as `score`, beside the `metric` that each is called like.
+    """Return the SQL of the columns `low` and `high` of `score` rows, by column name; the row `metric` is joined to
+    them.
 
-    The ends are those that the score's own step gives it, or else the metric's. What an expression comes to has none,
-    unless it is true or false, or a field that has a scale.
+    The bounds are those of the score's own step, or else those of the metric. The result of an expression has none,
+    unless it is true or false, or a field with a scale.
     """
     fingerprints: dict[Range, set[str]] = {}
     ranges = ranges_of(plan)
@@ -76,15 +70,17 @@ def _column(name: str, place: int, fingerprints: dict[Range, set[str]]) -> str:
     return f"case {whens} else metric.{name} end as {name}"
 
 
+# Scores that outside raters were expected to give
 NOT_GIVEN = "not_given"
 OF_REPLY = "^(sample_id|item_id|model|run_id|shown_run|created_at)$"
-"""The columns that the row of a score takes over from its reply."""
+"""The columns that a score's row takes from its reply."""
 
 
 def with_expected(plan: Plan, scores: str) -> str:
-    """Return the query `scores`, and with it those that raters did not give. What is said of replies that are not
-    shown, or of what another model made of one that is, makes nobody a rater here. It reads the benchmark's view of
-    samples."""
+    """Return the query `scores` extended by the expected scores that raters did not give. It reads the benchmark's view
+    of samples. Scores of replies that are not shown, or of other models' texts derived from them, make nobody a rater
+    here.
+    """
     wanted = sorted(_wanted(plan))
     if not wanted:
         return scores
@@ -93,6 +89,7 @@ def with_expected(plan: Plan, scores: str) -> str:
     graded = ", ".join(sorted({sql.text(row[2]) for row in wanted}))
     given = f"""from ({scores}) as given
           where given.round is not null and given.fingerprint in ({graded})"""
+    # A row for each score of the query `scores`, and for each expected score that is missing, with status `not_given`.
     return f"""{scores}
         union all by name
         select reply.* exclude (asked), {sql.text(plan.benchmark.name)} as benchmark, wanted.scorer, wanted.metric,
@@ -120,8 +117,9 @@ def with_expected(plan: Plan, scores: str) -> str:
 
 
 def _wanted(plan: Plan) -> set[tuple[str, str, str, str, str]]:
-    """Return the scenario, the step that replies, the step that grades, its scorer and a metric, of every score that a
-    scorer gives to a reply."""
+    """Return (scenario, fingerprint of the ask, fingerprint of the grade, scorer, metric) of every score that a scorer
+    gives to a reply.
+    """
     found = set()
     for scenario in plan.scenarios:
         for treatment in scenario.treatments:
@@ -134,14 +132,17 @@ def _wanted(plan: Plan) -> set[tuple[str, str, str, str, str]]:
     return found
 
 
+# People beside models
 Graders = Literal["counted", "people", "each"]
-"""Whose scores a figure is of: those that `counted` beside each other, those of `people` who are apart, or all, where
-every evaluator has a figure of their own."""
+"""The evaluators of a figure: `counted`, those in figures of models; `people`, those who are kept separate; `each`,
+all, with a figure for every evaluator.
+"""
 
 
 def apart_scorers(plan: Plan) -> tuple[str, ...]:
-    """Return the scorers whose role does not join people with its models, and the scores of elements that are the
-    choice of one of these."""
+    """Return the scorers whose role does not join people with models, and the element scores that such a scorer
+    decides.
+    """
     joined = {role.name for role in plan.roles if role.with_people}
     apart = {scorer.name for scorer in plan.scorers if scorer.role not in joined}
     steps = (step for scenario in plan.scenarios for step in scenario.steps)
@@ -149,13 +150,14 @@ def apart_scorers(plan: Plan) -> tuple[str, ...]:
 
 
 def are_counted(plan: Plan, row: str = "") -> str:
-    """Return a condition, as SQL, that leaves the scores that count in one figure; `row` is what the row is called."""
+    """Return the SQL condition of scores that count in figures; `row` is the alias of the row."""
     return f"not coalesce({are_apart(plan, row)}, false)"
 
 
 def are_apart(plan: Plan, row: str = "", scorers: Collection[str] | None = None) -> str:
-    """Return a condition, as SQL, that leaves the scores by people that no figure of models has. Where all rows are of
-    judges that are among the `scorers`, those need no name."""
+    """Return the SQL condition of scores by people who are kept out of figures of models. `scorers`: all scorers of the
+    rows, if known, which shortens the condition.
+    """
     apart = apart_scorers(plan)
     before = f"{row}." if row else ""
     by_person = f"starts_with({before}evaluator, {sql.text(HUMAN)})"
@@ -166,7 +168,7 @@ def are_apart(plan: Plan, row: str = "", scorers: Collection[str] | None = None)
 
 
 def people_apart(connection: Connection, plan: Plan) -> tuple[str, ...]:
-    """Return the people whose scores no figure of models has, over what `connection` shows of the benchmark."""
+    """Return the people whose scores are in no figure of models, among the rows that `connection` shows."""
     if not apart_scorers(plan):
         return ()
     schema = sql.name(plan.benchmark.name)
@@ -178,6 +180,7 @@ def people_apart(connection: Connection, plan: Plan) -> tuple[str, ...]:
     return tuple(name for (name,) in connection.execute(query).fetchall())
 
 
+# The views
 _SCORES = """
   {context},
   score.model, {metric}, {dimension}, score.evaluator, score.round, score.value,
@@ -206,7 +209,7 @@ _AFTER_VALUE = (
     "status, error, low, high, element_place, element_value, item_id, cluster_id, sample_id, judgement_id, score_id, "
     "scorer, judged_by, run_id, shown_run, fingerprint, created_at"
 )
-# Looked up for each score, so that whoever wants few has only the judgements of these read.
+# Looked up for each score, so that a query for few scores reads few judgements.
 _ENTRY = "'$.\"' || score.metric || '\"'"
 _REASON = f"{_ENTRY} || '.reason'"
 _SAMPLES = """
@@ -277,12 +280,12 @@ FIXED_COLUMNS = frozenset(
     )
     for word in columns.replace("{context}", "").split(",")
 ) - {""}
-"""What the views call their columns; no axis has such a name (`RESERVED_AXES` of the compiler)."""
+"""The column names of the views, which no axis may have (`RESERVED_AXES` of the compiler)."""
 
 
 @dataclass(frozen=True)
 class Current:
-    """The contents of a benchmark's schema: rows, as the plan of a run has them."""
+    """The content of a benchmark's schema: rows, read by the plan of a run."""
 
     plan: Plan
     compared_role: str
@@ -290,8 +293,7 @@ class Current:
 
 
 def read_plan(text: str, run_id: str, benchmark: str) -> Plan:
-    """Return the plan that a run was made from. Raises `StoreError` S0104 where it is of an unknown format, or of
-    another benchmark than the run."""
+    """Parse the plan of a run. Raises `StoreError` S0104 if its format is unknown, or it is of another benchmark."""
     try:
         plan = Plan.model_validate_json(text)
     except ValidationError as error:
@@ -309,7 +311,7 @@ def read_plan(text: str, run_id: str, benchmark: str) -> Plan:
 
 
 def axis_columns(plan: Plan) -> list[str]:
-    """Return the columns of the axes, in plan order; `language` is not among them, since every view has it."""
+    """Return the columns of the axes in plan order, without `language`, which every view has."""
     return [axis.name for axis in plan.axes if axis.name != LANGUAGE]
 
 
@@ -319,17 +321,19 @@ def benchmark_views(
     imported: bool = False,
     many: bool = False,
 ) -> list[str]:
-    """Return the statements that make the schema: its enumerations, `items`, `slots`, `samples`, `judgements`,
-    `metrics`, `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, and the macros.
-    `values` are those that the data have in the columns that are enumerations; `imported`: somebody's scores came from
-    outside a run. `many`: the scores are so many that means are taken from sums."""
+    """Return the statements that create the schema: enumerations, `items`, `slots`, `samples`, `judgements`, `metrics`,
+    `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, and the macros.
+
+    `values`: the values in the data, by enumeration column. `imported`: there are scores from outside a run. `many`:
+    there are so many scores that means are computed from sums.
+    """
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
     axes, arms = axis_columns(plan), arm_columns(plan)
     types = enumerations(plan, values)
     mine = f"kept.benchmark = {sql.text(plan.benchmark.name)}"
     rows = current.rows
-    # An extended benchmark may have listed an item before its own did.
+    # The benchmark that this one extends may have listed an item before.
     items = (
         f"distinct on (kept.scenario, kept.item_id) kept.* from main.items as kept order by {mine} desc"
         if rows.of.shared
@@ -368,6 +372,7 @@ def benchmark_views(
         left join main.samples as sample on sample.sample_id = judgement.sample_id
         left join main.items as item on {item_key.format("judgement")}{join_arms(plan, "judgement", asked=True)}""",
         f"create or replace view {schema}.metrics as select {listed} from ({metrics})",
+        # A row for each score, compared model and combination of arms.
         f"""create or replace view {schema}.scores as
         select {
             _SCORES.format(
@@ -386,6 +391,7 @@ def benchmark_views(
         from ({columns}) as score
         left join main.items as item on {item_key.format("score")}{join_arms(plan, "score")}
         where not {is_score}""",
+        # A row for each score that a judge's reply gives a reason for.
         f"""create or replace view {schema}.rationales as
         select score.* exclude ({_AFTER_VALUE}), json_extract_string(given.parsed, {_REASON}) as reason, score.item_id,
           score.sample_id, score.judgement_id, score.score_id, score.shown_run
@@ -421,14 +427,16 @@ def benchmark_views(
 
 
 OF_SUMS = 6
-"""The statements of `sum_views`."""
+"""The number of statements of `sum_views`."""
 
 
 def sum_views(current: Current, values: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the statements that make the tables of sums of a benchmark: one with its axes, and one without, which
-    reads no items; and item analysis from the latter. None where scores have rows of their own for the elements of a
-    list, where some models were asked about some items only, or where steps stand under conditions. Before them stands
-    a query that has a row where they are of no use."""
+    """Return the statements that create the sums of a benchmark: without axes, which reads no items, with axes, and the
+    item analysis from the former.
+
+    The first statement is a query that has a row if the sums must not be used. The list is empty if list elements have
+    scores of their own, some models were asked about some items only, or steps have conditions.
+    """
     plan = current.plan
     rows = current.rows
     if rows.of.elements or rows.partly or rows.of.conditional:
@@ -459,8 +467,9 @@ def sum_views(current: Current, values: Mapping[str, Sequence[str]]) -> list[str
 
 
 def _with_origins(rows: RunRows, items: str) -> str:
-    """Return the items, each with who wrote it for the run that is shown: another model may have written the same
-    before."""
+    """Return the query of items, each with its author in the shown run: another model may have written the same item
+    before.
+    """
     if not rows.of.made:
         return f"select {items}"
     columns = ("written_by", "attempts", "rejections")
@@ -475,19 +484,19 @@ def _with_origins(rows: RunRows, items: str) -> str:
 
 
 def _talks(plan: Plan) -> str:
-    """Return a condition on the samples that are conversations."""
+    """Return the SQL condition of samples that are conversations."""
     found = sorted({talk.fingerprint for scenario in plan.scenarios for talk in scenario.talks})
     return f"samples.fingerprint in ({', '.join(map(sql.text, found)) or 'NULL'})"
 
 
 def _is_score(plan: Plan) -> str:
-    """Return a condition that tells scores from the columns that measures look at, which the same table keeps."""
+    """Return the SQL condition that distinguishes scores from the columns of measures in the same table."""
     columns = {step.fingerprint for s in plan.scenarios for step in s.steps if isinstance(step, Column)}
     return f"(score.fingerprint not in ({', '.join(map(sql.text, sorted(columns)))}))" if columns else "true"
 
 
 def _context(types: Enumerations, axes: list[str], arms: list[str], row: str, context: str) -> str:
-    """Return the columns that say where the rows known as `row` stand, whose map of axes is `context`."""
+    """Return the SQL of the context columns of `row`, whose map of axes is `context`."""
     columns = [types.cast("scenario", f"{row}.scenario")]
     columns.append(types.cast(LANGUAGE, f"coalesce({context}['{LANGUAGE}'], item.language)"))
     columns += [types.cast(axis, f"{context}[{sql.text(axis)}]") for axis in axes]
@@ -496,7 +505,7 @@ def _context(types: Enumerations, axes: list[str], arms: list[str], row: str, co
 
 
 def _metrics(metrics: tuple[Metric, ...], languages: tuple[str, ...]) -> str:
-    """Return a table of what the plan says of each metric; the title is that of the first language."""
+    """Return the query of the plan's metrics, with titles in the first language."""
     columns = "metric, title, dimension, low, high"
     if not metrics:
         empty = "NULL::varchar, NULL::varchar, NULL::varchar, NULL::bigint, NULL::bigint"
@@ -509,8 +518,9 @@ def _metrics(metrics: tuple[Metric, ...], languages: tuple[str, ...]) -> str:
     return f"select * from (values {rows}) as metric ({columns})"
 
 
+# Clusters of items
 def clusters_of(connection: Connection, plan: Plan) -> Mapping[str, str]:
-    """Return the cluster of each item that shares one with others, by item; any other item is a cluster of its own."""
+    """Return the cluster of each item that shares one with others, by item; any other item is its own cluster."""
     if not RowClusters(plan).scenarios:
         return {}
     query = f"""select item_id, min(cluster_id) from {sql.name(plan.benchmark.name)}.items
@@ -519,7 +529,7 @@ def clusters_of(connection: Connection, plan: Plan) -> Mapping[str, str]:
 
 
 def clusterings_of(connection: Connection, plan: Plan) -> tuple[Clustering, ...]:
-    """Return what the items that are shown are clustered by, where some share a cluster."""
+    """Return what the shown items are clustered by; empty if no items share a cluster."""
     clusters = RowClusters(plan)
     if not clusters.scenarios:
         return ()
@@ -531,8 +541,7 @@ def clusterings_of(connection: Connection, plan: Plan) -> tuple[Clustering, ...]
 
 
 def lacks_clusters(connection: Connection, plan: Plan) -> bool:
-    """Return true if nothing says in which clusters the items lie that the plan has some for: the run that listed them
-    was made before that was kept."""
+    """Return true if the plan has clusters but the shown items have none: an old run listed them without clusters."""
     clusters = RowClusters(plan)
     if not any(each.rows is not None and clusters.by(each.rows.dataset) is not None for each in plan.scenarios):
         return False
@@ -541,7 +550,7 @@ def lacks_clusters(connection: Connection, plan: Plan) -> bool:
 
 
 def count_clusters(items: Collection[str], clusters: Mapping[str, str]) -> int:
-    """Return in how many clusters items lie.
+    """Return the number of clusters of some items.
 
     >>> count_clusters({"a", "b", "c"}, {"a": "x", "b": "x"})
     2

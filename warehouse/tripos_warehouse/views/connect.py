@@ -1,13 +1,10 @@
-"""Views over the committed parts, in a DuckDB that can read them and nothing else.
+"""Opening a store: views over the committed parts, in a DuckDB that can read them and nothing else.
 
-A connection is a snapshot: it sees what was committed when it was opened. A view is made when a query first names it.
-Schema `main` has the tables over all runs; each benchmark has a schema of its own (`benchmark_views`).
+A connection is a snapshot of what was committed when it was opened. A view is created when a query first names it.
+Schema `main` has the tables over all runs; each benchmark has its own schema (`benchmark_views`).
 
-The queries that schema `main` shows: the rows of each table, of all versions, one for each key.
-
-Rows that do not count, since another row of their key does: those that failed first, and those that came again.
-
-Copies of the views that measures read, in memory for as long as many queries are asked of them.
+The tables show one row for each key, from parts of all schema versions. Superseded rows do not count: failures that
+were retried, and rows that were written again.
 """
 
 from __future__ import annotations
@@ -40,12 +37,14 @@ from tripos_warehouse.views.run_rows import INTERNAL, LATEST, AskedSteps, latest
 from tripos_warehouse.views.runs import RunRecord, find_run
 
 
+# The tables of schema `main`
 def with_doubles(
     connection: duckdb.DuckDBPyConnection, sources: Mapping[str, str], keys: Mapping[str, Sequence[str]]
 ) -> set[str]:
-    """Return the tables in which several rows may have one of the `keys`, found in one query: each costs more than what
-    it reads. Of large tables `has_doubles` says so."""
-    # By hash: of a million keys that takes a tenth of the memory. Two keys of one hash are told apart afterwards.
+    """Return the tables in which several rows may have one key, found in one query, since each query costs more than
+    its reading. For large tables use `has_doubles`.
+    """
+    # By hash, which takes a tenth of the memory for a million keys. Collisions are resolved later.
     parts = (
         f"""select {sql.text(name)} where exists (
           select 1 from {source} group by hash({", ".join(keys[name])}) having count(*) > 1)"""
@@ -62,14 +61,14 @@ def without_lost(
     places: Sequence[int],
     columns: Sequence[str],
 ) -> tuple[list[str], str]:
-    """Return a condition without the rows that another row of their key, which is in `columns`, replaces, and the
-    statement that lists those; empty where there are none.
+    """Return the statements that list the superseded rows of a table, and a condition that excludes them; empty if
+    there are none. `columns` are those of the key.
 
-    The row that did not fail wins, then the one committed last. The places of the others are kept, so
-    that a view over wide rows needs no sort: doubles are few, as only failed units are tried again.
+    The row that did not fail counts, then the one committed last. The locations of the other rows are stored, so that a
+    view over wide rows needs no sort. They are few, since only failed units are retried.
     """
     key = ", ".join(columns)
-    # By hash: of a million keys that takes a tenth of the memory. Two keys of one hash are told apart by `partition`.
+    # By hash, which takes a tenth of the memory for a million keys. `partition` resolves collisions.
     doubles = f"select hash({key}) as hashed from {source} group by hashed having count(*) > 1"
     failed_last = f"{is_failed(table.schema.names)}, " if "status" in table.schema.names else ""
     committed = "file_index" if [*places] == sorted(places) else f"({[*places]})[file_index::bigint + 1]"
@@ -97,9 +96,11 @@ def rows_beside(
     read: Sequence[Path],
     kept: Collection[Path],
 ) -> tuple[str, list[Path]]:
-    """Return a query for the rows of a table, of the files `read`, that are in none of the parts of which all rows
-    count, and these parts: those of which something is kept, and in which no row does not count, since another of its
-    key does. `tables` are the statements that make the tables."""
+    """Return the query of the rows that are in none of the fully derived parts, and these parts.
+
+    A part is fully derived if it is in `kept` and none of its rows is superseded. `read` are the files of the table,
+    `tables` the statements that create the tables.
+    """
     lost, condition, spoilt = lost_name(table), "", set()
     if any(each.startswith(f"create or replace table {lost} ") for each in tables):
         condition = is_none_of(lost)
@@ -112,7 +113,7 @@ def rows_beside(
 
 
 def is_none_of(lost: str) -> str:
-    """Return the condition that a row of a table is none of the lost ones."""
+    """Return the SQL condition that a row is not superseded."""
     return (
         f"where not exists (from {lost} as lost"
         " where lost.file_index = part.file_index and lost.file_row_number = part.file_row_number)"
@@ -120,12 +121,12 @@ def is_none_of(lost: str) -> str:
 
 
 def lost_name(table: str) -> str:
-    """Return the name of the table of the rows of a table that do not count."""
+    """Return the name of the table of superseded rows."""
     return f"{sql.name(INTERNAL)}.{sql.name(f'lost {table}')}"
 
 
 def source_of(paths: Sequence[Path], outdated: bool) -> str:
-    """Return what reads the files of a table."""
+    """Return the `read_parquet` call for the files of a table."""
     return f"read_parquet({sql.texts([str(path) for path in paths])}{', union_by_name = true' if outdated else ''})"
 
 
@@ -136,9 +137,11 @@ def select_rows(
     outdated: bool,
     places: Sequence[int] | None,
 ) -> tuple[list[str], str]:
-    """Return the query for the rows of a table, one a key, and what it needs to have been made before. `outdated`: some
-    of its files lack newer columns. `places`: where each file stands in the order of commits, if rows may have one
-    key."""
+    """Return the statements that a table needs first, and the query of its rows, one for each key.
+
+    `outdated`: some files lack newer columns. `places`: the position of each file in the order of commits, if keys may
+    be repeated.
+    """
     if source is None:
         columns = (f"cast(NULL as {sql.type_of(field.type)}) as {sql.name(field.name)}" for field in table.schema)
         return [], f"select {', '.join(columns)} where false"
@@ -160,15 +163,14 @@ def _columns(connection: duckdb.DuckDBPyConnection, source: str) -> set[str]:
 
 
 def key_of(connection: duckdb.DuckDBPyConnection, table: str, source: str, outdated: bool) -> tuple[str, ...]:
-    """Return the columns that name a row of a table: where none of its files has one of these yet, it is null in all
-    rows."""
+    """Return the key columns of a table that any of its files has; the others are null in all rows."""
     key = TABLES[table].key
     have = _columns(connection, source) if outdated else key
     return tuple(name for name in key if name in have)
 
 
 def _column(name: str, type: str) -> str:
-    # A time with a zone needs pytz in Python and the zone of the session in SQL; ours are UTC without one.
+    # A time with a zone needs pytz in Python and the session's zone in SQL; ours are UTC without a zone.
     return f"make_timestamp(epoch_us(part.{name})) as {name}" if type == "TIMESTAMP" else f"part.{name}"
 
 
@@ -190,26 +192,27 @@ def runs_view(runs: str, run_ends: str) -> str:
 
 
 def with_runs(statement: str, among: Collection[str]) -> str:
-    """Return a statement that makes schema `main`; that of the view of runs without other runs than `among`."""
+    """Return a statement of schema `main`; the view of runs is restricted to `among`."""
     if not statement.startswith(RUNS_VIEW):
         return statement
     return f"{statement} where run_id in ({', '.join(map(sql.text, sorted(among))) or 'NULL'})"
 
 
 def listed_view(table: TableSchema, listed: str) -> str:
-    """Of what a run lists: the same for a run that did all of the same again."""
+    """Return the view of what runs list. A run that repeats the work of another shares its list."""
     rest = ", ".join(f"listed.{name}" for name in table.schema.names if name != "run_id")
     return f"""create or replace view main.{table.name} as
         select runs.run_id, {rest}
         from ({listed}) as listed join main.runs as runs on runs.items_of = listed.run_id"""
 
 
+# Opening
 MANY_BYTES = 2_000_000
-"""Of so many bytes of scores, the means are taken from sums: of fewer, the scores themselves are as quick."""
+"""From this size of the scores on, means are computed from sums; below, the scores are as fast."""
 LARGE_BYTES = 50_000_000
-"""The keys of a table of so many bytes are compared outside of DuckDB."""
+"""The keys of a table of this size are compared outside of DuckDB."""
 SHORT = 0.5
-"""A file of less than this share of the mean size is short."""
+"""A file smaller than this share of the mean size is short."""
 MAY_STOP_EARLY = "select 1 from main.runs where json_extract(options, '$.until') is not null limit 1"
 IMPORTED = "select 1 from main.scores where round is not null limit 1"
 
@@ -219,11 +222,11 @@ def connect(
 ) -> StoreConnection:
     """Return an in-memory DuckDB with views over the store, without access to anything else.
 
-    With `run_id` the schema of that run's benchmark shows exactly that run; every other shows what is
-    current for the latest run of its benchmark. Threads need a cursor each. With `sums` the sums of the scores of a
-    large store are there as well (`score_sums.py`). With `among` it is as if the store had these runs alone.
+    With `run_id` the schema of that run's benchmark shows exactly that run; every other schema shows the latest state
+    of its benchmark. Each thread needs its own cursor. With `sums` the score sums of a large store are included
+    (`views/derived.py`). With `among` the connection shows only these runs.
 
-    Raises `StoreError`: S0103, S0104 as `Store.files` does, S0301 for a run that the store lacks.
+    Raises `StoreError`: S0103, S0104 as `Store.files` does, S0301 if there is no such run.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -241,9 +244,11 @@ def connect_run(
     only: Only = MappingProxyType({}),
     sums: bool = False,
 ) -> tuple[StoreConnection, RunRecord]:
-    """Return the run whose id is `text` or alone begins with it, and a connection that shows it as `connect` does;
-    without `text` the latest run. With a `plan` it shows what of the run is as that plan has it, and not as its own;
-    with `only` what of it has these values of axes and arms. `sums` is as for `connect`.
+    """Return a connection that shows one run, as `connect` does, and the run: the one whose id is `text` or the only
+    one whose id begins with it; without `text` the latest.
+
+    With a `plan`, the rows of the run are read by that plan and not by its own. With `only`, they are restricted to
+    these values of axes and arms. `sums` is that of `connect`.
 
     Raises `StoreError` as `connect` and `find_run` do, and S0210 for a plan of another benchmark.
     """
@@ -260,8 +265,9 @@ def connect_run(
 
 
 def snippet(store: Store) -> list[str]:
-    """Return the statements that make the views and macros of `connect` in any DuckDB of version 2, with the absolute
-    paths of what is committed now. Raises `StoreError` as `connect` does."""
+    """Return the statements that create the views and macros of `connect` in any DuckDB 2, with absolute paths of the
+    current files. Raises what `connect` raises.
+    """
     kept: list[derived.CachedViews] = []
     _opened(store, lambda connection: None, kept).close()
     return [*kept[0].tables, *kept[0].benchmarks]
@@ -276,7 +282,7 @@ def _opened(
     sums: bool = False,
     among: Collection[str] | None = None,
 ) -> StoreConnection:
-    """Return a connection over the tables, with the views of the run that is chosen once the tables are there."""
+    """Return a connection with the views of the run that `choose` returns; it is called once the tables exist."""
     try:
         return _shown(store, choose, made, plan, only, sums, among)
     except StoreError:
@@ -294,7 +300,7 @@ def _shown(
     sums: bool,
     among: Collection[str] | None = None,
 ) -> StoreConnection:
-    """As `_opened`, without what is known to be damaged."""
+    """Connect as `_opened` does, without retrying after damage."""
     state = derived.state_of(store.root)
     found = store.files()
     files = tuple(str(path) for paths in found.values() for path in paths)
@@ -319,7 +325,7 @@ def _shown(
             benchmarks, of_sums = kept.benchmarks, kept.sums
         else:
             imported = bool(connection.execute(IMPORTED).fetchall())
-            many = run_id is None and size >= MANY_BYTES  # the sums of one run would be kept by nobody
+            many = run_id is None and size >= MANY_BYTES  # sums of a single run are not cached
             currents = _currents(connection, run_id, plan, only, store.leave_out)
             benchmarks, of_sums = (
                 tuple(
@@ -329,7 +335,7 @@ def _shown(
                 )
                 for make in (partial(benchmark_views, imported=imported, many=many), sum_views)
             )
-            of_sums = () if imported else of_sums  # what raters did not give is in no part
+            of_sums = () if imported else of_sums  # expected scores are in no part
         if summed is not None:
             rest, parts = _beside(connection, tables, found, "scores", summed)
             views.add(all_sums(rest, [summed[part] for part in parts]))
@@ -361,7 +367,7 @@ def _shown(
 
 
 def _read_feet(database: duckdb.DuckDBPyConnection, found: Mapping[str, Sequence[Path]]) -> None:
-    """Read the foot of a file of every table, so that a store that cannot be read is told when it is opened."""
+    """Read the footer of one file of every table, so that an unreadable store fails when it is opened."""
     first = [str(paths[0]) for paths in found.values() if paths]
     if first:
         database.execute(f"select 1 from parquet_file_metadata({sql.texts(first)})").fetchall()
@@ -370,12 +376,12 @@ def _read_feet(database: duckdb.DuckDBPyConnection, found: Mapping[str, Sequence
 def _tables(
     connection: duckdb.DuckDBPyConnection, store: Store, found: Mapping[str, Sequence[Path]]
 ) -> tuple[str, ...]:
-    """Return the statements that make schema `main`."""
+    """Return the statements that create schema `main`."""
     outdated = store.outdated(found)
     statements = [f"create schema if not exists {sql.name(INTERNAL)}"]
     read = {name: _in_reading_order(paths) for name, paths in found.items() if paths}
     sources = {name: source_of(paths, name in outdated) for name, paths in read.items()}
-    # A name alone is in all versions of a table.
+    # A key of one column is in all versions of a table.
     large = {name for name in read if _is_large(read[name]) and (name not in outdated or len(TABLES[name].key) == 1)}
     keys = {name: key_of(connection, name, source, name in outdated) for name, source in sources.items()}
     doubled = with_doubles(connection, {name: source for name, source in sources.items() if name not in large}, keys)
@@ -395,8 +401,9 @@ def _tables(
 
 
 def _in_reading_order(paths: Sequence[Path]) -> Sequence[Path]:
-    """Return the files with one of middling size first, if they are large: DuckDB takes each for as long as the first,
-    and would hold a table that begins with a short one as the small side of a join."""
+    """Return large files with one of average size first: DuckDB assumes the size of the first for all, and would hold a
+    table that begins with a short file as the small side of a join.
+    """
     sizes = [path.stat().st_size for path in paths]
     if sum(sizes) < MANY_BYTES or sizes[0] * len(sizes) >= SHORT * sum(sizes):
         return paths
@@ -411,7 +418,7 @@ def _beside(
     table: str,
     kept: Collection[Path],
 ) -> tuple[str, list[Path]]:
-    """Return a query for the rows of a table that are in no part of which something kept tells all, and these parts."""
+    """Return the query of the rows that are in none of the fully derived parts, and these parts."""
     read = _in_reading_order(found[table])
     return rows_beside(connection, tables, table, source_of(read, outdated=False), read, kept)
 
@@ -419,7 +426,7 @@ def _beside(
 def _values(
     connection: StoreConnection, store: Store, tables: Sequence[str], found: Mapping[str, Sequence[Path]]
 ) -> dict[str, dict[str, list[str]]]:
-    """Return the values of enumerations, of large tables as far as the store has kept them."""
+    """Return the values of enumerations; those of large tables come from derived files where possible."""
     outdated, others = store.outdated(found), {}
     for table in VALUED:
         if _is_large(found[table]) and table not in outdated:
@@ -436,8 +443,9 @@ def _is_large(paths: Sequence[Path]) -> bool:
 def _currents(
     connection: Connection, run_id: str | None, plan: Plan | None, only: Only, leave_out: Tell
 ) -> list[Current]:
-    """Return what each benchmark's schema shows, by benchmark name: the run `run_id`, as `plan` has it and where `only`
-    says, where it is of that benchmark; else its latest state. `leave_out` is told of a plan that cannot be read."""
+    """Return the content of each benchmark's schema, by name: the run `run_id`, by `plan` and `only`, for its
+    benchmark, and the latest state of every other. `leave_out` is called with the error of an unreadable plan.
+    """
     chosen: dict[str, tuple[str, Plan, Collection[str], str]] = {}
     columns = "run_id, benchmark, plan, fingerprints, compared_role, json_extract(options, '$.only')"
     latest = connection.execute(
@@ -462,7 +470,7 @@ def _currents(
         else:
             fingerprints = plan.fingerprints
         chosen[of_run] = (run_id, *_selected(plan, fingerprints, {**orjson.loads(selected or "{}"), **only}), compared)
-    several = len(latest) > 1  # else there is no other benchmark to share steps with
+    several = len(latest) > 1  # otherwise there is no other benchmark
     shared = _shared(connection, {name: each for name, (_, _, each, _) in chosen.items()}) if several else set()
     partly = bool(connection.execute(MAY_STOP_EARLY).fetchall())
     currents = []
@@ -484,13 +492,13 @@ def _currents(
 
 
 def _selected(plan: Plan, fingerprints: Collection[str], only: Only) -> tuple[Plan, Collection[str]]:
-    """Return a plan with the treatments that are selected, and what of it is asked for."""
+    """Return a plan with the selected treatments, and its fingerprints."""
     selected = select_treatments(plan, only)
     return selected, fingerprints if selected is plan else selected.fingerprints
 
 
 def _shared(connection: Connection, chosen: Mapping[str, Collection[str]]) -> set[str]:
-    """Return the benchmarks with steps that runs of others have too."""
+    """Return the benchmarks with steps that runs of other benchmarks also have."""
     runs = connection.execute("select distinct benchmark, unnest(fingerprints) from main.runs").fetchall()
     return {
         name
@@ -509,19 +517,21 @@ def _close_open() -> None:
         connection.close()
 
 
+# Copies in memory
 COPIED = ("scores", "columns")
-"""Each is a join over the whole run, which every query would do again."""
+"""Views that are copied. Each is a join over the whole run, which every query would repeat."""
 MOST_ROWS = 300_000
-"""More are read from the store each time: they would take more memory than they save time."""
+"""More rows are read from the store each time: a copy would take more memory than it saves time."""
 REPLIES = ("samples", "judgements")
 MOST_SAMPLES = 500
-"""Replies hold long texts."""
+"""The limit for copies of replies, which are long texts."""
 
 
 @contextmanager
 def copied_scores(connection: Connection, benchmark: str, replies: bool = False) -> Iterator[None]:
-    """Show the scores of a benchmark out of a copy in memory, and at the end out of the store again. Where they are
-    copied already, or too many, nothing changes. `replies`: many queries are asked of those too."""
+    """Show the scores of a benchmark from a copy in memory while the block runs. If they are copied already or too
+    many, nothing changes. `replies`: copy replies and judgements too.
+    """
     if not isinstance(connection, StoreConnection):
         yield
         return
@@ -537,7 +547,7 @@ def copied_scores(connection: Connection, benchmark: str, replies: bool = False)
 @contextmanager
 def _copied(connection: Connection, benchmark: str, views: Sequence[str]) -> Iterator[None]:
     schema = sql.name(benchmark)
-    # With a space in its name, a copy is nobody's table.
+    # With a space in its name, a copy cannot clash with a table.
     copies = {view: f"main.{sql.name(f'{benchmark} {view} in memory')}" for view in views}
     places = [(f"{schema}.{view}", sql.name(f"{view} in the store"), copy, view) for view, copy in copies.items()]
     made = [f"create or replace table {copy} as from {shown}" for shown, _, copy, _ in places]
@@ -551,13 +561,14 @@ def _copied(connection: Connection, benchmark: str, views: Sequence[str]) -> Ite
             f"drop view {shown}; alter view {schema}.{stored} rename to {view}; drop table {copy}"
             for shown, stored, copy, view in places
         )
-        with suppress(duckdb.ConnectionException):  # what was closed has no copy any more
+        with suppress(duckdb.ConnectionException):  # a closed connection has no copies
             connection.execute("; ".join(restored))
 
 
 def _few(connection: Connection, benchmark: str, replies: bool) -> Sequence[str]:
-    """Return the views whose rows are few. Of a small store the rows of its tables say so: to count those of a view
-    takes as long as to copy it."""
+    """Return the views that have few rows. For a small store the rows of its tables decide, since counting those of a
+    view takes as long as copying it.
+    """
     tables = ", ".join(f"(select count(*) from main.{table})" for table in ("scores", *REPLIES))
     [(kept, *texts)] = connection.execute(f"select {tables}").fetchall()
     copied = (*COPIED, *REPLIES) if replies and sum(texts) <= MOST_SAMPLES else COPIED
@@ -565,7 +576,7 @@ def _few(connection: Connection, benchmark: str, replies: bool) -> Sequence[str]
         return copied
     sums = sums_of(connection, benchmark)
     counts = " + ".join(f"(select count(*) from {sql.name(benchmark)}.{view})" for view in COPIED)
-    if sums is not None:  # a sum is of a row or of several, so the first ones may tell already that there are too many
+    if sums is not None:  # the first sums may already show that there are too many rows
         counts = f"""(select coalesce(sum("its rows"), 0) from (select "its rows" from {sums} limit {MOST_ROWS + 1}))"""
     [(rows,)] = connection.execute(f"select {counts}").fetchall()
     return copied if rows <= MOST_ROWS else ()

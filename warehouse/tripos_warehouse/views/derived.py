@@ -1,28 +1,21 @@
-"""The results of an opening, kept in the store for the next one: the statements that make its views.
+"""Everything derived that a store keeps: cached views, and for each large part its hashed keys, values and score sums.
 
-To make them means to read every key of the store, and every plan. The file is disposable: it says for which commits,
-which folder and which Tripos it holds, and is made again where one of them is another. Its statements run in the box
-(`box`), so that a store of somebody else can do no more with them than with its data.
+All of these files are disposable: they are made again if they are missing, damaged or outdated.
+
+Cached views are the statements that create the views of a store; to make them takes reading every key and every plan.
+The file records the commits, folder and Tripos version for which it holds. Its statements run in the sandbox, so in a
+foreign store they can do no more than its data.
+
+A part never changes, so what is derived from it stays valid. The name of a derived file contains a digest of the part
+and of the query, and a digest of its own content, which is compared at every reading. Before one is made, the part is
+verified. Small parts have none, nor have parts of earlier Tripos versions, which lack a digest.
+
+- Keys: sorted hashes of the keys of the rows. Parts whose keys all differ are listed, so opening a store after a commit
+  compares only its rows with the others.
+- Values: the values in columns that are enumerations.
+- Sums: score sums by item. Small parts, and parts with superseded rows, are summed at query time.
+
 Imports nothing large but DuckDB, since every query waits for it.
-
-Files that a store keeps of its parts: a part is never changed, so what was made of it holds as long as it is there.
-
-A file is named by its part and the digest of that, by what made it, and by its own content, which is compared whenever
-it is read: what a disk spoilt would be read like anything else. Before one is made, the part is held to its digest.
-There is none of a small part, nor of one that an earlier Tripos wrote without a digest. The files are disposable.
-
-The keys of the rows of large parts, as sorted hashes that a store keeps: no key of its parts is read twice.
-
-Parts whose keys all differ are listed, so an opening after a commit compares the rows of that commit with the others'.
-
-The values that large parts have in columns that are enumerations, kept in the store for each part.
-
-Sums of the scores of a large store, of each part and item: made once, and kept in the store.
-
-A commit costs the sums of its own parts (`part_files.py`). Parts that are small, or in which rows are replaced by
-others, are summed up where they are asked for.
-
-Files that a store kept of parts that are gone.
 """
 
 from __future__ import annotations
@@ -56,17 +49,19 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
+# Cached views
 CACHE = "cache"
 NAME = "views.json"
 MOST_MOMENTS = 5_000
-"""More sums are made anew each time: to read them takes as long."""
+"""More sums are recomputed each time, since reading them takes as long."""
 _MOMENTS = re.compile(r'create or replace table ("tripos internal"\."moments of (?:[^"]|"")*") as\nwith ')
 
 
 @dataclass(frozen=True)
 class CachedViews:
-    """The statements for schema `main`, for the benchmarks' and for their sums, the files that they read, and the
-    `values` of each benchmark's enumerations by column. `state` is what they hold for."""
+    """The statements for schema `main`, for the benchmarks and for their sums, the files that they read, and the
+    `values` of each benchmark's enumerations by column. `state` identifies what they hold for.
+    """
 
     state: str
     files: tuple[str, ...]
@@ -77,7 +72,7 @@ class CachedViews:
 
 
 def state_of(root: Path) -> str:
-    """Return a digest of what the views depend on: the store's place, its commits, and this Tripos."""
+    """Return a digest of what the views depend on: the store's path, its commits, and this Tripos."""
     digest = hashlib.blake2b(str(root).encode(), digest_size=16)
     with suppress(FileNotFoundError):
         digest.update((root / "tripos-store.json").read_bytes())
@@ -88,8 +83,9 @@ def state_of(root: Path) -> str:
 
 
 def read(root: Path) -> CachedViews | None:
-    """Return what is kept for the store as it is now; `None` where there is nothing of use, or a file of it is not
-    whole."""
+    """Return the cached views for the current state of the store; `None` if there are none, or one of their files is
+    damaged.
+    """
     try:
         check_links(root)
         body = json.loads(read_plain(root / CACHE / NAME))
@@ -116,8 +112,9 @@ def read(root: Path) -> CachedViews | None:
 
 
 def connect_kept(root: Path) -> StoreConnection | None:
-    """As `views.connect` of the store at `root`, from what is kept; `None` where there is nothing of use. Functions in
-    Python are not there, so a query that fails here may yet succeed on the other. Raises `duckdb.Error`."""
+    """Connect as `views.connect.connect` does, from cached views; `None` if there are none. Python functions are
+    missing, so a query that fails here may succeed on a full connection. Raises `duckdb.Error`.
+    """
     kept = read(root)
     if kept is None:
         return None
@@ -127,7 +124,7 @@ def connect_kept(root: Path) -> StoreConnection | None:
 
 
 def write(root: Path, kept: CachedViews) -> None:
-    """Keep it, where the store can be written to."""
+    """Cache views, if the store can be written to."""
     folder = root / CACHE
     temporary = folder / f"{os.urandom(16).hex()}.part"
     try:
@@ -144,22 +141,23 @@ def write(root: Path, kept: CachedViews) -> None:
 
 
 def keep_moments(root: Path, kept: CachedViews, views: Views) -> None:
-    """Have the sums that means are taken from kept as well, once a query has them made: then they are a table of a few
-    rows, and no score is read for them."""
+    """Register callbacks that also cache the sums for means once a query has created them: then they are a table of a
+    few rows, and no score is read.
+    """
     for statement in kept.benchmarks:
         if (made := _MOMENTS.match(statement)) is not None:
             views.after(statement, partial(_keep_moments, root, kept.state, statement, made[1]))
 
 
 def _keep_moments(root: Path, state: str, statement: str, table: str, database: duckdb.DuckDBPyConnection) -> None:
-    from tripos_warehouse import sql  # it imports pyarrow, which takes as long as a query
+    from tripos_warehouse import sql  # imports pyarrow, which takes as long as a query
 
     types = {name: type_ for name, type_, *_ in database.execute(f"describe {table}").fetchall()}
     rows = database.execute(f"from {table} limit {MOST_MOMENTS + 1}").fetchall()
-    kept = read(root)  # other sums may have been kept since
+    kept = read(root)  # other sums may have been cached since
     if len(rows) > MOST_MOMENTS or kept is None or kept.state != state:
         return
-    with suppress(ValueError):  # a sum that is no finite number is none of JSON's
+    with suppress(ValueError):  # JSON has no infinity and no NaN
         told = json.dumps([dict(zip(types, row, strict=True)) for row in rows], ensure_ascii=False, allow_nan=False)
         own = f"select unnest(from_json({sql.text(told)}, {sql.text(json.dumps([types]))}), recursive := true)"
         made = f"create or replace table {table} as {own}"
@@ -167,25 +165,28 @@ def _keep_moments(root: Path, state: str, statement: str, table: str, database: 
 
 
 def _digests(files: Sequence[Path], sizes: Sequence[int]) -> list[str]:
-    """Return the digests of the files of a small store, which is held to them whenever it is opened. Raises
-    `OSError`."""
+    """Return the digests of the files of a small store, which is verified whenever it is opened; empty for a large one.
+    Raises `OSError`.
+    """
     return [*map(sha256_of, files)] if sum(sizes) <= VERIFIED_BYTES else []
 
 
 def _digest(body: Mapping[str, object]) -> str:
-    """Return a digest of what is kept: a figure among it that a disk spoilt would be a figure like another."""
+    """Return a digest of the cached content, so that a changed figure is detected."""
     text = json.dumps({name: body[name] for name in sorted(body)}, ensure_ascii=False)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
+# Derived files of parts
 LEAST_BYTES = 1_000_000
-"""Of a part of fewer bytes nothing is kept: to look for its file would take as long as to read it."""
+"""Nothing is derived from a smaller part: looking for the file would take as long as reading the part."""
 
 
 @dataclass(frozen=True)
 class PartFiles:
-    """The files of one kind, in one folder of the store at `root`; `digests` are those of its parts, and `made_by` is
-    what makes a file of a part."""
+    """The derived files of one kind, in one folder of the store at `root`. `digests`: those of the parts. `made_by`:
+    the expression or query that makes a file.
+    """
 
     root: Path
     digests: Mapping[Path, str]
@@ -194,26 +195,25 @@ class PartFiles:
     ending: str = "parquet"
 
     def names(self, parts: Sequence[Path]) -> dict[Path, str]:
-        """Return the names of the files of the parts that have a digest and are not small. Raises `OSError`."""
+        """Return the names of the derived files of parts that are large and have a digest. Raises `OSError`."""
         return {part: self.name(part) for part in parts if part in self.digests and self.is_large(part)}
 
     def is_large(self, part: Path) -> bool:
-        """Return true if a part is not small. Raises `OSError`."""
+        """Return true if a part is large enough. Raises `OSError`."""
         return part.stat().st_size >= LEAST_BYTES
 
     def name(self, part: Path) -> str:
-        """Return the name of the file of a part that has a digest."""
+        """Return the name of the derived file of a part that has a digest."""
         told = [part.relative_to(self.root).as_posix(), self.digests[part], self.made_by, duckdb.__version__]
         return hashlib.blake2b(repr(told).encode(), digest_size=16).hexdigest()
 
     def verify(self, part: Path) -> None:
-        """Hold a part to its digest, of which a file is to be made. Raises `StoreError` S0103, and `OSError`."""
+        """Compare a part with its digest. Raises `StoreError` S0103 if it has changed, and `OSError`."""
         if sha256_of(part) != self.digests[part]:
             raise altered(part, stem_of(part))
 
     def read(self, names: Mapping[Path, str]) -> dict[Path, Path]:
-        """Return the file of each part that has one, whose content is what its name says. Makes the folder. Raises
-        `OSError`."""
+        """Return the derived file of each part that has an undamaged one. Creates the folder. Raises `OSError`."""
         folder = self.root / self.folder
         folder.mkdir(parents=True, exist_ok=True)
         there = {path.name.partition(".")[0]: path for path in folder.iterdir()}
@@ -226,7 +226,7 @@ class PartFiles:
         return False
 
     def write(self, name: str, write: Callable[[Path], None]) -> Path:
-        """Keep what `write` puts into a file, and return the file. Raises `OSError` and what `write` raises."""
+        """Store the file that `write` produces, and return its path. Raises `OSError` and what `write` raises."""
         folder = self.root / self.folder
         temporary = folder / f"{os.urandom(16).hex()}.part"
         try:
@@ -251,11 +251,13 @@ if TYPE_CHECKING:
     Hashes = NDArray[np.uint64]
 
 
+# Keys
 def has_doubles(
     connection: duckdb.DuckDBPyConnection, store: Store, table: str, parts: Sequence[Path], key: Sequence[str]
 ) -> bool:
-    """Return true if several rows of these parts may have one key: two keys of one hash are told apart afterwards.
-    Raises `StoreError` S0103 where a part has changed since it was written."""
+    """Return true if several rows of these parts may have one key; two keys with the same hash also count, and are
+    distinguished later. Raises `StoreError` S0103 if a part has changed since it was written.
+    """
     import numpy as np
 
     keys = _Keys(connection, key_files(store, key), list_of(store.root, table), parts)
@@ -280,18 +282,19 @@ def has_doubles(
 
 
 def key_files(store: Store, key: Sequence[str]) -> PartFiles:
-    """Return the files of the hashes of a key."""
+    """Return the derived files of key hashes."""
     return PartFiles(store.root, store.digests(), KEYS, f"hash({', '.join(key)})", "keys")
 
 
 def list_of(root: Path, table: str) -> Path:
-    """Return the list of the parts of a table whose keys all differ."""
+    """Return the path of the list of the parts of a table whose keys all differ."""
     return root / KEYS / f"{table}.json"
 
 
 class _Keys:
-    """The hashes of the keys of each part, from the store where it has them, and the `names` of parts; of those `apart`
-    it is known that all keys differ."""
+    """The key hashes of each part, stored or computed. `names`: the file names by part. `apart`: the names of parts
+    whose keys are known to differ.
+    """
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, files: PartFiles, told: Path, parts: Sequence[Path]
@@ -308,7 +311,7 @@ class _Keys:
                 self.apart = frozenset(body["parts"])
 
     def hashes(self, parts: Sequence[Path]) -> Iterator[Hashes]:
-        """Yield the hashes of the keys of parts, in order: those of each large part, and those of all others."""
+        """Yield the sorted key hashes of each large part, and those of all small parts together."""
         import numpy as np
 
         small = [part for part in parts if not self._files.is_large(part)]
@@ -333,7 +336,7 @@ class _Keys:
             yield hashes
 
     def tell(self) -> None:
-        """Note that the keys of all parts differ."""
+        """Record that the keys of all parts differ."""
         names = sorted(self.names.values())
         temporary = self._told.with_name(f"{os.urandom(16).hex()}.part")
         with suppress(OSError):
@@ -349,8 +352,9 @@ def _part_keys_digest(names: object) -> str:
     return hashlib.blake2b(json.dumps(names).encode(), digest_size=16).hexdigest()
 
 
+# Values of enumerations
 Value = tuple[str, str, str]
-"""A value of a column of a benchmark: benchmark, column, value."""
+"""A value in a column of a benchmark: (benchmark, column, value)."""
 _OF_CONTEXT = """
   select benchmark, unnest(map_entries(context)).key as "column", unnest(map_entries(context)).value as value from found
   union all select benchmark, 'scenario', scenario from found"""
@@ -367,7 +371,7 @@ _FOUND = {
     ),
 }
 VALUED = tuple(_FOUND)
-"""The tables with such columns."""
+"""The tables with enumeration columns."""
 
 
 def _query(table: str, source: str) -> str:
@@ -379,10 +383,10 @@ def _query(table: str, source: str) -> str:
 def stored_values(
     connection: Connection, others: Mapping[str, tuple[str, Collection[Value]]] = {}
 ) -> dict[str, dict[str, list[str]]]:
-    """Return by benchmark the values that the data have in columns that are enumerations: scenarios, metrics, axes.
-    A plan lists those of today; an item that an earlier one had may have others.
+    """Return the values in enumeration columns by benchmark and column: scenarios, metrics, axes. A plan lists the
+    current ones; items of an earlier plan may have others.
 
-    `others` are tables of which the values of some rows are known, with a query for the others.
+    `others`: tables for which the values of some rows are known, with a query for the other rows.
     """
     every: set[Value] = set()
     for table in VALUED:
@@ -397,8 +401,9 @@ def stored_values(
 def kept_values(
     connection: duckdb.DuckDBPyConnection, store: Store, table: str, parts: Sequence[Path]
 ) -> dict[Path, list[Value]]:
-    """Return the values of each part that has a file of them; those that are missing are kept, where the store can be
-    written to. Raises `StoreError` S0103 where a part has changed since it was written."""
+    """Return the values of each large part from its derived file, which is made if it is missing and the store can be
+    written to. Raises `StoreError` S0103 if a part has changed since it was written.
+    """
     files = value_files(store, table)
     found: dict[Path, list[Value]] = {}
     with suppress(OSError):
@@ -421,49 +426,50 @@ def _write(told: bytes, path: Path) -> None:
 
 
 def value_files(store: Store, table: str) -> PartFiles:
-    """Return the files of the values of a table."""
+    """Return the derived files of the values of a table."""
     return PartFiles(store.root, store.digests(), VALUES, _query(table, "part"), "json")
 
 
+# Score sums
 GROUP_ROWS = 2**16
 MOST_SETS = 2_000
-"""Of a part with more sets of bindings no sums are kept: to tell them apart would take longer than to read its rows."""
+"""A part with more sets of bindings has no sums: to distinguish the sets would take longer than reading its rows."""
 _APART = ("benchmark", "scenario", "item_id", "model", "scorer", "metric", "evaluator", "round", "judged_by", "status")
 _TOLD = f"""{", ".join(_APART)}, fingerprint, sum(value order by value) as "its total", count(value) as "its n",
   count(*) as "its rows", coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1",
   min(hash(sample_id)) filter (value is not null) as "its sample\""""
-# Several replies of a model to an item differ in their binding, and a run has all of these or none, as a rule. So sums
-# are of a set of bindings; a query over part of such a
-# set is refused (`RunRows.parted_sets`).
+# Several replies of a model to an item differ in their binding, and a run usually has all of them or none. So sums
+# are over a set of bindings. If only part of such a set is shown, no sums are used (`RunRows.parted_sets`).
 _SETS = b"sets"
 _SUMS = f"""select {_TOLD}, array_to_string(list_sort(list_distinct(list(binding))), chr(31)) as binding
 from {{source}} group by all"""
 OF_SUMS = frozenset(("model", "scenario", "item_id", "cluster_id", "metric", "dimension", "scorer", "evaluator"))
-"""The columns that sums have, beside those of axes and arms."""
+"""The columns of sums, without those of axes and arms."""
 
 
 def sums_of(connection: Connection, benchmark: str, placed: bool = False) -> str | None:
-    """Return the table of sums of the scores and columns that `connection` shows of a benchmark, `placed` with its
-    axes; `None` where there is none. Its rows are one or several for each item."""
+    """Return the table of sums of the scores and columns of a benchmark, with its axes if `placed`; `None` if there is
+    none. It has one or more rows for each item.
+    """
     if not isinstance(connection, StoreConnection) or not connection.views.has(INTERNAL, f"sums of {benchmark}"):
         return None
     return sums_name(benchmark, placed)
 
 
 def analysis_of(connection: Connection, benchmark: str) -> str:
-    """Return the item analysis of a benchmark, as it is behind `from`: from sums, where `connection` has some."""
+    """Return the item analysis of a benchmark as a `from` item: from sums if `connection` has them, else the macro."""
     if sums_of(connection, benchmark) is None:
         return f"{sql.name(benchmark)}.item_analysis()"
     return analysis_name(benchmark)
 
 
 def sums_with(connection: Connection, plan: Plan, columns: Collection[str]) -> str | None:
-    """Return the same with these columns, which are of scores, axes or arms."""
+    """Return the table of sums with these columns, which are of scores, axes or arms; `None` if there is none."""
     return sums_of(connection, plan.benchmark.name, not {*columns} <= {*OF_SUMS, *arm_columns(plan)})
 
 
 class BindingSet(NamedTuple):
-    """The bindings of a step that sums are of, and the name that these have there for them."""
+    """A set of bindings of a step whose scores are summed together, and the name of the set."""
 
     scenario: str
     fingerprint: str
@@ -473,15 +479,16 @@ class BindingSet(NamedTuple):
 
 @dataclass(frozen=True)
 class PartSums:
-    """The file of sums of a part, and the sets of bindings in it."""
+    """The file with the sums of a part, and its sets of bindings."""
 
     path: Path
     sets: tuple[BindingSet, ...]
 
 
 def kept_sums(store: Store, parts: Sequence[Path]) -> dict[Path, PartSums]:
-    """Return the sums of each part that has some; those that are missing are made, where the store can be written to.
-    Raises `StoreError` S0103 where a part has changed since it was written."""
+    """Return the sums of each large part; missing ones are made if the store can be written to. Raises `StoreError`
+    S0103 if a part has changed since it was written.
+    """
     files = sum_files(store)
     found: dict[Path, PartSums] = {}
     with suppress(OSError):
@@ -495,7 +502,7 @@ def kept_sums(store: Store, parts: Sequence[Path]) -> dict[Path, PartSums]:
 
 
 def sum_files(store: Store) -> PartFiles:
-    """Return the files of sums of scores."""
+    """Return the derived files of score sums."""
     return PartFiles(store.root, store.digests(), SUMS, _SUMS)
 
 
@@ -507,8 +514,7 @@ def _told(path: Path) -> PartSums:
 
 
 def _made(files: PartFiles, names: Mapping[Path, str]) -> Iterator[tuple[Path, PartSums]]:
-    """Make the sums of parts, and yield them. A part that cannot be read has none: whoever asks for its scores is
-    told."""
+    """Compute the sums of parts and yield them. An unreadable part is skipped here; queries of its scores will fail."""
     import pyarrow.parquet as pq
 
     with open_box([str(part) for part in names]) as box:
@@ -544,8 +550,9 @@ def _with_sets(sums: pa.Table) -> tuple[pa.Table, tuple[BindingSet, ...]]:
 
 
 def all_sums(rows: str, kept: Sequence[PartSums]) -> list[str]:
-    """Return the statements that make the table of all sums, of `rows` and of what the kept ones are of, and the table
-    of their sets of bindings."""
+    """Return the statements that create the view of all sums, from the stored sums and `rows`, and the table of their
+    binding sets.
+    """
     files = sql.texts([str(each.path) for each in kept])
     read = f"from read_parquet({files}) union all by name " if kept else ""
     sets = {each: None for sums in kept for each in sums.sets}
@@ -563,9 +570,9 @@ def all_sums(rows: str, kept: Sequence[PartSums]) -> list[str]:
     ]
 
 
+# Removal
 def stale_files(store: Store) -> Iterator[Path]:
-    """Yield what is kept of none of the parts of today, or was not written to its end. Raises what `Store.files`
-    does."""
+    """Yield derived files that belong to no current part, or are incomplete. Raises what `Store.files` raises."""
     parts = store.files()
     known = {SUMS: {*sum_files(store).names(parts["scores"]).values()}, KEYS: set[str](), VALUES: set[str]()}
     lists = {list_of(store.root, table) for table in TABLES}

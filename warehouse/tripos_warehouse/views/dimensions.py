@@ -1,4 +1,6 @@
-"""The values of a measure's dimensions, in the order and words of the plan, and the arms of shared results."""
+"""The values of a measure's dimensions in plan order with their titles, the columns of arms, and baselines without a
+model.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,16 @@ LANGUAGE = "language"
 
 @dataclass(frozen=True)
 class Enumerations:
-    """The types of one benchmark's schema: the statements that make them, and the type of each column that has one."""
+    """The enumeration types of one benchmark's schema: their statements, and the type of each column that has one."""
 
     statements: tuple[str, ...]
     types: Mapping[str, str]
 
     def cast(self, column: str, expression: str) -> str:
-        """`expression` as what the column is, under the column's name.
+        """Return `expression` cast to the type of the column, under the column's name.
 
-        Tried, since a condition on the column may be looked at before the one that leaves out other benchmarks' rows.
+        It is `try_cast`, since a condition on the column may be evaluated before the one that excludes other
+        benchmarks.
         """
         type_ = self.types.get(column)
         value = expression if type_ is None else f"try_cast({expression} as {type_})"
@@ -31,9 +34,10 @@ class Enumerations:
 
 
 def enumerations(plan: Plan, values: Mapping[str, Sequence[str]]) -> Enumerations:
-    """Return those of a plan. What the data have beside what the plan lists (`values`) sorts after it, by name.
+    """Return the enumerations of a plan. Values of the data (`values`) that the plan does not list follow its own,
+    sorted by name.
 
-    A column without any value stays text, since an enumeration of nothing cannot be made.
+    A column without values stays text, since an enumeration cannot be empty.
     """
     schema = sql.name(plan.benchmark.name)
     statements, types = [], {}
@@ -58,10 +62,9 @@ def _positions(plan: Plan) -> dict[str, Iterable[str]]:
 
 
 def dimension_label(plan: Plan, dimension: str, value: Any, language: str | None = None) -> str:
-    """Return what to print for a value of a dimension: a title of the plan, or the value itself.
+    """Return the text for a value of a dimension: a title in the plan, or the value itself.
 
-    `language` is that of the reader; by default the first of the benchmark. `None`, which a row without that axis has,
-    is `—`.
+    `language` is the reader's; by default the first of the benchmark. `None`, for a row without that axis, is `—`.
     """
     if value is None:
         return "—"
@@ -81,13 +84,13 @@ def dimension_label(plan: Plan, dimension: str, value: Any, language: str | None
 
 
 def dimension_heading(plan: Plan, dimension: str, language: str) -> str:
-    """Return what to print above the values of a dimension: the title of its axis or arm, or its name."""
+    """Return the heading of a dimension: the title of its axis or arm, or its name."""
     title = plan.title_of("axis", dimension, language) or plan.title_of("arm", dimension, language)
     return title or localized(dimension.replace("_", " "), language)
 
 
 def dimension_place(plan: Plan, dimension: str) -> Callable[[Any], tuple[int, str]]:
-    """Return a sort key for values of a dimension: those that the plan lists come first, in its order."""
+    """Return a sort key for values of a dimension: those in the plan first, in its order."""
     listed = {value: index for index, value in enumerate(dict.fromkeys(_listed(plan, dimension)))}
     return lambda value: (listed.get(value, len(listed)), "" if value is None else str(value))
 
@@ -107,7 +110,7 @@ def _listed(plan: Plan, dimension: str) -> list[str]:
 
 
 def _values(plan: Plan, dimension: str) -> list[AxisValue | ArmValue]:
-    """Return the values of the axis, or the arm, of that name."""
+    """Return the values of the axis or arm of that name."""
     found: list[AxisValue | ArmValue] = [each for axis in plan.axes if axis.name == dimension for each in axis.values]
     return found + [each for arm in plan.arms if arm.name == dimension for each in arm.values]
 
@@ -119,19 +122,22 @@ def _in(labels: Labels, plan: Plan, language: str | None) -> str:
     return ""
 
 
+# Arms
 def arm_columns(plan: Plan) -> list[str]:
-    """Return the columns of the arms, in plan order."""
+    """Return the columns of the arms in plan order."""
     return [arm.name for arm in plan.arms]
 
 
 def last_turns(plan: Plan, apart: Sequence[str] = ()) -> str:
-    """Return a benchmark's samples as a table of SQL, without those after which another turn of the same ask with
-    several prompts came, or one for a later element of its list: a score of that is kept with its last reply. All turns
-    of the steps `apart` are there."""
+    """Return a benchmark's samples as a `from` item, without replies that a later turn of the same ask follows.
+
+    A later turn is that of another prompt, or of a later list element: a score of the conversation is stored with its
+    last reply. All turns of the steps `apart` are included.
+    """
     samples = f"{sql.name(plan.benchmark.name)}.samples"
     if not any(isinstance(step, Ask) and step.script for scenario in plan.scenarios for step in scenario.steps):
         return samples
-    # With their table: a macro that has a parameter of a column's name could not be made (`run_rows.py`).
+    # Qualified with their table, or a macro with a parameter of such a name could not be created (`run_rows.py`).
     turn = r"try_cast(regexp_extract(said.step, '\((\d+)\)$', 1) as integer)"
     chat = ["shown_run", "scenario", "item_id", "model", "sample_number", *map(sql.name, arm_columns(plan))]
     same = f"{', '.join(f'said.{name}' for name in chat)}, regexp_replace(said.step, '\\(\\d+\\)$', '')"
@@ -140,9 +146,12 @@ def last_turns(plan: Plan, apart: Sequence[str] = ()) -> str:
 
 
 def join_arms(plan: Plan, row: str, *, asked: bool = False) -> str:
-    """Return the join that puts each arm's value beside the rows known as `row`, one for every combination that has the
-    step; the combinations are known as `treatment`. Rows of a scenario without arms stay single, with NULL for every
-    arm. With `asked` they are rows of what was asked for, each with the `conditions` that held for it."""
+    """Return the join that adds the value of each arm to `row`, once for every combination of arms that has the step.
+    The joined rows have the alias `treatment`.
+
+    Rows of a scenario without arms stay single, with NULL for every arm. With `asked` the rows are requests, each with
+    the `conditions` under which it was made.
+    """
     if not plan.arms:
         return ""
     arms = [arm.name for arm in plan.arms]
@@ -172,21 +181,23 @@ def join_arms(plan: Plan, row: str, *, asked: bool = False) -> str:
 
 
 def _listed_texts(conditions: AbstractSet[str]) -> str:
-    """Return some conditions as a list of SQL; NULL where one of them is that there is none."""
+    """Return conditions as a SQL list; NULL if one of them is the absence of a condition."""
     return "NULL::varchar[]" if "" in conditions else sql.texts(sorted(conditions))
 
 
+# Scores without a compared model
 @dataclass(frozen=True)
 class Baselines:
-    """The scores in which no compared model took part: their `fingerprints`; `alone` are the fingerprints, by scenario,
-    of those whose scenario has no others."""
+    """The fingerprints of scores without a compared model. `alone`: those of scenarios that have no other scores, by
+    scenario.
+    """
 
     fingerprints: tuple[str, ...]
     alone: dict[str, tuple[str, ...]]
 
 
 def baselines(plan: Plan, compared: str) -> Baselines:
-    """Return the baselines of a plan, where the role `compared` is the one that is compared."""
+    """Return the baselines of a plan with the given `compared` role."""
     found: dict[str, None] = {}
     alone: dict[str, tuple[str, ...]] = {}
     for scenario in plan.scenarios:
@@ -206,7 +217,7 @@ def shows_several_times(plan: Plan, compared: str) -> bool:
 
 
 def _about(treatment: Treatment, compared: str) -> dict[str, bool]:
-    """Of every score's fingerprint, whether the score is about the compared models."""
+    """Return for the fingerprint of every score if it is about the compared models."""
     roles: dict[str, set[str]] = {}
     for step in treatment.steps:
         if isinstance(step, Ask):

@@ -1,20 +1,18 @@
-"""The table macros: what people ask all the time, as functions to select from.
+"""The table macros of a benchmark's schema: means, item analysis, disagreements, failures, spending and more.
 
-SQL of item analysis: how hard an item is, whether it tells models apart, and whether judges are at one about it.
+Item analysis. Discrimination is the corrected item-total correlation: of an item's mean with the mean of the model over
+its other items, with the models as test takers (Lord and Novick 1968; Nunnally 1978). Its interval is Fisher's (1921).
+`statistics.validity` has the same for arrays. Baselines are not respondents. The scores are read twice, since a window
+over all items of a model would hold them all in memory.
 
-Discrimination is the corrected item-total correlation: of an item's mean with the mean of the model over its other
-items, with the models as those who sit the test (Lord and Novick 1968; Nunnally 1978). Its interval is Fisher's (1921).
-`statistics.validity` has the same of arrays. The respondents are models; baselines are none. The scores are read twice,
-since a window over all items of a model would hold them all.
+Baselines. `placed` tests if a mean clears a floor: its whole 95 % interval lies above. This is SQL only, since the
+macros must work in any DuckDB. The interval itself is not computed. Its low end lies above a floor f if
 
-SQL that tells where a mean clears a floor: the whole of its 95 % interval lies above.
-
-It is SQL alone, since the macros that use it work in any DuckDB. The interval is that of `statistics.bounded`, of a
-share with one score an item that of Clopper and Pearson, and without ends Student's t. None of them is worked out: a
-low end lies above a floor f where
-
-- the chance of as many right or more is below 2.5 %, were f the share of all
-- (p - f) / s′ and (logit p - logit f) · p (1 - p) / s′ are both above the quantile of Student's t
+- for a share with one score an item (Clopper and Pearson): the probability of as many successes or more, with f as the
+  success probability, is below 2.5 %
+- for values between two ends (`bounded` of `statistics.intervals`): (p - f) / s′ and
+  (logit p - logit f) · p (1 - p) / s′ both exceed the quantile of Student's t
+- without ends: (mean - f) / standard error exceeds the quantile of Student's t
 """
 
 from __future__ import annotations
@@ -25,6 +23,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.views.dimensions import Enumerations
 from tripos_warehouse.views.run_rows import analysis_name, sums_name
 
+# Does a mean clear a floor?
 QUANTILES = """
 12.706204736, 4.302652730, 3.182446305, 2.776445105, 2.570581836, 2.446911851,
 2.364624252, 2.306004135, 2.262157163, 2.228138852, 2.200985160, 2.178812830,
@@ -32,13 +31,14 @@ QUANTILES = """
 2.093024054, 2.085963447, 2.079613845, 2.073873068, 2.068657610, 2.063898562,
 2.059538553, 2.055529439, 2.051830516, 2.048407142, 2.045229642, 2.042272456
 """.strip().replace("\n", " ")
-"""Those of Student's t at 97.5 %, of 1 to 30 degrees of freedom."""
+"""The quantiles of Student's t at 97.5 %, for 1 to 30 degrees of freedom."""
 
 T_QUANTILE = f"""case when items <= 31 then [{QUANTILES}][items - 1]
   else 1.959963985 + 2.372271230 / (items - 1) + 2.822498616 / pow(items - 1, 2) + 2.555849680 / pow(items - 1, 3)
     + 1.589534054 / pow(items - 1, 4) end"""
-"""The quantile of `items` - 1 degrees of freedom: beyond 30 by Cornish and Fisher's expansion (Abramowitz and Stegun
-1964, 26.7.5)."""
+"""The quantile for `items` - 1 degrees of freedom; beyond 30 by the Cornish-Fisher expansion (Abramowitz and Stegun
+1964, 26.7.5).
+"""
 
 CLEARS = """case
   when mean is null or floor is null then null
@@ -57,12 +57,14 @@ CLEARS = """case
     and case when bottom <= 0 then true
       else (ln(share / (1 - share)) - ln(bottom / (1 - bottom))) * share * (1 - share) > t * enlarged end
 end"""
-"""Whether a mean clears `floor`, over columns that `placed` adds."""
+"""The SQL expression that is true if a mean clears `floor`, over columns that `placed` adds."""
 
 
 def placed(source: str) -> str:
-    """Return the query of `source`, which has `mean`, `standard_error`, `items`, `scores`, the ends `least` and `most`
-    of the scale and a `floor`, with `clears` beside its columns."""
+    """Return the query of `source` with the additional column `clears`.
+
+    `source` has `mean`, `standard_error`, `items`, `scores`, the ends `least` and `most` of the scale, and a `floor`.
+    """
     return f"""select *, {CLEARS} as clears from (
   select *, {T_QUANTILE} as t,
     sqrt(pow(error, 2) + share * (1 - share) * pow(1 - 2 * share, 2) / pow(items, 2)) as enlarged
@@ -72,15 +74,18 @@ def placed(source: str) -> str:
     from {source}))"""
 
 
+# Item analysis
 LEAST_MODELS = 4
-"""With fewer models Fisher's interval has no width."""
+"""With fewer models Fisher's interval is undefined."""
 
+# A row for each scenario, metric, item and model: the mean score, also as a share of the scale.
 _GIVEN = """
   select score.scenario, score.metric, score.item_id, score.model, avg(score.value) filter (where KEPT) as value,
     avg((score.value - score.low) / nullif(score.high - score.low, 0)) filter (where KEPT) as share
   from {schema}.scores as score
   where CHOSEN
   group by all having count(score.value) filter (where KEPT) > 0"""
+# The same rows, from sums.
 _GIVEN_OF_SUMS = """
   select score.scenario, score.metric, score.item_id, score.model,
     sum(score."its total") filter (where KEPT) / sum(score."its n") filter (where KEPT) as value,
@@ -89,9 +94,11 @@ _GIVEN_OF_SUMS = """
   from {sums} as score
   where score."is score" and CHOSEN
   group by all having sum(score."its n") filter (where KEPT) > 0"""
+# A row for each scenario, metric and model: the sum of its item means.
 _TOTALS = """
   select given.scenario, given.metric, given.model, sum(given.value) as total, count(*) as items
   from given group by all"""
+# A row for each scenario, metric and item: the mean range of several judges' scores of a reply, by the scale.
 _SPLIT = """
   select judged.scenario, judged.metric, judged.item_id, avg(judged.apart) as apart from (
     select score.scenario, score.metric, score.item_id, score.sample_id,
@@ -100,6 +107,7 @@ _SPLIT = """
     where score.value is not null and score.evaluator is not null and GRADED and CHOSEN
     group by all having min(score.evaluator) <> max(score.evaluator)) as judged
   group by all"""
+# A row for each scenario, metric and item, from the common table expressions `given`, `totals` and `split`.
 _ANALYSED = """
 beside as (
   select given.*, (totals.total - given.value) / nullif(totals.items - 1, 0) as rest
@@ -124,8 +132,8 @@ order by figured.discrimination nulls last, figured.scenario, figured.metric, fi
 
 
 def _of(text: str, chosen: str, graded: str) -> str:
-    """Return a query of scores that are `chosen` and by whom they are `graded`."""
-    # Not in `where`: DuckDB would take what is left of ten million scores for few, and hold them all for a join.
+    """Return a query with the conditions of the `chosen` scores and of the evaluators (`graded`) filled in."""
+    # Not in `where`: DuckDB would underestimate the rows left of ten million scores, and hold them all for a join.
     text = text.replace("KEPT", f"not starts_with(score.model, 'baseline/') and {graded}")
     return text.replace("LEAST_MODELS", str(LEAST_MODELS)).replace("CHOSEN", chosen).replace("GRADED", graded)
 
@@ -151,9 +159,11 @@ view {{analysis}} as with given as ({_GIVEN_OF_SUMS}), totals as (from {{totals}
 {_ANALYSED}""",
     )
 )
-"""The same of all scores, from the sums of those of each item (`views/prepared/score_sums.py`). What each model has in
-all comes first, in a table: made at once, both would hold a row for each item and model."""
+"""Item analysis of all scores, from their sums for each item (`views/derived.py`). The totals of each model come first,
+as a table: otherwise both aggregations would hold a row for each item and model at once.
+"""
 
+# A row for each metric and model.
 SUBSET_GAP = """
 macro {schema}.subset_gap(subset, metric := NULL, scenario := NULL, evaluator := NULL) as table
 with given as (
@@ -193,9 +203,9 @@ select reached.metric, reached.model, reached.items_inside, reached.items_outsid
   reached.gap, least(reached.gap, reached.middle - reached.reach) as low,
   greatest(reached.gap, reached.middle + reached.reach) as high
 from reached order by reached.metric, reached.model""".replace("T_QUANTILE", T_QUANTILE)
-"""How much better each model is outside of a subset than in it: Welch's interval (1947) of the difference, where the
-scale has ends with one more item at each end on either side (Agresti and Caffo 2000), since few items near an end hide
-what lies far off."""
+"""How much better each model is outside of a subset than in it, with Welch's interval (1947). If the scale has ends,
+each side gets one more item at each end (Agresti and Caffo 2000), since few items near an end hide what lies far off.
+"""
 
 
 def _same(table: str) -> str:
@@ -203,10 +213,13 @@ def _same(table: str) -> str:
     return " and ".join(f"{table}.{each} is not distinct from board.{each}" for each in columns)
 
 
-# A parameter hides a column of its name, so columns are named with their table throughout. A metric has a scale, and an
-# evaluator a severity, so a mean is of one metric by one evaluator: nothing here adds up figures of unlike meaning.
-# What each model has scores of matters beside a baseline only: where no run has any, the second reading of the scores
-# is of nothing.
+# Means
+
+# A parameter hides a column of its name, so all columns are qualified with their table. A metric has a scale, and an
+# evaluator a severity, so a mean is of one metric by one evaluator: no mean mixes values of different meaning.
+# The scenarios that a model covers matter only for baselines: if no run has one, the second scan of the scores
+# reads nothing.
+# The rows: one for each group, metric, evaluator, model and scale.
 _MEANS = (
     """
 macro {schema}.means(per := NULL, metric := NULL, scenario := NULL, evaluator := NULL) as table
@@ -267,10 +280,10 @@ order by placed.place, placed.part, placed.metric, placed.evaluator, placed.mode
 )
 
 TOLD = ("scenario", "metric", "dimension", "evaluator", "scorer")
-"""The columns that moments tell apart."""
-# A cluster, which is one item as a rule, is in one row of what `TOLD` tells apart, and adds to its sums, unless it has
-# scores on one metric in several scenarios or by several scorers: then it has rows of its own, under its name, so that
-# its scores are added up first.
+"""The columns by which the sums for means are grouped."""
+# A cluster, usually one item, belongs to one group of the `TOLD` columns and adds to its sums. If it has scores on
+# one metric in several scenarios or by several scorers, it has rows of its own, under its name, so that its scores
+# are added up first.
 _MOMENTS = """
 table {moments} as
 with item as (
@@ -290,6 +303,7 @@ select item.scenario::varchar as scenario, item.metric::varchar as metric, item.
   count(*) filter (item.n > 0) as items
 from item left join several on several.metric is not distinct from item.metric and several.cluster_id = item.cluster_id
 group by all"""
+# The rows of `_MOMENTS` that fit the parameters.
 _TOLD = """
 told as not materialized (
   select {told_per}, score.* from (
@@ -299,6 +313,7 @@ told as not materialized (
   where {is_told} and (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
     and (evaluator is null or score.evaluator = evaluator)),
 """
+# A row for each group, model and cluster, or for all clusters of a group that need no row of their own.
 _TOLD_ITEMS = """
   union all
   select told.part, told.place, told.metric, told.evaluator, told.model, told.low, told.high, told.cluster_id,
@@ -319,6 +334,9 @@ _WITH_VALUE = """(
       case when told.n > 0 then told.total end
     from told)"""
 
+# Lists of scores, calls and failures
+
+# The `n` replies with the lowest scores, with the lowest score of each.
 _WORST = """
 macro {schema}.worst(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
 with placed as (
@@ -344,6 +362,7 @@ from first left join (select main.samples.sample_id, main.samples.reply from mai
   on sample.sample_id = first.sample_id
 order by first.mark.at, first.mark.value, first.sample_id, first.model"""
 
+# The `n` lowest scores with the judges' reasons.
 _REASONS = """
 macro {schema}.reasons(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
 with lowest as (
@@ -363,6 +382,7 @@ from lowest left join (
   on given.judgement_id = lowest.judgement_id
 order by lowest.value, lowest.metric, lowest.score_id"""
 
+# The `n` pairs of a reply and a metric on which evaluators differ most, with all of their scores.
 _DISAGREEMENTS = """
 macro {schema}.disagreements(n := 20, metric := NULL, scenario := NULL, model := NULL, least := 0) as table
 with apart as (
@@ -388,6 +408,7 @@ from apart join given on given.sample_id = apart.sample_id and given.metric = ap
 group by apart.apart, apart.metric, apart.scenario, apart.model, apart.item_id, apart.sample_id
 order by apart.apart desc, apart.metric, apart.sample_id, apart.model"""
 
+# A row for each group, metric and pair of evaluators.
 _AGREEMENT = """
 macro {schema}.agreement(per := NULL, metric := NULL, scenario := NULL) as table
 with given as (
@@ -407,6 +428,7 @@ from given as a join given as b
 group by a.part, a.place, a.metric, a.evaluator, b.evaluator
 order by a.place, a.part, a.metric, evaluator_a, evaluator_b"""
 
+# A row for each kind of call, step, model and failed status.
 _FAILURES = """
 macro {schema}.failures(scenario := NULL, model := NULL) as table
 with calls as (
@@ -426,6 +448,7 @@ where calls.status <> 'ok' and (scenario is null or calls.scenario = scenario)
   and (model is null or calls.model = model)
 group by all order by failed desc, calls.what, calls.step, calls.model, calls.status"""
 
+# A row for each kind of call, role and model; each call counts once.
 _SPENDING = """
 macro {schema}.spending({first}) as table
 select call.what, call.role, call.model, count(*) as calls, sum(call.tokens_in)::bigint as tokens_in,
@@ -441,6 +464,7 @@ from (
 where call.status not in ('undefined', 'not_applicable')
 group by all order by cost_usd desc nulls last, calls desc, call.what, call.role, call.model"""
 
+# A row for each item and model that has scores in some arms and not in others.
 _UNPAIRED = """
 macro {schema}.unpaired(metric := NULL, scenario := NULL, model := NULL) as table
 with given as (
@@ -476,10 +500,12 @@ def benchmark_macros(
     counted: str = "true",
     moments: str | None = None,
 ) -> list[str]:
-    """Return the statements that make the macros of a benchmark's schema; `columns` are those of its axes and `arms`,
-    by which `means` and `agreement` may be taken apart. `types` has those that are enumerations; with `several`
-    one score may be in several rows. `counted` is the condition on a `score` that counts in one figure with others.
-    With `moments`, the name of a table that is made for them, means are taken from sums where these tell enough."""
+    """Return the statements that create the macros of a benchmark's schema.
+
+    `columns`: the axes and arms by which `means` and `agreement` can be grouped. `types`: the enumerations. `several`:
+    one score may be in several rows. `arms`: the columns of arms. `counted`: the SQL condition of a `score` that counts
+    in figures. `moments`: the name of a table of sums to create, from which means are computed where it suffices.
+    """
     schema = sql.name(benchmark)
     per = _per([*TOLD, *columns], types.types)
     filled = {"schema": schema, "per": per, "source": schema, "first": "", "where_sample": "", "where_judgement": ""}
@@ -501,7 +527,7 @@ def benchmark_macros(
 
 
 def analysis_of_sums(benchmark: str, counted: str) -> list[str]:
-    """Return the statements that make the view of item analysis from sums."""
+    """Return the statements that create the view of item analysis from sums."""
     names = {"schema": sql.name(benchmark), "sums": sums_name(benchmark, placed=False), "counted": counted}
     names |= {"analysis": analysis_name(benchmark)}
     names |= {name: analysis_name(benchmark, f"{name} for ") for name in ("totals", "split")}
@@ -509,8 +535,9 @@ def analysis_of_sums(benchmark: str, counted: str) -> list[str]:
 
 
 def main_macros() -> list[str]:
-    """Return the statements that make the macros of schema `main`, over every benchmark and run: each call counts
-    once."""
+    """Return the statements that create the macros of schema `main`, over every benchmark and run; each call counts
+    once.
+    """
     return [
         f"create or replace {_filled(text, filled).strip()}"
         for text, filled in (
@@ -538,8 +565,9 @@ def main_macros() -> list[str]:
 
 
 def _per(columns: Sequence[str], ordered: Collection[str]) -> str:
-    """Return the value that `per` asks for, and its place. `per` is known when a query is planned, so other columns are
-    not read."""
+    """Return the SQL of the value and position of the grouping column `per`. `per` is known when a query is planned, so
+    other columns are not read.
+    """
     cases = " ".join(f"when per = {sql.text(column)} then score.{sql.name(column)}::varchar" for column in columns)
     wrong = "per is not null then error('`per` is one of ' || " + sql.text(", ".join(columns)) + ")"
     places = " ".join(

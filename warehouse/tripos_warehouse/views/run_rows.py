@@ -1,14 +1,14 @@
-"""The rows of a run: the one definition that views, reports, leaderboards, comparisons and exports go through.
+"""The rows of a run: the one definition used by views, reports, leaderboards, comparisons and exports.
 
-A run lists its items (`run_items`) and what it yields of each (`run_steps`: fingerprints and bindings, which say who
-filled the roles that a row depends on). Its rows are those of its items whose fingerprint and binding are its own,
-whichever run made them; nothing else that a store has can be among them. Of a step that is asked
-under a condition they are those that some run asked for under the same one (`conditions`), for the condition is in no
-name. What a plan does not ask for any more is left out, so that a plan may show a run that an earlier one made.
+A run lists its items (`run_items`) and what it computes for each (`run_steps`: fingerprints and bindings, which tell
+who filled the roles that a row depends on). Its rows are those of its items with one of its fingerprints and bindings,
+whichever run made them. Rows of a step with a condition must have been requested under the same condition by some run
+(`conditions`), since ids do not include conditions. Steps that the plan no longer has are left out, so a plan may show
+a run of an earlier plan.
 
 Without a run, a benchmark shows its latest state: the plan is that of the last run that did not have to stop. For each
-scenario and compared model (of comparisons: each two models) the rows are those of the last run that had any of that
-plan for them, and `shown_run` says which it is.
+scenario and compared model (for comparisons: each pair of models) the rows are those of the last run that had any of
+that plan for them; `shown_run` is that run.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.dimensions import LANGUAGE
 
 INTERNAL = "tripos internal"
-"""The schema of our own bookkeeping. Its name has a space, so no benchmark can be called that."""
+"""The schema of internal tables. Its name has a space, so no benchmark can have it."""
 ALL_SUMS = f"{sql.name(INTERNAL)}.{sql.name('all sums')}"
-"""The table of sums of all scores, where there is one (`score_sums.py`)."""
+"""The view of all score sums, if there is one (`views/derived.py`)."""
 SUM_SETS = f"{sql.name(INTERNAL)}.{sql.name('sets of sums')}"
-"""The sets of bindings that those sums are of: a row for each binding."""
+"""The binding sets of these sums, with a row for each binding."""
 STOPPED = ("stopped", "failed")
-"""How a run ends that had to stop."""
+"""The statuses of runs that had to stop."""
 LATEST = f"status in ({', '.join(map(sql.text, STOPPED))}), started_at desc, run_id desc"
-"""The order of runs in which the first decides."""
+"""The order of runs in which the first one is shown."""
 
 
 class ScenarioRows(NamedTuple):
-    """A run's rows of a scenario: those about a compared model, about two of them, or about none."""
+    """The rows of a run in a scenario that are about one compared model, a pair of models, or none."""
 
     scenario: str
     model: str | None
@@ -48,9 +48,12 @@ class ScenarioRows(NamedTuple):
 
 @dataclass(frozen=True)
 class AskedSteps:
-    """The steps of a plan of a benchmark. `shared`: runs of other benchmarks have steps of it, since one extends the
-    other, so their results are its own. `made`: models make data sets of it. `elements`: it scores each element of some
-    list. `conditional`: some steps are asked under a condition. `clustered`: rows may be drawn together with others."""
+    """The steps of a benchmark's plan.
+
+    `shared`: runs of other benchmarks have some of its steps, because one extends the other, so their results count
+    here. `made`: models generate data sets. `elements`: some scores are of list elements. `conditional`: some steps
+    have a condition. `clustered`: items may share clusters.
+    """
 
     benchmark: str
     fingerprints: frozenset[str]
@@ -61,21 +64,23 @@ class AskedSteps:
     clustered: bool = False
 
     def mine(self, row: str) -> str:
-        """Return the condition that rows known as `row` are of the benchmark."""
+        """Return the SQL condition that `row` belongs to the benchmark."""
         return "true" if self.shared else f"{row}.benchmark = {sql.text(self.benchmark)}"
 
     @property
     def planned(self) -> str:
-        """The condition that a step is in the plan. It stands where steps are read and nowhere else: DuckDB would take
-        what it leaves of a million scores for few, and join them the wrong way round, which takes twenty times as
-        long."""
+        """The SQL condition that a step is in the plan. Use it only when reading steps: elsewhere DuckDB underestimates
+        the rows that it leaves of a million scores and joins them in the wrong order, which takes twenty times as long.
+        """
         return f"step.fingerprint in ({', '.join(map(sql.text, sorted(self.fingerprints))) or 'NULL'})"
 
 
 @dataclass(frozen=True)
 class RunRows:
-    """The rows of one run, or the latest state of a benchmark, as SQL. With `several` one row may belong to more than
-    one run that is shown. Items that say of an axis another value than `only` has are left out."""
+    """The rows of one run, or the latest state of a benchmark, as SQL.
+
+    `several`: a row may belong to more than one shown run. `only`: items with other values on these axes are left out.
+    """
 
     of: AskedSteps
     parts: tuple[ScenarioRows, ...]
@@ -83,14 +88,15 @@ class RunRows:
     several: bool
     only: Only = field(default_factory=dict)
     partly: bool = False
-    """True if runs of the store may have asked some of their models about some of their items only."""
+    """True if a run may have asked some models about some items only."""
 
-    # Columns are named with their table also where they need not be: a macro whose parameter is called like a column
-    # that stands alone, in whatever view it reads, cannot be made.
+    # All columns are qualified with their table: a macro whose parameter has the name of an unqualified column, in any
+    # view that it reads, cannot be created.
     @property
     def statements(self) -> list[str]:
-        """The statements that make what the queries read: tables, since DuckDB knows how large these are. It takes
-        views of files for larger than a million scores, and joins them the wrong way round."""
+        """The statements that create the tables which the queries read. They are tables because DuckDB knows their
+        size; it overestimates views of files and joins a million scores in the wrong order.
+        """
         step = "distinct step.scenario, step.fingerprint, step.binding, step.model, step.run_id"
         step += ", step.other" if self.partly else ""
         step += ", step.condition" if self.of.conditional else ""
@@ -129,13 +135,13 @@ class RunRows:
 
     @property
     def _clusters(self) -> str:
-        """A query for the cluster of each item that shares one with others: as the last run said that listed it."""
+        """The query of the cluster of each item that shares one, as listed by the last run with the item."""
         return f"""select listed.scenario, listed.item_id, arg_max(listed.cluster, listed.run_id) as cluster_id
           from {self._name("listed")} as listed where listed.cluster is not null
           group by listed.scenario, listed.item_id"""
 
     def with_clusters(self, rows: str) -> str:
-        """Return a query for rows of items, each with its `cluster_id`: the independent unit that it belongs to."""
+        """Return the query of rows of items with their `cluster_id`, the independent unit of each."""
         if not self.of.clustered:
             return f"select own.*, own.item_id as cluster_id from ({rows}) as own"
         return f"""select own.*, coalesce(cluster.cluster_id, own.item_id) as cluster_id from ({rows}) as own
@@ -144,15 +150,16 @@ class RunRows:
 
     @property
     def _once(self) -> str:
-        """A query for the steps of a run, each once for all models. Of a query in place of the table DuckDB takes a
-        quarter of the rows that it joins with for all of them, and would hold ten million samples for a join."""
+        """The query of the steps of a run, each once for all models. It fills a table, since for a subquery DuckDB
+        would estimate the join at a quarter of its rows and hold ten million samples.
+        """
         conditions = ", list(step.condition) as conditions, count(*) > count(step.condition) as always"
         return f"""select step.scenario, step.fingerprint, step.binding, step.run_id
           {conditions if self.of.conditional else ""} from {self._name("steps")} as step group by all"""
 
     @property
     def _asked(self) -> str:
-        """A query for what every item yields, without that of models that were settled before it."""
+        """The query of the steps of every item, without those of models that were settled before it."""
         asked = " and ".join(
             f"(listed.models is null or step.{side} is null or list_contains(listed.models, step.{side}))"
             for side in ("model", "other")
@@ -163,7 +170,7 @@ class RunRows:
             on step.run_id = listed.run_id and step.scenario = listed.scenario and {asked}"""
 
     def _is_listed(self, items: str, key: str) -> str:
-        """Return a semi join with the items that the rows of `step` are of."""
+        """Return a semi join of `row` and `step` with the items, or slots, of the run."""
         on = _LISTED.format(key if items == "slots" else "item_id")
         if not self.partly or items == "slots":
             return f"semi join {self._name(items)} as listed on {on}"
@@ -172,7 +179,7 @@ class RunRows:
 
     @property
     def _elsewhere(self) -> str:
-        """A query for the item known as `listed`, where it lies elsewhere than `only` says."""
+        """The query that has a row if the item `listed` has other axis values than `only`."""
         said = {axis: f"item.context[{sql.text(axis)}]" for axis in self.only}
         if LANGUAGE in said:
             said[LANGUAGE] = f"coalesce({said[LANGUAGE]}, item.language)"
@@ -181,8 +188,9 @@ class RunRows:
           and item.scenario = listed.scenario and item.item_id = listed.item_id and ({wrong})"""
 
     def rows(self, table: str, key: str, items: str = "listed") -> str:
-        """Return a query for the rows of a table, each once, with `shown_run`. `items` is which of the tables lists
-        them: `listed` by item, `slots` by their own name, and `samples` either way."""
+        """Return the query of the rows of a table, each once, with `shown_run`. `items` is how they are listed:
+        `listed` by item, `slots` by their own id, `samples` in either way.
+        """
         both = ["listed", "slots"] if self.of.made else ["listed"]
         under = self.of.conditional and table in ASKED
         source = f"from main.{table} as kept where {self.of.mine('kept')}"
@@ -202,19 +210,22 @@ class RunRows:
         )
         if not self.several:
             return found
-        # Of wide rows only the last run is looked for, by their names.
+        # The last run is found by id first, without the wide columns.
         return f"""select row.*, named.shown_run from ({source}) as row
           join (select found.{key}, max(found.shown_run) as shown_run from ({found}) as found
             group by found.{key}) as named on named.{key} = row.{key}"""
 
     def scores(self) -> str:
-        """Return a query for the scores, each under every compared model that it tells about: what no compared model
-        took part in, such as the score of a student who was taught nothing, is what each of them is measured
-        against. What scores each element of a list has a row for each, with the place and the element, and with the
-        judge where each of a panel says its own. An empty list has one that says so."""
+        """Return the query of the scores, each for every compared model that it is about.
+
+        A score without a compared model, such as that of a student who was taught nothing, is the reference for all of
+        them. A score of list elements has a row for each element, with its position and value, and with the judge if
+        each judge of a panel has its own. An empty list has one row that says so.
+        """
         if not self.of.elements:
             nothing = "NULL::varchar as element_place, NULL::varchar as element_value"
             return f"select found.*, {nothing} from ({self._kept_scores}) as found"
+        # A row for each score and compared model, and for scores of list elements one for each element.
         return f"""select found.* exclude (listed, outcome) replace (
           case when outcome is null then found.value else (outcome ->> '$.value')::double end as value,
           case when outcome is null then found.given else outcome ->> '$.given' end as given,
@@ -230,11 +241,11 @@ class RunRows:
 
     @property
     def _kept_scores(self) -> str:
-        """A query for the rows of the table of scores."""
+        """The query of rows of the score table."""
         return self._of_models("main.scores", self._name("steps"))
 
     def sums(self) -> str:
-        """Return a query for the sums of the scores, of those of each item; no score is of the elements of a list."""
+        """Return the query of score sums by item. No score may be of list elements."""
         steps = f"""(select step.scenario, step.fingerprint, step.binding, step.model, step.run_id
             from {self._name("steps")} as step
             union all select * exclude (found, size) from ({self._sets}) as whole where whole.found = whole.size)"""
@@ -242,13 +253,12 @@ class RunRows:
 
     @property
     def parted_sets(self) -> str:
-        """A query that has a row where sums are of several bindings, and only some of these are shown: then no figure
-        can be taken from sums."""
+        """The query that has a row if some bindings of a set are shown and others not: then sums must not be used."""
         return f"select 1 from ({self._sets}) as parted where parted.found <> parted.size limit 1"
 
     @property
     def _sets(self) -> str:
-        """A query for the sets of bindings of sums, each under every model and run with some of them."""
+        """The query of binding sets of sums, for every model and run with some of their bindings."""
         return f"""select step.scenario, step.fingerprint, own.name as binding, step.model, step.run_id,
             count(*) as found, any_value(own.size) as size
           from {self._name("steps")} as step join {SUM_SETS} as own
@@ -256,20 +266,20 @@ class RunRows:
           group by all"""
 
     def _of_models(self, table: str, steps: str) -> str:
-        """Return a query for what a table says of scores, under every compared model that it is about."""
+        """Return the query of the rows of a score table, for every compared model that they are about."""
         return f"""select row.* replace (step.model as model), step.run_id as shown_run
           from (from {table} as kept where {self.of.mine("kept")}) as row
           join {steps} as step on {_SAME} and step.model is not null
           {self._is_listed("listed", "item_id")}{" and listed.model = step.model" if self.partly else ""}"""
 
     def items(self) -> str:
-        """Return a query for the items that are listed, with `shown_run`."""
+        """Return the query of the listed items, with `shown_run`."""
         return f"""select listed.scenario, listed.item_id, max(listed.run_id) as shown_run
           from {self._name("listed")} as listed group by listed.scenario, listed.item_id"""
 
     @property
     def moments(self) -> str:
-        """The name of the table of sums that means are taken from."""
+        """The name of the table of sums from which means are computed."""
         return self._name("moments")
 
     def _name(self, view: str) -> str:
@@ -277,7 +287,7 @@ class RunRows:
 
     @property
     def shown(self) -> str:
-        """A query for the parts."""
+        """The query of `parts`."""
         columns = "scenario, model, other, run_id"
         if not self.parts:
             nothing = ", ".join(["NULL::varchar"] * 4)
@@ -287,7 +297,7 @@ class RunRows:
 
 
 ASKED = {"samples": "sample_id", "judgements": "judgement_id", "turns": "conversation_id"}
-"""The tables of what is asked for, each with the column by which `conditions` knows its rows."""
+"""The tables of requests, with the column that `conditions` refers to."""
 _SAME = "step.binding = row.binding and step.fingerprint = row.fingerprint and step.scenario = row.scenario"
 _SHOWN = (
     "shown.run_id = step.run_id and shown.scenario = step.scenario"
@@ -297,8 +307,8 @@ _LISTED = "listed.run_id = step.run_id and listed.scenario = row.scenario and li
 
 
 def element_rows(row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the rows that the views show for a row of the table of scores: one for each element of a list, where it
-    has elements, and else itself.
+    """Return the rows that the views show for a row of the score table: one for each list element if it has elements,
+    otherwise the row itself.
 
     >>> given = '[{"value": 1.0, "status": "scored"}, {"value": null, "status": "refused", "error": "declined"}]'
     >>> kept = {"score_id": "ab", "given": given, "elements": '[{"place": "0", "element": "x"}, {"place": "2"}]'}
@@ -324,7 +334,7 @@ def element_rows(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def step_counts(connection: Connection, benchmark: str, scenario: str | None) -> dict[str, int]:
-    """Of how many steps there is something to show about each compared model; in one scenario, or in all."""
+    """Return how many steps have rows about each compared model, in one scenario or in all."""
     there = "" if scenario is None else f"and scenario = {sql.text(scenario)}"
     query = f"""select model, count(distinct (scenario, fingerprint)) from {_name("steps", benchmark)}
       where model is not null {there} group by model"""
@@ -332,12 +342,12 @@ def step_counts(connection: Connection, benchmark: str, scenario: str | None) ->
 
 
 def rows_of_run(run_id: str, of: AskedSteps, only: Only, *, partly: bool = False) -> RunRows:
-    """Return the rows of one run, where axes have the values in `only`."""
+    """Return the rows of one run whose axes have the values in `only`."""
     return RunRows(of, (), run_id, several=False, only=only, partly=partly)
 
 
 def latest_rows(connection: Connection, of: AskedSteps, *, partly: bool = False) -> RunRows:
-    """Return the latest state of a benchmark."""
+    """Return the rows of the latest state of a benchmark."""
     steps = f"""select step.scenario, step.fingerprint, step.binding, step.model, step.other, step.run_id, run.status,
         run.started_at
       from main.run_steps as step join main.runs as run on run.run_id = step.run_id
@@ -355,12 +365,12 @@ def latest_rows(connection: Connection, of: AskedSteps, *, partly: bool = False)
 
 
 def sums_name(benchmark: str, placed: bool) -> str:
-    """Return the name of the table of sums of a benchmark; `placed`: of the one with the axes."""
+    """Return the name of the table of sums of a benchmark; with `placed`, of the one with axes."""
     return _name("placed sums" if placed else "sums", benchmark)
 
 
 def analysis_name(benchmark: str, part: str = "") -> str:
-    """Return the name of the view of item analysis from the sums of a benchmark, or of a table for it."""
+    """Return the name of the view of item analysis from sums, or of a table `part` for it."""
     return _name(f"{part}item analysis", benchmark)
 
 

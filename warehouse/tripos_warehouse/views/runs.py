@@ -1,7 +1,4 @@
-"""The runs of a store: listed newest first, and found by the start of their id.
-
-The items of subsets, as runs have marked them: a run knows the whole benchmark, and a store only what was run.
-"""
+"""The runs of a store: the list of runs, lookup by the start of an id, and how much of a subset runs have covered."""
 
 from __future__ import annotations
 
@@ -35,19 +32,20 @@ _MINE = """from main.{table} as row
         on step.binding = row.binding and step.fingerprint = row.fingerprint and step.scenario = row.scenario
       semi join main.run_items as item
         on item.run_id = step.run_id and item.scenario = row.scenario and item.item_id = row.item_id"""
-"""The rows of every run, as `run_rows` has those of one."""
+"""The rows of every run, as `run_rows` defines them for one."""
 _ASKED = " and (item.models is null or row.model is null or list_contains(item.models, row.model))"
-"""Of a run that stopped early, those of a model that was still asked."""
+"""For a run that stopped early: only rows of models that were still asked about the item."""
 _OUTCOMES = "case when row.elements is null then 1 else coalesce(json_array_length(row.given), 0) end"
 _SCORED = """case when row.elements is null then (row.status = 'scored')::integer
   else len(list_filter(coalesce(row.given::json::json[], []), lambda told: told->>'$.status' = 'scored')) end"""
-"""How many scores a row is, one for each element of a list that is scored, and how many of them have a value. A metric
-with a point in its name is a column that a measure looks at, and no score."""
+"""The SQL for the number of scores in a row, one for each scored list element, and for the number that have a value. A
+metric with a point in its name is a column of a measure, not a score.
+"""
 
 
 @dataclass(frozen=True)
 class RunRecord:
-    """One run; times are UTC without a zone. What the end of a run tells is `None` while it is `unfinished`."""
+    """A run. Times are UTC without a zone. Fields about its end are `None` while it is `unfinished`."""
 
     run_id: str
     benchmark: str
@@ -55,7 +53,7 @@ class RunRecord:
     plan_digest: str
     roles: dict[str, tuple[str, ...]]
     identities: dict[str, str]
-    """Who answered under the name of a model, where that does not say it."""
+    """Identities of models whose names are not enough."""
     compared_role: str
     models: tuple[str, ...]
     scenarios: tuple[str, ...]
@@ -68,52 +66,53 @@ class RunRecord:
     started_at: datetime
     finished_at: datetime | None
     withheld: int = 0
-    """The items that the release withholds of those that it would have run over."""
+    """The number of its items that the release withholds."""
     items: int = 0
-    """The items that it ran over, a scenario's each."""
+    """The number of its items, over all scenarios."""
     only: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """The values of axes and arms that it was restricted to."""
+    """The values of axes and arms to which it was restricted."""
     shard: str | None = None
     """`1/3` for the first of three parts of the items; `None` for all of them."""
 
     until_settled: bool = False
     """True if it was to stop when it is settled."""
     settled: dict[str, Any] | None = None
-    """Of a run that stops when it is settled: its rule, how many of how many items it took, and every figure that it
-    followed."""
+    """For a run until it is settled: the rule, the numbers of items used and planned, and every figure that it
+    followed.
+    """
     release: str | None = None
-    """The digest of the release that it was of; `None` for one of a working tree."""
+    """The digest of its release; `None` for a working tree."""
 
     @property
     def stopped_early(self) -> bool:
-        """True if it stopped before its last item, since it was settled."""
+        """True if it was settled before its last item."""
         return bool(self.stopped_models)
 
     @property
     def stopped_models(self) -> frozenset[str]:
-        """The models that were asked no more before its last item, since they were settled."""
+        """The models that were settled before its last item."""
         if self.settled is None:
             return frozenset()
         return frozenset(model for model, items in self.settled["models"].items() if items < self.settled["of"])
 
     @property
     def interrupted(self) -> bool:
-        """True if it was to stop when it is settled, and a budget, a person or a failure stopped it before."""
+        """True if it was to stop when it is settled, but a budget, a person or a failure stopped it first."""
         return self.until_settled and not self.ended
 
     @property
     def settled_figures(self) -> list[dict[str, Any]]:
-        """Return the figures that it followed until it was settled."""
+        """The figures that it followed until it was settled."""
         return [] if self.settled is None else list(self.settled["figures"])
 
     @property
     def ended(self) -> bool:
-        """True if it came to its end: then all that it was to have is there, or failed."""
+        """True if it finished: all of its results are there, or failed."""
         return self.status == "finished"
 
     @property
     def partial(self) -> str | None:
-        """On how many of how many items its figures stand, where it holds a shard or a release withholds some."""
+        """The share of items behind its figures, in words, if it has a shard or withheld items; otherwise `None`."""
         if self.shard is not None:
             return f"on {self.items:,} items of shard {self.shard}"
         if not self.withheld:
@@ -122,19 +121,20 @@ class RunRecord:
 
     @property
     def answering(self) -> frozenset[str]:
-        """Return what the replies of its models are named by."""
+        """The names or identities under which its models reply."""
         return frozenset(self.identities.get(name, name) for names in self.roles.values() for name in names)
 
     @property
     def evaluators(self) -> dict[str, tuple[str, ...]]:
-        """The models of every role but the compared one."""
+        """The models of every role except the compared one."""
         return {role: models for role, models in self.roles.items() if role != self.compared_role}
 
 
 @dataclass(frozen=True)
 class ListedRun:
-    """A run with what it covers, reused results included: samples of the compared role, scores by models and
-    expressions, and apart from these those by people."""
+    """A run with its number of samples of the compared role, of scores by models and expressions, and separately of
+    scores by people. Reused results count.
+    """
 
     run: RunRecord
     samples: int
@@ -144,7 +144,7 @@ class ListedRun:
 
     @property
     def scored_share(self) -> float | None:
-        """The share of its scores that have a value; `None` without any score."""
+        """The share of its scores that have a value; `None` if it has no scores."""
         return self.scored / self.scores if self.scores else None
 
     def to_row(self) -> dict[str, Any]:
@@ -170,7 +170,7 @@ class ListedRun:
 
 
 def list_runs(connection: Connection) -> list[ListedRun]:
-    """Return every run, newest first, with counts over what is current for it."""
+    """Return every run, newest first, with counts of its current rows."""
     runs = {run.run_id: run for run in all_runs(connection)}
     counts: dict[str, list[int]] = {run_id: [0] * 4 for run_id in runs}
     asked = _ASKED if any(run.stopped_early for run in runs.values()) else ""
@@ -188,9 +188,9 @@ def list_runs(connection: Connection) -> list[ListedRun]:
 
 
 def find_run(connection: Connection, text: str | None = None) -> RunRecord:
-    """Return the run whose id is `text` or alone begins with it; without `text` the latest.
+    """Return the run whose id is `text`, or the only one whose id begins with it; without `text` the latest.
 
-    Raises `StoreError` S0301 where there is none, or more than one.
+    Raises `StoreError` S0301 if there is none, or more than one.
     """
     runs = all_runs(connection)
     if not runs:
@@ -210,16 +210,17 @@ def find_run(connection: Connection, text: str | None = None) -> RunRecord:
 
 
 def find_previous(connection: Connection, run: RunRecord) -> list[str]:
-    """Return the id of the last run of the same benchmark that began before `run`; none where it is the first."""
+    """Return the id of the last run of the same benchmark that began before `run`, as a list; empty if there is
+    none.
+    """
     query = """select run_id from main.runs where benchmark = ? and (started_at, run_id) < (?, ?)
     order by started_at desc, run_id desc limit 1"""
     return [run_id for (run_id,) in connection.execute(query, [run.benchmark, run.started_at, run.run_id]).fetchall()]
 
 
 def get_plan(connection: Connection, run: RunRecord) -> Plan:
-    """Return the plan that `run` was made from. Raises `StoreError` S0104 where it is of a format that we do not
-    know."""
-    # All of it: a result that is not read to its end keeps a connection from its next query.
+    """Return the plan of `run`. Raises `StoreError` S0104 if its format is unknown, S0301 if there is no such run."""
+    # Fetch all: an unfinished result blocks the next query of a connection.
     found = connection.execute("select plan from main.runs where run_id = ?", [run.run_id]).fetchall()
     if not found:
         raise StoreError("S0301", f"no run `{run.run_id}`")
@@ -227,7 +228,7 @@ def get_plan(connection: Connection, run: RunRecord) -> Plan:
 
 
 def get_selected(connection: Connection, run: RunRecord) -> Plan:
-    """Return the plan of `run` with the treatments that the run selected. Raises as `get_plan` does."""
+    """Return the plan of `run` with the treatments that the run selected. Raises what `get_plan` raises."""
     return select_treatments(get_plan(connection, run), run.only)
 
 
@@ -252,20 +253,21 @@ def _run(row: tuple[Any, ...]) -> RunRecord:
     return replace(told, until_settled=until, settled=known)
 
 
+# Items of subsets
 @dataclass(frozen=True)
 class SubsetCount:
-    """How many items of a subset are `there`, of all that it has; `of` is `None` where no run could tell."""
+    """The number of items of a subset that are present, and its size; `of` is `None` if no run knows the size."""
 
     there: int
     of: int | None
 
     @property
     def whole(self) -> bool:
-        """True if none is missing, as far as is known."""
+        """True if no item is known to be missing."""
         return self.there >= (self.of or 0)
 
     def told(self, subset: str) -> str:
-        """In words.
+        """Return the counts in words.
 
         >>> SubsetCount(61, 198).told("by_hand"), SubsetCount(3, None).told("by_hand")
         ('61 of the 198 items of by_hand', '3 items of by_hand')
@@ -275,21 +277,20 @@ class SubsetCount:
 
 
 def marked_items(connection: Connection, run_id: str, subset: str) -> Drawn:
-    """Return the items of a run that it has marked as those of a subset: pairs of scenario and `item_id`."""
+    """Return the items of a run that belong to a subset, as pairs of scenario and `item_id`."""
     query = "select scenario, item_id from main.run_items where run_id = ? and list_contains(subsets, ?)"
     return frozenset(connection.execute(query, [run_id, subset]).fetchall())
 
 
 def known_in_run(connection: Connection, run_id: str, subset: str, there: int) -> SubsetCount:
-    """Return how much of a subset `there` items of a run are."""
+    """Return the count of a subset of which a run has `there` items."""
     query = """select listed.options from main.runs as listed
       where listed.run_id in (select items_of from main.runs where run_id = ?)"""
     return SubsetCount(there, _of(connection.execute(query, [run_id]).fetchall(), subset))
 
 
 def known_in_store(connection: Connection, benchmark: str, subsets: Iterable[str]) -> Mapping[str, SubsetCount]:
-    """Return how much of every subset any run of the benchmark has marked. Of how many, says the last run that could
-    tell."""
+    """Return the count of every subset over all runs of a benchmark. Its size is that of the last run that knows it."""
     rows = connection.execute(
         "select options from main.runs where benchmark = ? order by started_at desc, run_id desc", [benchmark]
     ).fetchall()
@@ -304,7 +305,7 @@ def known_in_store(connection: Connection, benchmark: str, subsets: Iterable[str
 
 
 def _of(rows: Iterable[tuple[str | None]], subset: str) -> int | None:
-    """Return how many items a subset has by the first of these options that say it."""
+    """Return the size of a subset from the first options that have it; `None` if none has."""
     for (options,) in rows:
         found = orjson.loads(options or "{}").get("drawn", {}).get(subset)
         if found is not None:

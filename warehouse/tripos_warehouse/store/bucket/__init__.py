@@ -1,1 +1,1 @@
-"""A store on an object store: objects, the catalog, logs of sessions, leases, and the copy on this machine."""
+"""Stores on object stores: objects, the catalog, session logs, leases, and the local copy."""

@@ -1,32 +1,23 @@
-"""A store on an object store: its catalog, its copy on this machine, and commits by conditional write.
+"""A store on an object store: commits by conditional write, the local copy, the logs of sessions, and garbage
+collection.
 
 ```
-tripos-store.json               format of the store, and how long a lease is
+tripos-store.json               format of the store, and the length of a lease
 catalog.json                    the parts that count, and the sessions              (conditional write)
 claims.json                     which session has which shard of the work           (conditional write)
-logs/<session>/<slot>           rows that were kept and are not committed, or a seal     (if its name is free)
-parts/<table>/<serial>-<name>   Parquet                                              (once)
-manifests/<serial>-<name>       the parts of a commit that has many                  (once)
+logs/<session>/<slot>           uncommitted rows, a sign of life, or a seal         (if its name is free)
+parts/<table>/<serial>-<name>   Parquet                                             (once)
+manifests/<serial>-<name>       the parts of a commit that has many                 (once)
 ```
-No clock and no listing decides what counts. Listings are used by garbage collection only, which they may delay.
+No clock and no listing decides what counts. Only garbage collection uses listings, which may only delay it.
 
-The copy of a bucket's committed parts on this machine: a folder store like any other, which all readers read.
+The local copy is a folder store like any other, which all readers read. It follows the catalog under its own lock and
+never goes back to an earlier catalog. Every part is compared with its digest in the catalog when it is fetched, and
+again if its file was touched since.
 
-It only grows by what the catalog lists, under a lock of its own, and never goes back to an earlier catalog. Every part
-is held to the digest that the catalog says: when it comes, and again where its file was touched since.
-
-Garbage collection on a bucket: parts that no catalog can list any more, and slots that are in parts.
-
-One at a time on a bucket: an object that says that somebody is at work, for what builds on what it finds.
-
-Nothing that counts rests on it: rows have names, and of two imports the later counts. It keeps an import from passing
-over what another one is just writing. Whoever has held it for longer than some leases is taken to have died.
-
-Logs of sessions: what a worker has kept and nobody has committed yet, in numbered slots.
-
-A slot is written if its number is free, and never changed. It holds rows that were kept, nothing (a sign of life), or a
-*seal*: who finds a session silent for too long writes a seal at its next free slot, and from then on no upload of that
-session can be acknowledged. Seals are never removed.
+A log has numbered slots. A slot is written only if its number is free, and never changed. It holds rows, nothing (a
+sign of life), or a *seal*. A worker that finds a session silent for too long writes a seal at its next free slot; from
+then on no upload of that session can be acknowledged. Seals are never removed.
 """
 
 from __future__ import annotations
@@ -80,8 +71,11 @@ from tripos_warehouse.store.locks import LIST, Locks, place_of
 from tripos_warehouse.store.parts import UNFIT, altered, discard, fitting_lines, sound_tables, write_part
 from tripos_warehouse.store.paths import copy_of, read_plain
 
+# The local copy
 STATE = "catalog.json"
-"""Says up to which catalog the folder is complete, and when each part was written that has the catalog's digest."""
+"""The file with the serial of the catalog for which the folder is complete, and the modification times of verified
+parts.
+"""
 
 
 class LocalCopy:
@@ -91,19 +85,20 @@ class LocalCopy:
         self.root = root
         self._objects = objects
         self._replaced: dict[str, frozenset[str]] = {}
-        """What compactions replace, as they stand in the folder."""
+        """The commits that each compaction in the folder replaces."""
         self._verified: dict[str, int] = {}
-        """When the file of a part was written whose content is what the catalog says, by its path."""
+        """The modification time of each part file whose content matched the catalog, by path."""
 
     def take(self, catalog: Catalog) -> None:
-        """Make the folder show what a catalog lists, unless it shows a later one. Raises `PartGoneError`, `OSError` and
-        what `Objects.get` does."""
+        """Bring the folder to the state of a catalog, unless it has a later one. Raises `PartGoneError`, `OSError` and
+        what `Objects.get` raises.
+        """
         with self._alone():
             if (serial := self._read_state()) >= catalog.serial:
                 return
             folder = self.root / COMMITS
             here = {path.stem for path in folder.glob("*.json") if serial >= 0 or self._is_whole(path)}
-            # What a manifest lists was fetched before its commit was written here.
+            # The parts of a manifest were fetched before its commit was written here.
             looked_at = [each for each in catalog.commits if each.manifest is None or each.name not in here]
             found = at_once(lambda each: parts_of(self._objects, each), looked_at)
             parts = {each.name: some for each, some in zip(looked_at, found, strict=True)}
@@ -130,13 +125,14 @@ class LocalCopy:
             tick(self.root)
 
     def forget(self) -> None:
-        """Let the next `take` compare all of the folder with the catalog, and fetch what is gone or damaged."""
+        """Make the next `take` compare the whole folder with the catalog, and fetch what is missing or damaged."""
         with self._alone():
             (self.root / STATE).unlink(missing_ok=True)
 
     def _gone(self, catalog: Catalog, here: set[str]) -> frozenset[str]:
-        """Return what this folder has and the catalog has not any more, and no compaction here replaces: it is in the
-        newest."""
+        """Return the commits of the folder that are neither in the catalog nor replaced by a compaction here: the
+        newest compaction replaced them.
+        """
         gone = here - {commit.name for commit in catalog.commits}
         for commit in catalog.commits if gone else ():
             if number_of(commit.name) and commit.name in here:
@@ -147,7 +143,7 @@ class LocalCopy:
         return frozenset(gone)
 
     def _read_state(self) -> int:
-        """Return the serial of the catalog up to which the folder is complete; -1 where it is of none."""
+        """Return the serial of the catalog for which the folder is complete; -1 if there is none."""
         try:
             state = unsealed(read_plain(self.root / STATE))
             serial, verified = int(state["serial"]), state.get("verified", {})
@@ -158,7 +154,7 @@ class LocalCopy:
         return serial
 
     def _is_whole(self, path: Path) -> bool:
-        """Return true if the file of a commit can be read."""
+        """Return true if the commit file can be read."""
         try:
             read_commit(path)
         except StoreError:
@@ -204,6 +200,7 @@ def _write(path: Path, content: bytes, mode: int = 0o644) -> None:
     new.replace(path)
 
 
+# Logs of sessions
 LOGS = "logs"
 SEAL_FORMAT = "tripos.seal/1"
 MOST_BYTES = 2**31
@@ -211,20 +208,20 @@ MOST_BYTES = 2**31
 
 @dataclass(frozen=True)
 class LogSlot:
-    """The content of a slot; `kept` is None for a seal."""
+    """A slot of a log; `kept` is None for a seal."""
 
     number: int
     kept: JournalContent | None
 
     @property
     def is_seal(self) -> bool:
-        """Return true if nothing can follow."""
+        """True if nothing can follow."""
         return self.kept is None
 
 
 @dataclass(frozen=True)
 class Tail:
-    """The slots of a log from a number on, and the number of the first that is free or has a seal."""
+    """The slots of a log from some number on, and the number of the first slot that is free or sealed."""
 
     slots: tuple[LogSlot, ...]
     end: int
@@ -232,12 +229,12 @@ class Tail:
 
     @property
     def has_rows(self) -> bool:
-        """Return true if there is anything to commit."""
+        """True if there is anything to commit."""
         return any(slot.kept is not None and (slot.kept.lines or slot.kept.damaged) for slot in self.slots)
 
 
 def slot_name(session: str, number: int) -> str:
-    """Return the name of the object of a slot.
+    """Return the object name of a slot.
 
     >>> slot_name("20260301T080000000000-0123456789ab", 7)
     'logs/20260301T080000000000-0123456789ab/00000007'
@@ -246,7 +243,7 @@ def slot_name(session: str, number: int) -> str:
 
 
 def slot_content(lines: Sequence[bytes]) -> bytes:
-    """Return the bytes of a slot with these lines of a journal. No two are equal."""
+    """Return the bytes of a slot with these journal lines. A nonce makes every slot unique."""
     head = journal_head(nonce=uuid.uuid4().hex) + b"\n"
     return gzip.compress(head + b"".join(lines), 1, mtime=0)
 
@@ -262,7 +259,7 @@ def sealed_by(seal: bytes) -> str:
 
 
 def read_slot(number: int, content: bytes, name: str) -> LogSlot:
-    """Return the slot of these bytes. Raises `StoreError`: S0104 of a newer format, S0404 where it is damaged."""
+    """Return the slot in these bytes. Raises `StoreError`: S0104 for a newer format, S0404 if it is damaged."""
     try:
         unpacker = zlib.decompressobj(wbits=31)
         unpacked = unpacker.decompress(content, MOST_BYTES)
@@ -281,7 +278,7 @@ def read_slot(number: int, content: bytes, name: str) -> LogSlot:
 
 
 class LogReader:
-    """Reads tails of logs. A slot never changes, so each is read once."""
+    """A reader of log tails. A slot never changes, so each is read once."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
@@ -306,12 +303,12 @@ class LogReader:
             number += 1
 
     def tails(self, starts: Mapping[str, int]) -> dict[str, Tail]:
-        """Return the tail of each log from a slot on. Raises as `tail` does."""
+        """Return the tail of each log from its given slot on. Raises what `tail` raises."""
         names = list(starts)
         return dict(zip(names, at_once(lambda name: self.tail(name, starts[name]), names), strict=True))
 
     def forget(self, sessions: dict[str, int]) -> None:
-        """Let go of slots that are in parts by now, and of the logs of sessions that are over."""
+        """Forget slots that are committed, and logs of sessions that are over."""
         for session, known in list(self._known.items()):
             if session not in sessions:
                 del self._known[session]
@@ -320,17 +317,18 @@ class LogReader:
                     del known[number]
 
 
+# The bucket
 BUCKET_FORMAT = "tripos.store/2"
 MARKER = "tripos-store.json"
 LEASE_S = 60.0
-"""A session that was silent for so long may be sealed by others."""
+"""A session that was silent for this long may be sealed by others."""
 _PAUSE_S = 0.2
 _TRIES, _PROBES = 3, 12
 
 
 @dataclass(frozen=True)
 class OpenLog:
-    """What a log has from slot `start` on, and nobody has committed; `over`: nothing can follow in it."""
+    """The uncommitted slots of a log, from `start` on. `over`: nothing can follow in the log."""
 
     session: str
     start: int
@@ -339,17 +337,17 @@ class OpenLog:
 
     @property
     def name(self) -> str:
-        """Its name for lines that are set aside."""
+        """The file name for its rejected lines."""
         return f"{self.session}.{self.start}"
 
     @property
     def advance(self) -> LogAdvance:
-        """What a commit says of it."""
+        """The slots that a commit of this log takes in."""
         return LogAdvance(self.session, self.start, self.tail.end, self.over)
 
 
 class Bucket:
-    """A store at an address of an object store. `Bucket.open` makes one. Each thread needs one of its own."""
+    """A store at an address of an object store, opened by `Bucket.open`. Each thread needs its own."""
 
     def __init__(self, objects: Objects, root: Path, lease_s: float) -> None:
         self.objects = objects
@@ -370,10 +368,11 @@ class Bucket:
         root: Path | None = None,
         lease_s: float = LEASE_S,
     ) -> Bucket:
-        """Return the store at an address; with `create` it is made where there is none, with that length of a lease.
+        """Return the store at an address. With `create` it is created if it does not exist, with leases of `lease_s`
+        seconds.
 
-        Raises `StoreError`: S0101 no store there, S0103 it is unreadable, S0104 of a newer format, S0108 no bucket,
-        S0109 no rights, S0110 out of reach, S0111 no conditional writes.
+        Raises `StoreError`: S0101 if there is no store, S0103 if it is unreadable, S0104 for a newer format, S0108 if
+        there is no bucket, S0109 without access rights, S0110 if it is out of reach, S0111 without conditional writes.
         """
         objects = objects or Objects.at(address)
         held = objects.get(MARKER)
@@ -399,13 +398,13 @@ class Bucket:
 
     @property
     def address(self) -> str:
-        """Where it is."""
+        """The address of the store."""
         return self.objects.address
 
     # The catalog
 
     def catalog(self) -> Catalog:
-        """Return the catalog as it is now. Raises what `Objects.get` and `read_catalog` do."""
+        """Return the current catalog. Raises what `Objects.get` and `read_catalog` raise."""
         held = self.objects.get(CATALOG) if self._held is None else self.objects.changed(CATALOG, self._held)
         if held is None:
             hint = "restore an earlier version of the object `catalog.json`"
@@ -415,10 +414,10 @@ class Bucket:
         return self._catalog
 
     def change(self, changed: Callable[[Catalog], Catalog], has_landed: Callable[[Catalog], bool]) -> Catalog:
-        """Change the catalog, and return one that has the change.
+        """Change the catalog, and return a catalog that has the change.
 
-        `changed` makes the new one of the newest; what it raises ends the try. Of a write whose outcome is not known,
-        `has_landed` says of a later catalog whether it is in there.
+        `changed` computes the new catalog from the current one; an error that it raises ends the attempt. `has_landed`
+        tells for a later catalog whether it contains a write whose outcome is unknown.
         """
         first = None
         while True:
@@ -442,7 +441,9 @@ class Bucket:
     # The copy on this machine
 
     def sync(self) -> Catalog:
-        """Bring the copy on this machine up to date. Raises what `catalog` does, and S0103 where a part is gone."""
+        """Update the local copy and return the catalog. Raises what `catalog` raises, and S0103 if a part is
+        missing.
+        """
         for _ in range(_TRIES):
             catalog = self.catalog()
             try:
@@ -455,20 +456,21 @@ class Bucket:
         raise StoreError("S0103", f"`{self.address}/{gone}` is gone", hint)
 
     def mend(self) -> None:
-        """Compare all of the copy on this machine with the catalog, and fetch what is gone or damaged. Raises what
-        `sync` does."""
+        """Compare the whole local copy with the catalog, and fetch what is missing or damaged. Raises what `sync`
+        raises.
+        """
         self.copy.forget()
         self.sync()
 
     # Commits
 
     def publish(self, commit: Commit, logs: Sequence[LogAdvance] = ()) -> Commit:
-        """Make a commit count whose parts lie in the copy on this machine; with `logs`, together with the slots that
-        are in it. Where the name was committed before, that commit comes back with `repeated` set.
+        """Publish a commit whose parts are in the local copy; with `logs`, together with the slots that it contains. If
+        a commit of this name exists, it is returned with `repeated` set.
 
-        Raises `OvertakenError` where the slots, or the commits that it replaces, are in another commit by now,
-        `StoreError` S0103 where a part has changed since it was written, and what `change` does. Objects that were
-        written are never removed here: a write that is under way may list them yet.
+        Raises `OvertakenError` if another commit has the slots or replaced the same commits, `StoreError` S0103 if a
+        part has changed since it was written, and what `change` raises. Uploaded objects are never removed here, since
+        a write in flight may still list them.
         """
         while True:
             catalog = self.catalog()
@@ -488,8 +490,9 @@ class Bucket:
                 return commit
 
     def _uploaded(self, commit: Commit, catalog: Catalog) -> tuple[CatalogCommit, int | None]:
-        """Return a commit as the catalog lists it, and at which serial its new objects were made; None where the
-        commits that it replaces list them all. What they do not list is uploaded."""
+        """Upload the parts that the replaced commits do not list. Return the commit as the catalog lists it, and the
+        serial of its new objects; None if there are none.
+        """
         gone = set(commit.replaces)
         replaced = [each for each in catalog.commits if each.name in gone]
         listed_so_far = at_once(lambda each: parts_of(self.objects, each), replaced)
@@ -515,19 +518,20 @@ class Bucket:
         return new, catalog.serial if is_new else None
 
     def commit_tables(self, tables: dict[str, pa.Table], logs: Sequence[LogAdvance]) -> Commit:
-        """Commit the rows of some slots. Raises what `publish` does, and `OSError`."""
+        """Commit the rows of some slots. Raises what `publish` raises, and `OSError`."""
         now = datetime.now(UTC)
         name = new_name(now)
         parts = [write_part(self.root, table, name, tables[table]) for table in tables]
         try:
             return self.publish(Commit(name, now, tuple(parts)), logs)
         except OvertakenError:
-            discard(self.root, parts, name)  # of the copy only
+            discard(self.root, parts, name)  # from the local copy only
             raise
 
     def commit_logs(self, logs: Sequence[OpenLog]) -> Commit | None:
-        """Commit what some logs have, for whoever wrote them. None where nothing was there, or others were faster: what
-        they left is committed. Raises as `publish` does."""
+        """Commit the content of some logs on behalf of their writers; None if there was nothing, or others did it
+        first. Raises what `publish` raises.
+        """
         while logs:
             try:
                 return self._commit_logs(logs)
@@ -559,8 +563,7 @@ class Bucket:
         return self.commit_tables(tables, advances)
 
     def close_logs(self, logs: Sequence[LogAdvance]) -> None:
-        """Say that slots of logs hold no rows, or that logs are over. Raises `OvertakenError`, and what `change`
-        does."""
+        """Mark slots without rows as committed, or logs as over. Raises `OvertakenError`, and what `change` raises."""
 
         def has_landed(now: Catalog) -> bool:
             return all(
@@ -572,7 +575,7 @@ class Bucket:
             self.change(lambda now: now.following(sessions=with_advances(now, logs)), has_landed)
 
     def commit_tails(self) -> int:
-        """Commit what every session has uploaded so far, and say of how many there was anything."""
+        """Commit what every session has uploaded so far, and return the number of logs that were committed."""
         sessions = self.catalog().sessions
         tails = self.reader.tails(sessions)
         over = self.counting({name: tail.end for name, tail in tails.items() if tail.sealed})
@@ -586,8 +589,9 @@ class Bucket:
         return 0 if committed is None else len(logs)
 
     def counting(self, seals: Mapping[str, int]) -> set[str]:
-        """Of seals that were seen, each at a slot of a log, return those that count: the catalog, read after them, is
-        not beyond them. Any other went into the place of a slot that had been collected, and stops nobody."""
+        """Return the sessions whose seals are effective: the current catalog is not beyond them. Any other seal took
+        the place of a slot that had been collected, and stops nobody.
+        """
         if not seals:
             return set()
         sessions = self.catalog().sessions
@@ -595,7 +599,7 @@ class Bucket:
 
 
 def _probe(objects: Objects) -> None:
-    """Raise `StoreError` S0111 where writes are not conditional."""
+    """Raise `StoreError` S0111 if writes are not conditional."""
     name = f"probe-{uuid.uuid4().hex}"
     objects.create(name, b"first")
     held = objects.get(name)
@@ -615,15 +619,17 @@ def _probe(objects: Objects) -> None:
     objects.delete([name])
 
 
+# Garbage collection
 _PART = re.compile(rf"(?:parts/[a-z0-9_]+|{MANIFESTS})/(\d{{12}})-.+")
 _SLOT = re.compile(rf"{LOGS}/([^/]+)/(\d{{8}})")
 
 
 def collect_objects(bucket: Bucket, *, dry_run: bool) -> Iterator[tuple[str, int, str]]:
-    """Remove the objects that nobody needs, and yield the name and size of each, and why; with `dry_run` only that.
+    """Remove the objects that are not needed, and yield the name and size of each, and the reason. With `dry_run`
+    nothing is removed.
 
-    First the floor is put above every part that there is: from then on none that the catalog does not list can come to
-    be listed. The last slot of each log stays: it is a seal, or a sign of life. Raises what `Bucket.change` does.
+    First the floor is raised above every existing part, so that unlisted parts can no longer become listed. The last
+    slot of each log stays: it is a seal or a sign of life. Raises what `Bucket.change` raises.
     """
     before = bucket.catalog()
     catalog = before
@@ -632,7 +638,7 @@ def collect_objects(bucket: Bucket, *, dry_run: bool) -> Iterator[tuple[str, int
     try:
         unneeded = [*_parts(bucket, catalog, before.serial + 1), *_slots(bucket, catalog)]
     except PartGoneError:
-        return  # another one compacts and collects at the moment
+        return  # another process compacts and collects now
     if not dry_run:
         bucket.objects.delete(name for name, _, _ in unneeded)
     yield from unneeded
@@ -654,20 +660,25 @@ def _slots(bucket: Bucket, catalog: Catalog) -> Iterator[tuple[str, int, str]]:
         if (found := _SLOT.fullmatch(name)) is not None:
             slots.setdefault(found[1], {})[int(found[2])] = name
     for session, numbers in sorted(slots.items()):
-        # A session that is not in the catalog is over; one that is about to be registered has one slot.
+        # A session that is not in the catalog is over, or about to be registered with one slot.
         end = min(catalog.sessions.get(session, max(numbers) + 1) - 1, max(numbers))
         for number in sorted(number for number in numbers if number < end):
             yield numbers[number], sizes[numbers[number]], "it is in a part"
 
 
+# Mutual exclusion between machines
 LEASES = 5
-"""So many leases after it began, whoever has not ended is taken to have died."""
+"""A worker that has not finished this many leases after its start is taken for dead."""
 
 
 @contextmanager
 def only_one(bucket: Bucket, name: str) -> Iterator[bool]:
-    """Be the only one at work under a name, on all machines; yield false where another one is. Then the copy on this
-    machine is brought up to date. Raises what `Objects.get` and `Bucket.sync` do."""
+    """Yield true if this process is the only one at work under a name, on all machines; otherwise false.
+
+    The local copy is updated first. Nothing that counts rests on this lock: rows have names, and the later of two
+    imports counts. It keeps an import from missing what another one is writing. A holder that exceeds `LEASES` leases
+    is taken for dead. Raises what `Objects.get` and `Bucket.sync` raise.
+    """
     place = f"busy/{name}.json"
     tag = _taken(bucket, place)
     try:
@@ -703,6 +714,6 @@ def _is_at_work(held: HeldObject) -> bool:
 
 
 def _is_old(bucket: Bucket, place: str, held: HeldObject) -> bool:
-    """Return true if whoever is at work began long ago, by two times of the store's clock."""
+    """Return true if the worker began more than `LEASES` leases ago; both times are of the store's clock."""
     now = bucket.objects.clock(f"{place}.asked")
     return now is not None and (now - held.written_at).total_seconds() > LEASES * bucket.lease_s

@@ -1,21 +1,16 @@
-"""The catalog: the one object that says which parts count, and up to which slot each log is in them.
+"""The catalog of a bucket (which parts count, and which log slots they contain) and conditional reads and writes of
+objects.
 
-Who changes it writes a new one on the condition that nobody else has since the one that was read. `serial` counts the
-changes. The name of a part says at which serial it was made, and `floor` is a serial: no part of an earlier one may
-be listed any more, so that garbage collection may remove those that are not.
+The catalog is replaced on the condition that nobody replaced the version that was read. `serial` counts the changes.
+The name of a part contains the serial at which it was made. No part with a serial below `floor` may become listed any
+more, so garbage collection may remove those that are not listed.
 
 The parts of a commit that has many are listed in a *manifest*, an object of its own, so that the catalog stays small.
-It is written once, under the rules of parts.
+It is written once, under the rules for parts.
 
-The objects of a bucket: reads, and conditional writes whose outcome is settled by reading back.
-
-A write whose answer was lost may have landed, and a client that repeats a write may be refused by its own first try.
-So no error of a conditional write is believed: the object is read, and its content says whose write it was. Every
-content that is written so has a nonce.
-
-Panics of the client of object stores, as errors: a panic of Rust is no `Exception`, and prints itself.
-
-The client panics over some settings and credentials, such as a token with a line break, where it should raise.
+A write whose answer was lost may have landed, and a client that repeats a write may be refused because of its own first
+attempt. So no error of a conditional write is believed: the object is read back, and its content tells whose write won.
+Every conditional write contains a nonce.
 """
 
 from __future__ import annotations
@@ -53,20 +48,24 @@ from tripos_warehouse.store.commits import CHECKPOINT, ParquetPart, number_of
 from tripos_warehouse.store.digests import sealed, unsealed
 from tripos_warehouse.store.paths import part_path
 
+# Panics of the object store client
 _NAME = "PanicException"
-"""The class of all panics, which no module has."""
+"""The class name of Rust panics. The class belongs to no module, so it is matched by name."""
 _STDERR = 2
 _hushing = threading.Lock()
 
 
 class ClientPanicError(BaseError):
-    """The client of an object store could not go on. To try again is in vain."""
+    """A panic of the object store client, over a setting or a credential. Retrying does not help."""
 
 
 @contextmanager
 def panics_as_errors(*, hushed: bool = False) -> Iterator[None]:
-    """Raise `ClientPanicError` for a panic of the client. What the panic prints on standard error is dropped if it is
-    `hushed`: then all that is written there meanwhile waits until the end."""
+    """Raise `ClientPanicError` if the client panics, for instance over a token with a line break.
+
+    A Rust panic is no `Exception`, and prints itself. If `hushed`, its output on standard error is dropped; other
+    output there waits until the end.
+    """
     with ExitStack() as stack:
         if hushed:
             stack.enter_context(_hushed())
@@ -84,7 +83,7 @@ def _hushed() -> Iterator[None]:
     with _hushing, tempfile.TemporaryFile() as kept:
         try:
             before = os.dup(_STDERR)
-        except OSError:  # there is no standard error
+        except OSError:  # no standard error
             yield
             return
         os.dup2(kept.fileno(), _STDERR)
@@ -103,8 +102,9 @@ def _hushed() -> Iterator[None]:
                     os.write(_STDERR, part)
 
 
+# Objects
 PATIENCE_S = 60.0
-"""A bucket that answers nothing but errors for so long is taken as out of reach."""
+"""A bucket that returns only errors for this long is taken as out of reach."""
 _LONGEST_PAUSE_S = 2.0
 _BACKOFF = {"init_backoff": timedelta(milliseconds=50), "max_backoff": timedelta(seconds=1), "base": 2}
 _RETRIES: Any = {"max_retries": 2, "retry_timeout": timedelta(seconds=10), "backoff": _BACKOFF}
@@ -118,7 +118,7 @@ _AT_ONCE = 16
 
 @dataclass(frozen=True)
 class HeldObject:
-    """An object as it was read: its content, its version, and when the store wrote it by the store's own clock."""
+    """An object as it was read: its content, its version, and the time of its writing by the store's clock."""
 
     content: bytes
     tag: Tag
@@ -133,13 +133,13 @@ class Objects:
         self._store = store
         self._patience_s = patience_s
         self._answered = False
-        """True once a call came to an end: then its client takes the settings and the credentials."""
+        """True after a first call ended, so that the settings and credentials are known to work."""
 
     @classmethod
     def at(cls, address: str, patience_s: float = PATIENCE_S) -> Objects:
-        """Return the objects at an address. Credentials and the endpoint come from the environment of the user alone.
+        """Return the objects at an address. Credentials and the endpoint come only from the user's environment.
 
-        Raises `StoreError` S0110 where the address is none.
+        Raises `StoreError` S0110 for an invalid address.
         """
         from obstore.store import from_url
 
@@ -152,7 +152,7 @@ class Objects:
             raise _out_of_reach(address, error) from error
 
     def get(self, name: str) -> HeldObject | None:
-        """Return an object; None where there is none. Raises `StoreError`: S0109, S0110."""
+        """Return an object; None if there is none. Raises `StoreError`: S0109, S0110."""
 
         def read() -> HeldObject:
             found = obstore.get(self._store, name)
@@ -161,7 +161,7 @@ class Objects:
         return self._patiently(read)
 
     def changed(self, name: str, held: HeldObject) -> HeldObject | None:
-        """Return an object as it is now: `held` itself where it is the same. Raises as `get` does."""
+        """Return the current object, or `held` itself if it has not changed. Raises what `get` raises."""
         wanted = held.tag.get("e_tag")
 
         def read() -> HeldObject:
@@ -174,19 +174,18 @@ class Objects:
         return self._patiently(read)
 
     def written_at(self, name: str) -> datetime | None:
-        """Return when the store wrote an object, by its own clock; None where there is none. Raises as `get` does."""
+        """Return when an object was written, by the store's clock; None if there is none. Raises what `get` raises."""
         return self._patiently(lambda: obstore.head(self._store, name)["last_modified"])
 
     def clock(self, name: str) -> datetime | None:
-        """Return what the store's own clock shows, by an object that is written anew under this name. Raises as `get`
-        does."""
+        """Return the time of the store's clock, by writing an object under this name. Raises what `get` raises."""
         self.put(name, uuid.uuid4().hex.encode())
         return self.written_at(name)
 
     def create(self, name: str, content: bytes, ends_s: float | None = None) -> bool:
-        """Write an object if its name is free, and return true if the object that is there then is this one.
+        """Write an object if its name is free, and return true if the object that then exists is this one.
 
-        `ends_s` is when to give up, by the monotonic clock. Raises as `get` does; the outcome is not known then.
+        `ends_s` is the deadline on the monotonic clock. Raises what `get` raises; the outcome is then unknown.
         """
         ends_s = time.monotonic() + self._patience_s if ends_s is None else ends_s
         pause_s = 0.05
@@ -196,7 +195,7 @@ class Objects:
                 self._call(lambda: obstore.put(self._store, name, content, mode="create"))
                 return True
             except (AlreadyExistsError, PreconditionError):
-                pass  # by somebody else, or by our own first try
+                pass  # by somebody else, or by our own first attempt
             except (BaseError, OSError, NotImplementedError) as error:
                 trouble = self._passing(error, writing=True)
             held = self.get(name)
@@ -207,8 +206,9 @@ class Objects:
             pause_s = _pause(pause_s)
 
     def swap(self, name: str, content: bytes, tag: Tag) -> Tag | None:
-        """Write an object if it has still the version `tag`; its new version, or None where the outcome is not known:
-        the object must be read then. Raises `StoreError`: S0108, S0109, S0111."""
+        """Write an object if it still has the version `tag`, and return its new version; None if the outcome is
+        unknown, and the object must be read. Raises `StoreError`: S0108, S0109, S0111.
+        """
         try:
             return _tag(self._call(lambda: obstore.put(self._store, name, content, mode=tag)))  # type: ignore[arg-type]
         except (AlreadyExistsError, PreconditionError):
@@ -222,7 +222,7 @@ class Objects:
         self._patiently(lambda: obstore.put(self._store, name, content), writing=True)
 
     def sizes(self, prefix: str) -> dict[str, int]:
-        """Return the sizes of all objects below a prefix, by name. A listing may be late."""
+        """Return the sizes of all objects below a prefix, by name. A listing may lag behind."""
 
         def every() -> dict[str, int]:
             return {each["path"]: each["size"] for batch in obstore.list(self._store, prefix) for each in batch}
@@ -230,7 +230,7 @@ class Objects:
         return self._patiently(every) or {}
 
     def delete(self, names: Iterable[str]) -> None:
-        """Remove objects; one that is not there is passed over."""
+        """Remove objects; missing ones are ignored."""
         some = sorted(names)
         for start in range(0, len(some), 1000):
             self._patiently(lambda start=start: obstore.delete(self._store, some[start : start + 1000]))  # type: ignore[misc]
@@ -251,7 +251,7 @@ class Objects:
             pause_s = _pause(pause_s)
 
     def _call(self, call: Callable[[], Value]) -> Value:
-        """Return what a call of the client returns. Raises `StoreError` S0110 for a panic, and what the client does."""
+        """Return the result of a client call. Raises `StoreError` S0110 for a panic, and what the client raises."""
         try:
             with panics_as_errors(hushed=not self._answered):
                 found = call()
@@ -261,7 +261,7 @@ class Objects:
         return found
 
     def _passing(self, error: Exception, *, writing: bool) -> Exception:
-        """Return an error that may pass. Raises `StoreError` for any other."""
+        """Return the error if it may be temporary. Raises `StoreError` for any other."""
         if isinstance(error, FileNotFoundError) and writing:
             hint = "make the bucket, or name another one with `--store`"
             raise StoreError("S0108", f"no bucket at `{self.address}`", hint) from error
@@ -274,7 +274,7 @@ class Objects:
 
 
 def at_once(call: Callable[[Name], Value], names: Sequence[Name]) -> list[Value]:
-    """Return what a call returns for each of these, in their order; many requests are under way at once."""
+    """Return the results of a call for each name, in order; many requests run in parallel."""
     if len(names) < 2:
         return [call(name) for name in names]
     with ThreadPoolExecutor(min(_AT_ONCE, len(names)), "tripos-bucket") as pool:
@@ -282,7 +282,7 @@ def at_once(call: Callable[[Name], Value], names: Sequence[Name]) -> list[Value]
 
 
 def no_conditions(address: str) -> StoreError:
-    """Return the error of an object store that writes although a condition does not hold."""
+    """Return the error of an object store that writes although the condition does not hold."""
     return StoreError(
         "S0111",
         f"`{address}` has no conditional writes, so two workers could overwrite each other there",
@@ -291,7 +291,7 @@ def no_conditions(address: str) -> StoreError:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what an error says."""
+    """Return the first line of an error message."""
     return (str(error).splitlines() or [type(error).__name__])[0]
 
 
@@ -304,7 +304,7 @@ def _out_of_reach(address: str, error: Exception) -> StoreError:
 
 
 def _pause(pause_s: float) -> float:
-    """Wait a random time about as long as given, and return how long to wait next."""
+    """Sleep for a random time around `pause_s`, and return the next pause."""
     time.sleep(pause_s * random.uniform(0.5, 1.5))
     return min(2 * pause_s, _LONGEST_PAUSE_S)
 
@@ -313,17 +313,21 @@ def _tag(found: Any) -> Tag:
     return {name: found[name] for name in ("e_tag", "version") if found.get(name) is not None}
 
 
+# The catalog
 CATALOG = "catalog.json"
 CATALOG_FORMAT = "tripos.catalog/1"
 MANIFEST_FORMAT = "tripos.catalog/2"
-"""The format of a catalog with a manifest. Whoever knows it not must stop: it would lose the parts that it lists."""
+"""The format of a catalog with a manifest. A reader that does not know it must stop, since it would lose the parts in
+the manifest.
+"""
 MANIFESTS = "manifests"
 MOST_LISTED = 512
-"""A commit of more parts has a manifest."""
+"""A commit with more parts has a manifest."""
 MOST_BYTES = 2**28
 RECENT = 256
-"""So many names of commits are remembered after a compaction replaced them: a writer who does not know whether its
-change landed finds the name there."""
+"""The number of commit names that are remembered after a compaction replaced them, for writers that do not know whether
+their change landed.
+"""
 
 _Count = Annotated[int, Field(ge=0, lt=2**63)]
 _Name = Annotated[str, Field(pattern=r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,199}\z")]
@@ -331,7 +335,7 @@ _STRICT = ConfigDict(strict=True, frozen=True)
 
 
 class BucketPart(BaseModel):
-    """A part: its path in a folder, the serial at which it was made, and the SHA-256 of its content."""
+    """A part: its path in a folder store, the serial at which it was made, and the SHA-256 of its content."""
 
     model_config = _STRICT
     table: Annotated[str, Field(max_length=64)]
@@ -364,7 +368,7 @@ class BucketPart(BaseModel):
 
 
 class PartList(BaseModel):
-    """The object that lists the parts of a commit, the serial at which it was made, and the SHA-256 of its content."""
+    """A manifest: its name, the serial at which it was made, and the SHA-256 of its content."""
 
     model_config = _STRICT
     name: Annotated[str, Field(pattern=rf"\A{MANIFESTS}/[0-9]{{12}}-[0-9a-f]{{32}}\z")]
@@ -373,7 +377,7 @@ class PartList(BaseModel):
 
 
 class CatalogCommit(BaseModel):
-    """A commit that counts. Its parts are listed here, or in its manifest."""
+    """A commit that counts. Its parts are listed here or in its manifest."""
 
     model_config = _STRICT
     name: _Name
@@ -383,7 +387,7 @@ class CatalogCommit(BaseModel):
 
 
 class Catalog(BaseModel):
-    """The catalog. `sessions` has the workers that may still write, each with the first slot that is in no part."""
+    """The catalog. `sessions`: the workers that may still write, each with its first uncommitted slot."""
 
     model_config = _STRICT
     format: str = CATALOG_FORMAT
@@ -406,16 +410,17 @@ class Catalog(BaseModel):
 
     @property
     def is_long(self) -> bool:
-        """Return true if so many commits are listed that one should list their parts."""
+        """True if so many commits are listed that one should list their parts."""
         return sum(not number_of(commit.name) for commit in self.commits) >= CHECKPOINT
 
     def has(self, name: str) -> bool:
-        """Return true if a commit was made under that name, as far as it is remembered."""
+        """Return true if a commit of that name exists, as far as names are remembered."""
         return name in self.recent or any(commit.name == name for commit in self.commits)
 
     def has_landed(self, new: CatalogCommit) -> bool:
-        """Return true if a commit was made, and not another one of its name: two machines may give a compaction the
-        same number. One of a compaction that was replaced since is not known any more, and is taken for lost."""
+        """Return true if this commit was made, and not another one of its name: two machines may give a compaction the
+        same number. A compaction that was replaced since counts as lost.
+        """
         listed = next((commit for commit in self.commits if commit.name == new.name), None)
         if listed is not None:
             return (listed.parts, listed.manifest) == (new.parts, new.manifest)
@@ -424,8 +429,9 @@ class Catalog(BaseModel):
 
 @dataclass(frozen=True)
 class LogAdvance:
-    """The slots of a log that a commit takes in: from `start`, which must be the first that is in no part, up to and
-    without `end`. `over`: nothing can follow in this log."""
+    """The slots of a log in a commit: from `start`, which must be its first uncommitted slot, up to but excluding
+    `end`. `over`: nothing can follow in the log.
+    """
 
     session: str
     start: int
@@ -434,25 +440,26 @@ class LogAdvance:
 
 
 class OvertakenError(Exception):
-    """A change that is of no use any more: somebody else has committed or compacted the same."""
+    """A change that is obsolete, because somebody else committed or compacted the same."""
 
 
 class OldBaseError(Exception):
-    """A part that was made before the floor, and must be written under a new name."""
+    """A part was made before the floor and must be written under a new name."""
 
 
 def with_commit(
     catalog: Catalog, new: CatalogCommit, replaces: tuple[str, ...], logs: Sequence[LogAdvance], made: int | None
 ) -> Catalog:
-    """Return the catalog with a commit more, of which the objects that no replaced commit lists were made at the serial
-    `made`; None where there are none. Raises `OvertakenError`, `OldBaseError`."""
+    """Return the catalog with one more commit. `made` is the serial of its new objects, or None. Raises
+    `OvertakenError`, `OldBaseError`.
+    """
     gone, there = set(replaces), {commit.name for commit in catalog.commits}
     if not gone <= there or new.name in there:
         raise OvertakenError(new.name)
     if made is not None and made < catalog.floor:
         raise OldBaseError(new.name)
     sessions = with_advances(catalog, logs)
-    if not replaces and catalog.commits:  # it counts after all that are there, whatever the clock of its machine says
+    if not replaces and catalog.commits:  # it follows all others, whatever its machine's clock
         after = catalog.commits[-1].written_at + timedelta(microseconds=1)
         new = new.model_copy(update={"written_at": max(new.written_at, after)})
     commits = (*(commit for commit in catalog.commits if commit.name not in gone), new)
@@ -461,7 +468,7 @@ def with_commit(
 
 
 def with_advances(catalog: Catalog, logs: Sequence[LogAdvance]) -> dict[str, int]:
-    """Return the sessions after the slots of some logs are in parts. Raises `OvertakenError`."""
+    """Return the sessions after slots of some logs were committed. Raises `OvertakenError`."""
     sessions = dict(catalog.sessions)
     for log in logs:
         if sessions.get(log.session) != log.start:
@@ -474,12 +481,12 @@ def with_advances(catalog: Catalog, logs: Sequence[LogAdvance]) -> dict[str, int
 
 
 def newest_compaction(catalog: Catalog) -> str | None:
-    """Return the name of the last compaction that counts."""
+    """Return the name of the last compaction that counts; None if there is none."""
     return max((each.name for each in catalog.commits if number_of(each.name)), key=number_of, default=None)
 
 
 def read_catalog(content: bytes, address: str) -> Catalog:
-    """Return the catalog of these bytes. Raises `StoreError`: S0104 of a newer format, S0402 where it is damaged."""
+    """Return the catalog in these bytes. Raises `StoreError`: S0104 for a newer format, S0402 if it is damaged."""
     try:
         found = Catalog.model_validate_json(content)
         unsealed(content)
@@ -496,12 +503,13 @@ _PART_LIST = TypeAdapter(tuple[BucketPart, ...])
 
 
 class PartGoneError(Exception):
-    """An object that the catalog listed is not there: it was compacted, and the catalog is an old one."""
+    """An object that the catalog listed is missing: it was compacted, and the catalog is outdated."""
 
 
 def listed(objects: Objects, commit: CatalogCommit, parts: Sequence[BucketPart], serial: int) -> CatalogCommit:
-    """Return a commit that lists these parts, after its manifest was written where it needs one. Raises what
-    `Objects.put` does."""
+    """Return a commit with these parts, after writing a manifest if there are many. Raises what `Objects.put`
+    raises.
+    """
     if len(parts) <= MOST_LISTED:
         return commit.model_copy(update={"parts": tuple(parts)})
     content = gzip.compress(_PART_LIST.dump_json(tuple(parts)), 1, mtime=0)
@@ -512,8 +520,9 @@ def listed(objects: Objects, commit: CatalogCommit, parts: Sequence[BucketPart],
 
 
 def parts_of(objects: Objects, commit: CatalogCommit) -> tuple[BucketPart, ...]:
-    """Return the parts of a commit. Raises `PartGoneError`, `StoreError` S0103 where the manifest was changed, and what
-    `Objects.get` does."""
+    """Return the parts of a commit. Raises `PartGoneError`, `StoreError` S0103 if the manifest was changed, and what
+    `Objects.get` raises.
+    """
     if commit.manifest is None:
         return commit.parts
     held = objects.get(commit.manifest.name)

@@ -1,8 +1,8 @@
-"""Leases on shards of the work: which session may ask what, in one object that is written on a condition.
+"""Leases on shards of the work: which session may make which calls, in one object that is written conditionally.
 
-A claim by key becomes one of 256 shards. A session takes several at once, and gives one back when others want it and
-all rows that it kept of it are uploaded. A shard of a session that is over, or was sealed, is free. Claims are read and
-written in the background; a shard that nobody is known to have is waited for where there is nothing else to do.
+The key of a claim belongs to one of 256 shards. A session takes several at once, and gives one back when others want it
+and all rows of the shard are uploaded. A shard of a session that is over or sealed is free. Claims are read and written
+in the background. A session waits for a shard without a known holder only if it has no other work.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ CLAIMS = "claims.json"
 CLAIMS_FORMAT = "tripos.claims/1"
 SHARDS = 256
 LOOK_S = 1.0
-"""So long between two looks at the claims of others."""
+"""The interval between two reads of the claims."""
 
 _Shard = Annotated[int, Field(ge=0, lt=SHARDS)]
 
 
 class ShardClaims(BaseModel):
-    """Who has which shard, and which ones somebody waits for."""
+    """The sessions that hold shards, and the shards that somebody waits for."""
 
     model_config = ConfigDict(strict=True, frozen=True)
     format: str = CLAIMS_FORMAT
@@ -42,7 +42,7 @@ class ShardClaims(BaseModel):
 
 
 def shard_of(key: str) -> int:
-    """Return the shard that a claim belongs to.
+    """Return the shard of a claim.
 
     >>> shard_of("a") == shard_of("a"), 0 <= shard_of("a") < SHARDS
     (True, True)
@@ -51,7 +51,7 @@ def shard_of(key: str) -> int:
 
 
 class Leases:
-    """The shards of one session. It has the interface of `Claims`."""
+    """The shards of one session, with the interface of `Claims`."""
 
     def __init__(
         self,
@@ -63,13 +63,14 @@ class Leases:
         load: Callable[[], None],
         background: Background,
     ) -> None:
-        """`kept` and `uploaded` count the lines of the session's journal; `dead` says of another session whether it is
-        over, after it was sealed if need be; `load` reads what others did."""
+        """`kept` and `uploaded` count the lines of the session's journal. `dead` returns true if another session is
+        over, and seals it first if it was silent for too long. `load` reads what others did.
+        """
         self._bucket = bucket
         self._load = load
         self._background = background
         self._lock = threading.RLock()
-        """Held for a look at the shards that are ours or a change of them, and never while the bucket is asked."""
+        """Held for reads and changes of our shards, and never during a request to the bucket."""
         self._attempt: Future[None] | None = None
         self._giving_back: Future[None] | None = None
         self._session = session
@@ -77,20 +78,20 @@ class Leases:
         self._uploaded = uploaded
         self._dead = dead
         self._keys: dict[int, set[str]] = {}
-        """The shards that are ours, with the keys that are worked on."""
+        """Our shards, with the keys that are being worked on."""
         self._released: dict[str, int] = {}
-        """Keys that are done with, and how many lines had been kept by then."""
+        """Keys that are done, and the number of journal lines by then."""
         self._giving: set[int] = set()
-        """Shards that are to be given back, until the claims are seen without them."""
+        """Shards to give back, until the claims are seen without them."""
         self._held: HeldObject | None = None
         self._claims = ShardClaims()
         self._looked_s = self._tried_s = -LOOK_S
 
     def take(self, key: str, *, later: bool = False) -> bool:
-        """Claim the shard of `key`; true also where it is ours already. What others did in it is read by then.
+        """Claim the shard of `key` and return true if it is ours. What others did in it has then been read.
 
-        Where somebody is known to have it, it is asked for in the background, and may be ours at a later call; with
-        `later` also where nobody has it, while other keys are worked on. Raises what `Objects.get` does.
+        A shard with a known holder is requested in the background, and may be ours at a later call. With `later` this
+        also holds for a shard without a holder, while other keys are worked on. Raises what `Objects.get` raises.
         """
         shard = shard_of(key)
         if self._marked(shard, key):
@@ -111,18 +112,18 @@ class Leases:
             return sum(map(len, self._keys.values())) > len(self._released)
 
     def release(self, key: str) -> None:
-        """Mark `key` as done. One that is not ours is passed over."""
+        """Mark `key` as done. A key that is not ours is ignored."""
         with self._lock:
             if key in self._keys.get(shard_of(key), ()):
                 self._released[key] = self._kept()
 
     def let_go(self) -> None:
-        """Let others have, in the background, what they want and is done with."""
+        """Give back, in the background, shards that others want and that are done."""
         if self._giving_back is None or self._giving_back.done():
             self._giving_back = self._background.submit(self._let_go)
 
     def _marked(self, shard: int, key: str) -> bool:
-        """Return true if a shard is ours, after noting that its key is worked on."""
+        """Note that a key is worked on, and return true, if its shard is ours."""
         with self._lock:
             if shard not in self._keys:
                 return False
@@ -141,7 +142,7 @@ class Leases:
                 self._keys[shard_of(key)].discard(key)
             if wanted and (idle := {shard for shard, keys in self._keys.items() if not keys}):
                 surplus = len(self._keys) - fair
-                # Ours no longer from here on, whatever becomes of the write: one under way may land at any time.
+                # From here on they are not ours, whatever becomes of the write: one in flight may land at any time.
                 for shard in idle & wanted | set(sorted(idle - wanted)[: max(0, surplus)]):
                     del self._keys[shard]
                     self._giving.add(shard)
@@ -150,14 +151,14 @@ class Leases:
             self._give_back(claims, self._giving)
 
     def _obtain(self, shard: int) -> None:
-        """Take a shard, and our share of those that nobody has, and read what others did in them."""
+        """Take a shard and our share of the free ones, and read what others did in them."""
         if shard in self._keys:
-            return  # by an attempt that was under way
+            return  # by an earlier attempt
         claims = self._read()
         holder = claims.shards.get(str(shard))
         if holder not in (None, self._session) and not self._dead(str(holder)):
             if shard not in claims.wanted:
-                # The others give back what is over their share, once one shard is wanted.
+                # Once one shard is wanted, the others give back what exceeds their share.
                 self._write(claims.shards, (*claims.wanted, shard))
             return
         sessions = self._bucket.catalog().sessions
@@ -191,7 +192,7 @@ class Leases:
         self._write(rest, tuple(each for each in claims.wanted if each not in shards))
 
     def _read(self) -> ShardClaims:
-        """Return the claims as they are now."""
+        """Return the current claims."""
         objects = self._bucket.objects
         held = objects.get(CLAIMS) if self._held is None else objects.changed(CLAIMS, self._held)
         if held is None:
@@ -209,7 +210,7 @@ class Leases:
         return self._claims
 
     def _write(self, shards: dict[str, str], wanted: tuple[int, ...]) -> bool:
-        """Write the claims if nobody has since they were read; whether this is known to have landed."""
+        """Write the claims if nobody has since they were read, and return true if the write is known to have landed."""
         assert self._held is not None
         new = ShardClaims(nonce=uuid.uuid4().hex, shards=shards, wanted=wanted)
         tag = self._bucket.objects.swap(CLAIMS, new.model_dump_json().encode(), self._held.tag)
@@ -224,7 +225,7 @@ Value = TypeVar("Value")
 
 
 class Background:
-    """One thread that makes calls in the order in which they were given. It does not keep the process alive."""
+    """A thread that makes calls in order. It does not keep the process alive."""
 
     def __init__(self) -> None:
         self._waiting: SimpleQueue[tuple[Callable[[], Any], Future[Any]] | None] = SimpleQueue()
@@ -233,7 +234,7 @@ class Background:
         self._trouble: Exception | None = None
 
     def submit(self, call: Callable[[], Value]) -> Future[Value]:
-        """Make a call soon, or now where the thread has ended; the future has what it returns or raises."""
+        """Schedule a call, or make it now if the thread has ended, and return its future."""
         future: Future[Value] = Future()
         if self._closed:
             self._make(call, future)
@@ -244,13 +245,13 @@ class Background:
         return future
 
     def check(self) -> None:
-        """Raise the first error of a call since the last time."""
+        """Raise the first error of a call since the last check."""
         trouble, self._trouble = self._trouble, None
         if trouble is not None:
             raise trouble
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Make the calls that wait, for so long at most, and end the thread."""
+        """Make the pending calls, for at most `timeout_s`, and end the thread."""
         self._closed = True
         if self._thread.ident is not None:
             self._waiting.put(None)

@@ -1,20 +1,17 @@
-"""A session: the life of one worker on a bucket. Its log is its journal, its sign of life and its fence in one.
+"""Sessions on a bucket: uploads, signs of life, commits, takeovers of silent sessions, and recovery of journals.
 
-A thread uploads what was kept, at most some seconds later, and writes an empty slot when nothing was. One slot is
-settled before the next is tried. Who finds that its next slot is sealed has lost its lease: nothing that it sends can
-be acknowledged any more. A second thread reads, claims and commits, so that whoever keeps results never waits for the
-bucket: a reply that arrived meanwhile would not be read, and would be lost with the process.
+A session is the life of one worker. Its log is its journal, its sign of life and its fence in one. One thread uploads
+rows within seconds, and writes an empty slot if there are none. Each slot is settled before the next is written. A
+session whose next slot is sealed has lost its lease: nothing that it sends can be acknowledged any more. A second
+thread reads, claims and commits, so that the caller never waits for the bucket: a reply that arrived meanwhile would be
+lost with the process.
 
-Takeovers: sessions that were silent for longer than a lease are sealed, and what they uploaded is committed.
+Takeover: all sessions that were silent for longer than a lease are sealed at once, and what they uploaded is committed.
+Every listed session costs each other one a request a look, so also those that never took any work are removed.
 
-All of them at once: whoever waits for one dead worker waits as long for thirty. A session that died before it had taken
-any work is found in the same way, since every session that is listed costs each of the others a request a look.
-
-Recovery on a bucket: what a process of this machine kept in its journal and died before it had uploaded it.
-
-Its session is continued as it would have gone on itself: what is missing becomes the next slot of its log. So the
-claims of the session still stand for these rows, and nobody can have asked for them since. Where others have sealed the
-log, they may have: the rows are set aside then, for a run that claims their case and finds none of them.
+Recovery: the session of a process of this machine that died is continued. What its log lacks becomes its next slot, so
+its claims still cover these rows, and nobody can have asked for them since. If others sealed the log, they may have
+asked: the rows are then set aside for a run that claims their case and finds none of them.
 """
 
 from __future__ import annotations
@@ -41,10 +38,12 @@ from tripos_warehouse.store.parts import Row, reading, to_arrow
 from tripos_warehouse.store.schemas import TABLES
 
 
+# Takeovers
 @dataclass(frozen=True)
 class _Suspect:
-    """A session whose log has had this end since a time of our monotonic clock, and when the store wrote its last
-    slot; None where that is not known yet."""
+    """A session whose log has had the same end since a monotonic time, and when the store wrote its last slot; None if
+    that is not known yet.
+    """
 
     end: int
     since_s: float
@@ -52,8 +51,9 @@ class _Suspect:
 
 
 class Takeovers:
-    """Finds the sessions that are over. `beat` writes a sign of life of our own session, and returns when the store
-    wrote it, by the store's clock; None where it could not."""
+    """A detector of sessions that are over. `beat` writes a sign of life of our session and returns its time by the
+    store's clock; None if it failed.
+    """
 
     def __init__(self, bucket: Bucket, own: str, beat: Callable[[], datetime | None]) -> None:
         self._bucket = bucket
@@ -61,11 +61,12 @@ class Takeovers:
         self._beat = beat
         self._suspects: dict[str, _Suspect] = {}
         self._clock: tuple[datetime, float] | None = None
-        """A time of the store's clock, and our monotonic one then."""
+        """A time of the store's clock, and the monotonic time then."""
 
     def is_over(self, other: str) -> bool:
-        """Return true if another session is over, after all that were silent for too long were taken over. Raises what
-        `Bucket.commit_logs` does."""
+        """Return true if another session is over, after all silent sessions were taken over. Raises what
+        `Bucket.commit_logs` raises.
+        """
         sessions = self._bucket.catalog().sessions
         if other not in sessions:
             return True
@@ -79,8 +80,7 @@ class Takeovers:
         return other not in self._bucket.catalog().sessions
 
     def _silent(self, tails: Mapping[str, Tail]) -> list[str]:
-        """Return the sessions whose last slot is older than a lease. Both times are of the store's clock: that of the
-        slot, and that of one which was just written."""
+        """Return the sessions whose last slot is older than a lease, by the store's clock."""
         now_s = time.monotonic()
         self._suspects = {
             name: known
@@ -92,7 +92,7 @@ class Takeovers:
         quiet = [name for name, suspect in self._suspects.items() if now_s - suspect.since_s >= least_s]
         new = [name for name in quiet if self._suspects[name].written_at is None]
         for name, written_at in zip(new, at_once(self._last_written, new), strict=True):
-            # One whose last slot is gone was there at least when it was first looked at.
+            # A log whose last slot is gone existed at least when it was first read.
             self._suspects[name] = _Suspect(tails[name].end, self._suspects[name].since_s, written_at or self._now())
         lease = timedelta(seconds=self._bucket.lease_s)
 
@@ -107,21 +107,23 @@ class Takeovers:
         return self._bucket.objects.written_at(slot_name(name, max(0, self._suspects[name].end - 1)))
 
     def _now(self) -> datetime | None:
-        """Return the time of the store's clock, by a sign of life that was written just now."""
+        """Return the time of the store's clock, by writing a sign of life."""
         now_s, now = time.monotonic(), self._beat()
         if now is not None:
             self._clock = (now, now_s)
         return now
 
     def _guess(self) -> datetime | None:
-        """Return about what the store's clock shows, so that a sign of life is written only where it is of use."""
+        """Estimate the time of the store's clock, so that a sign of life is written only if needed."""
         now_s = time.monotonic()
         if self._clock is None or now_s - self._clock[1] > self._bucket.lease_s:
             return self._now()
         return self._clock[0] + timedelta(seconds=now_s - self._clock[1])
 
     def _seal(self, name: str, end: int) -> bool:
-        """Write a seal at the end of a log, and return true if there is one; a session that lives was faster."""
+        """Write a seal at the end of a log, and return true if there is one; false if the session lives and wrote its
+        slot first.
+        """
         objects = self._bucket.objects
         if objects.create(slot_name(name, end), seal_content(self._own)):
             return True
@@ -129,26 +131,27 @@ class Takeovers:
         return held is not None and read_slot(end, held.content, name).is_seal
 
 
+# The session of a worker
 UPLOAD_S = 2.0
-"""What was kept is uploaded after so long at the latest, …"""
+"""The longest time until rows are uploaded, …"""
 UPLOAD_LINES = 64
-"""… or when so many lines wait: at most that is asked again when a machine is lost."""
+"""… and the number of waiting lines that starts an upload at once: at most this much is lost with a machine."""
 COMMIT_S = 60.0
 MARGIN = 0.75
-"""This share of a lease after the start of the last upload that was acknowledged, a session begins no call any more."""
+"""The share of a lease, from the start of the last acknowledged upload, after which a session starts no call."""
 LOAD_S = 2.0
-"""What others uploaded is read again after so long, if nothing demands it earlier."""
+"""The interval after which uploads of others are read again."""
 
 Lines = list[tuple[bytes, Mapping[str, Sequence[Row]]]]
 
 
 class Session:
-    """One worker's session. `begin` makes it known to the others; `end` commits everything and goes."""
+    """The session of a worker. `begin` registers it; `end` commits everything and closes it."""
 
     def __init__(self, bucket: Bucket) -> None:
         self.id = new_name(datetime.now(UTC))
         self.bucket = Bucket(bucket.objects, bucket.root, bucket.lease_s)
-        """Its own: that of the caller is of another thread."""
+        """The session's own bucket, since the caller's belongs to another thread."""
         self._background = Background()
         self._takeovers = Takeovers(self.bucket, self.id, self._beat)
         self.leases = Leases(
@@ -160,7 +163,7 @@ class Session:
         self._changed = threading.Condition()
         self._waiting: Lines = []
         self._slots: dict[int, Lines] = {}
-        """What was acknowledged and is not committed, by slot."""
+        """Acknowledged lines that are not committed, by slot."""
         self._next = 0
         self._queued = self._acknowledged = 0
         self._waits_since_s = 0.0
@@ -174,7 +177,7 @@ class Session:
         self._thread = threading.Thread(target=self._upload_often, name="tripos-upload", daemon=True)
 
     def begin(self) -> None:
-        """Make the session known, start to upload, and read what others did. Raises what `Bucket.change` does."""
+        """Register the session, start uploading, and read what others did. Raises what `Bucket.change` raises."""
         started_s = time.monotonic()
         self.bucket.objects.create(slot_name(self.id, 0), slot_content([]))
         self._next = 1
@@ -188,7 +191,7 @@ class Session:
     # Uploads
 
     def queue(self, line: bytes, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Take a line of the journal, to be uploaded soon."""
+        """Queue a line of the journal for upload."""
         with self._changed:
             if not self._waiting:
                 self._waits_since_s = time.monotonic()
@@ -198,19 +201,20 @@ class Session:
                 self._changed.notify_all()
 
     def check(self) -> None:
-        """Raise `StoreError` where no call may begin: S0112 the lease was lost, or what keeps the bucket from being
-        reached once the lease may be over."""
+        """Raise `StoreError` if no call may begin: S0112 if the lease is lost, or the error that keeps the bucket out
+        of reach when the lease may be over.
+        """
         if self._sealed:
             raise _lost(self.bucket.address)
         if time.monotonic() - self._alive_s > MARGIN * self.bucket.lease_s:
             raise self._trouble or _lost(self.bucket.address)
 
     def check_background(self) -> None:
-        """Raise the first error of work in the background since the last time."""
+        """Raise the first error of background work since the last check."""
         self._background.check()
 
     def drain(self) -> None:
-        """Wait until everything that was kept is uploaded. Raises `StoreError` where it cannot be."""
+        """Wait until all rows are uploaded. Raises `StoreError` if they cannot be."""
         with self._changed:
             wanted = self._queued
             self._hurry = True
@@ -243,7 +247,7 @@ class Session:
         return self._stopping or now_s - self._alive_s >= beat_s
 
     def _upload(self, lines: Lines) -> bool:
-        """Write the next slot, however long it takes; false where it was sealed."""
+        """Write the next slot, however long it takes; false if it was sealed."""
         name = slot_name(self.id, self._next)
         content = slot_content([line for line, _ in lines])
         while True:
@@ -274,8 +278,9 @@ class Session:
     # Reading what others did
 
     def news(self) -> dict[str, list[Row]] | None:
-        """Return the rows that others uploaded and nobody has committed, by table, where they were read since the last
-        time; what others committed is in the copy by then. Read them again in the background after some time."""
+        """Return the uncommitted rows of other sessions, by table, if they were read since the last call; otherwise
+        None. What others committed is in the local copy by then. Starts the next read in the background after `LOAD_S`.
+        """
         if (self._loading is None or self._loading.done()) and time.monotonic() - self._loaded_s >= LOAD_S:
             self._loading = self._background.submit(self._load)
         with self._changed:
@@ -291,7 +296,7 @@ class Session:
                 for line in (line for slot in tail.slots if slot.kept is not None for line in slot.kept.lines):
                     for table, rows in line.items():
                         tails.setdefault(table, []).extend(rows)
-            # A slot may be absent because it was committed and collected since the catalog was read.
+            # A slot may be missing because it was committed and collected after the catalog was read.
             after = self.bucket.sync()
             if all(after.sessions.get(session) == start for session, start in before.sessions.items()):
                 break
@@ -301,10 +306,10 @@ class Session:
         self._loaded_s = time.monotonic()
 
     def _beat(self) -> datetime | None:
-        """Write a sign of life, and return when the store wrote it, by its own clock; None where it could not be."""
+        """Write a sign of life and return its time by the store's clock; None if it failed."""
         with self._changed:
             number, self._hurry = self._next, True
-            self._alive_s = min(self._alive_s, time.monotonic() - self.bucket.lease_s / 4)  # one is due
+            self._alive_s = min(self._alive_s, time.monotonic() - self.bucket.lease_s / 4)  # makes a sign of life due
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._next > number or self._sealed, timeout=self.bucket.lease_s / 2)
             if self._next == number:
@@ -316,12 +321,13 @@ class Session:
 
     @property
     def is_due(self) -> bool:
-        """Return true if it is time to commit what was uploaded."""
+        """True if it is time to commit."""
         return time.monotonic() - self._committed_s >= COMMIT_S
 
     def commit(self) -> Future[Commit | None]:
-        """Upload everything that was kept, and commit it, in the background; None where nothing waited. The future
-        raises `StoreError`: S0112 where the lease was lost, and what `Bucket.publish` does."""
+        """Upload and commit all rows in the background. The future has the commit, or None if there were no rows. It
+        raises `StoreError` S0112 if the lease is lost, and what `Bucket.publish` raises.
+        """
         self._committed_s = time.monotonic()
         return self._background.submit(self._commit)
 
@@ -346,14 +352,15 @@ class Session:
             try:
                 commit = self.bucket.commit_tables(tables, [LogAdvance(self.id, start, end)])
             except OvertakenError:
-                continue  # somebody else has committed some of it
+                continue  # somebody else committed some of it
             with self._changed:
                 self._slots = {number: lines for number, lines in self._slots.items() if number >= end}
             return commit
 
     def end(self) -> None:
-        """Commit everything, let go of all shards and close the log, so that nobody waits for this session. Raises what
-        `commit` does."""
+        """Commit everything, give back all shards and close the log, so that nobody waits for this session. Raises what
+        `commit` raises.
+        """
         self._background.close()
         self._commit()
         self.stop()
@@ -364,7 +371,7 @@ class Session:
                 self.bucket.close_logs([LogAdvance(self.id, start, end, over=True)])
 
     def stop(self) -> None:
-        """End the uploads. What was kept and not uploaded is in the journal."""
+        """Stop uploading. Rows that were not uploaded are in the journal."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -381,12 +388,13 @@ def _lost(address: str) -> StoreError:
     )
 
 
+# Recovery of journals
 LATE = "late"
-"""The folder for rows that came too late to be uploaded."""
+"""The folder for rows that were too late to be uploaded."""
 
 
 def session_of(segment: str) -> str:
-    """Return the session that wrote a segment of the journal.
+    """Return the session that wrote a journal segment.
 
     >>> session_of("20260301T080000000000-0123456789ab.000002")
     '20260301T080000000000-0123456789ab'
@@ -395,10 +403,10 @@ def session_of(segment: str) -> str:
 
 
 def recover_segment(bucket: Bucket, name: str, kept: JournalContent) -> StoreError | None:
-    """Upload and commit what a segment has and the bucket has not, and return what is to be said of lines that came too
-    late, if there are any.
+    """Upload and commit what a segment has and the bucket lacks. Return an error that reports lines which came too
+    late; None if there are none.
 
-    Raises what `Bucket.publish` does.
+    Raises what `Bucket.publish` raises.
     """
     session = session_of(name)
     is_last = not any(each > name and session_of(each) == session for each in segments(bucket.root))
@@ -419,7 +427,7 @@ def recover_segment(bucket: Bucket, name: str, kept: JournalContent) -> StoreErr
 
 
 def _unknown(bucket: Bucket, kept: JournalContent, tail: Tail | None) -> list[bytes]:
-    """Return the lines of a segment of which some row with a name is in no part and in no slot of the tail."""
+    """Return the lines of a segment with a named row that is neither committed nor in a slot of the tail."""
     names: dict[str, set[str]] = {}
     for table, row in _named(kept.lines):
         names.setdefault(table, set()).add(row[TABLES[table].key[0]])
@@ -438,7 +446,7 @@ def _unknown(bucket: Bucket, kept: JournalContent, tail: Tail | None) -> list[by
 
 
 def _named(lines: Iterable[dict[str, list[Row]]]) -> Iterable[tuple[str, Row]]:
-    """Yield the rows of tables whose rows have one name."""
+    """Yield the rows of tables whose key is one column."""
     for line in lines:
         for table, rows in line.items():
             if table in TABLES and len(TABLES[table].key) == 1:
@@ -451,7 +459,7 @@ def _committed(bucket: Bucket, table: str, names: set[str]) -> set[str]:
     (key,) = TABLES[table].key
     wanted: Any = pa.array(sorted(names), type=pa.string())
     found: set[str] = set()
-    commits = CommitFiles(bucket.root).live(raised)  # of the copy, which was brought up to date
+    commits = CommitFiles(bucket.root).live(raised)  # of the local copy, which is up to date
     for part in (part for commit in commits for part in commit.parts if part.table == table):
         with reading(bucket.root / part.path) as file:
             column = file.read([key])[key]
@@ -460,8 +468,9 @@ def _committed(bucket: Bucket, table: str, names: set[str]) -> set[str]:
 
 
 def _set_aside(root: Path, name: str, kept: JournalContent, late: int) -> StoreError | None:
-    """Put a segment where a later run of this machine finds it: whole, since it must see which replies are from the
-    same worker. Return what is to be said of the lines that came late, where there are any."""
+    """Move a segment to the folder of late rows, whole, since a later run must see which replies are from the same
+    worker. Return an error that reports the late lines, if there are any.
+    """
     (root / LATE).mkdir(exist_ok=True)
     lines = (journal_head(), *kept.raw)
     (root / LATE / f"{name}{SUFFIX}").write_bytes(b"".join(line + b"\n" for line in lines))
