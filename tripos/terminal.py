@@ -1,14 +1,7 @@
-"""A terminal: its width, its colours, and text that nothing in it obeys.
+"""A terminal: its width, its colors, and text that cannot control it.
 
-Streams of any encoding: a character that a stream cannot write is shown in ASCII, and is not lost.
-
-Messages on a terminal: sentences of ours in the reader's language, in lines that a terminal has room for.
-
-Tables on standard output: text for a terminal, or a format for papers, pages and programs.
-
-On a terminal the heading and the last line of sums are bold where there are colours.
-
-Messages and replies with calls of tools, as people read them.
+A character that the encoding of a stream cannot express is written in ASCII instead of being lost. Messages are in the
+reader's language and wrapped to the width of the terminal.
 """
 
 from __future__ import annotations
@@ -22,20 +15,10 @@ import re
 import shutil
 import sys
 import unicodedata
-from argparse import Namespace
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, TextIO
+from collections.abc import Iterable
+from typing import TextIO
 
-import orjson
-
-from tripos.errors import Failure
 from tripos_compiler.diagnostics.i18n import localized
-from tripos_compiler.plan import said_calls
-from tripos_runtime.models.base import CALLED, TOOL
-from tripos_warehouse.query.results import encode_answer
-from tripos_warehouse.tables.markup import WRITERS
-from tripos_warehouse.tables.model import PaperTable
-from tripos_warehouse.tables.text import TextColumn, grid_parts
 
 ERRORS = "tripos.shown"
 """The name under which Python's codecs know what is written instead of such a character."""
@@ -206,7 +189,6 @@ def print_stderr(text: str, stream: TextIO | None = None) -> None:
 
 def print_json(value: object) -> None:
     """Print a value on standard output, as indented JSON."""
-    import json
 
     show_json(json.dumps(value, ensure_ascii=False, indent=2))
 
@@ -254,7 +236,6 @@ def show_message(
     """Print a message in the reader's language. On a terminal its words are wrapped, and its further lines stand below
     its first; elsewhere a line stays whole, so that a log can be searched for what it says. So does on a terminal what
     is `whole`, such as a command to copy."""
-    from tripos_compiler.diagnostics.i18n import localized
 
     stream = stream or (sys.stderr if stderr else sys.stdout)
     lines = localized(text).split("\n")
@@ -266,7 +247,6 @@ def show_message(
 def show_diagnostic(kind: str, code: str, message: str, hint: str | None = None, places: Iterable[str] = ()) -> None:
     """Print an error or a warning on standard error in the form of a diagnostic, in the reader's language: its message,
     then places and notes, then how to mend it."""
-    from tripos_compiler.diagnostics.i18n import localized
 
     colon = localized(": ")
     parts = [(f"{localized(kind)}[{code}]{colon}", message), *(("  = ", each) for each in places)]
@@ -291,93 +271,3 @@ def hung(begin: str, text: str, stream: TextIO) -> str:
         room = max(terminal_width() - width, NARROWEST)
         lines = [part for line in lines for part in ([line] if display_width(line) <= room else wrap(line, room))]
     return begin + f"\n{' ' * width}".join(lines)
-
-
-def table_lines(columns: Sequence[TextColumn], *, sums: bool = False) -> Iterator[str]:
-    """Yield the lines of a table for standard output; with `sums`, the last row holds sums."""
-    head, body = grid_parts(columns, table_width(), rule=False)
-    colored = is_colored(sys.stdout)
-    for at, line in enumerate([*head, *body], 1):
-        bold = colored and (at <= len(head) or (sums and bool(head) and at == len(head) + len(body)))
-        yield f"\x1b[1m{line}\x1b[0m" if bold else line
-
-
-def columns_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str]) -> list[TextColumn]:
-    """Return the columns of rows. Those of the headings in `left` hold texts, and the others numbers."""
-    cells = list(zip(*rows, strict=True)) or [()] * len(headings)
-    return [
-        TextColumn(
-            harmless(localized(heading)), tuple(map(harmless, texts)), right=heading not in left, fold=heading in left
-        )
-        for heading, texts in zip(headings, cells, strict=True)
-    ]
-
-
-PAPER = ("md", "latex", "html")
-"""Formats that people read, in which values stand with their intervals."""
-
-
-def chosen_format(options: Namespace, *, text_only: Mapping[str, bool] = {}) -> str:
-    """Return the format that is wanted. Raises `Failure` R0202 for an option that the format has no use for:
-    `--interval`, and those in `text_only` that are given."""
-    form = "json" if getattr(options, "json", False) else str(options.format)
-    if getattr(options, "json", False) and options.format not in ("text", "json"):
-        raise Failure("R0202", f"`--json` and `--format {options.format}` exclude each other", "give one of them")
-    if getattr(options, "interval", None) is not None and form not in PAPER:
-        message = f"`--interval` has no use with `--format {form}`"
-        raise Failure("R0202", message, f"it is for {', '.join(PAPER)}; csv and json have both ends of an interval")
-    for name, given in text_only.items():
-        if given and form not in ("text", "json"):
-            raise Failure("R0202", f"`{name}` has no use with `--format {form}`", "leave one of them out")
-    return form
-
-
-def show_tables(tables: Sequence[PaperTable], form: str, options: Namespace) -> None:
-    """Print tables in one of the formats of `PAPER`."""
-    show_text(WRITERS[form](tables, getattr(options, "interval", None) or "ci"), end="")
-
-
-def show_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows as CSV, in which no text is a formula."""
-    import pyarrow as pa
-
-    show_output(encode_answer(pa.Table.from_pylist(list(rows)), "csv"))
-
-
-Row = Mapping[str, Any]
-
-
-def shown_message(message: Row) -> str:
-    """Return a message as people read it: calls of tools a line each, and of a tool its parameters."""
-    role, content = message.get("role"), str(message["content"])
-    if role == CALLED:
-        return _with_calls(content)
-    if role != TOOL:
-        return content
-    try:
-        tool = orjson.loads(content)
-        told = tool["parameters"]
-        needed = told.get("required", ())
-        names = [name if name in needed else f"{name}?" for name in told["properties"]]
-        return f"{tool['name']}({', '.join(names)}): {tool['description']}"
-    except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
-        return content
-
-
-def shown_reply(reply: str, messages: Sequence[Row]) -> str:
-    """Return a reply as people read it: of a step with tools its text, and a line for each call."""
-    return _with_calls(reply) if any(each.get("role") == TOOL for each in messages) else reply
-
-
-def _with_calls(content: str) -> str:
-    text, calls = said_calls(content)
-    lines = [text] if text or not calls else []
-    for call in calls:
-        if call.readable:
-            given = ", ".join(
-                f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items()
-            )
-            lines.append(f"→ {call.name}({given})")
-        else:
-            lines.append(f"→ {call.name or '?'}, {json.dumps(call.arguments, ensure_ascii=False)}")
-    return "\n".join(lines)

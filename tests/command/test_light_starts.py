@@ -78,9 +78,8 @@ def test_a_run_and_its_report_import_no_library_that_they_do_not_use(folder: Pat
 LARGE = """\
 import sys
 from tripos.cli.main import run_command
-from tripos_warehouse.views import views
-from tripos_warehouse.views.prepared import part_files
-views.LARGE_BYTES = views.MANY_BYTES = part_files.LEAST_BYTES = 0
+from tripos_warehouse.views import connect, derived
+connect.LARGE_BYTES = connect.MANY_BYTES = derived.LEAST_BYTES = 0
 assert "duckdb" not in sys.modules
 assert run_command(sys.argv[1:]) == 0
 """

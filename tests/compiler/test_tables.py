@@ -116,7 +116,7 @@ def test_the_cache_folder_is_where_the_user_says(monkeypatch: pytest.MonkeyPatch
 
 def test_lark_is_imported_only_to_make_tables(tmp_path: Path) -> None:
     code = (
-        "import sys; from tripos_compiler.diagnostics import Diagnostics; from tripos_compiler.source.text import Source;"
+        "import sys; from tripos_compiler.diagnostics.diagnostic import Diagnostics; from tripos_compiler.source.text import Source;"
         "from tripos_compiler.syntax.parser import parse; parse(Source('a', 'role a'), Diagnostics());"
         "print('lark' in sys.modules)"
     )

@@ -10,17 +10,9 @@ from rich.cells import cell_len
 
 from tripos.cli.context import open_store
 from tripos.cli.report import write_xml
+from tripos.cli.tables import chosen_format, show_rows, show_tables
 from tripos.errors import GOOD, Failure
-from tripos.terminal import (
-    chosen_format,
-    harmless,
-    print_json,
-    show_rows,
-    show_tables,
-    show_text,
-    table_width,
-    terminal_width,
-)
+from tripos.terminal import harmless, print_json, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics.diagnostic import nearest
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.plan import Plan

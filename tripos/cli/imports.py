@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripos.cli.context import open_store
 from tripos.cli.init import NAME, add_to_spec, below, own_sources, texts_with
+from tripos.cli.tables import columns_of, table_lines
 from tripos.errors import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.files import SourceFile, SourceFolder
 from tripos.importing.logs.opening import find_logs, open_logs, source_of
@@ -37,16 +38,7 @@ from tripos.importing.rows import FileRows, RowError, read_fixed, read_mapping, 
 from tripos.importing.trees import approve, check_suffix, read_outline, sound, tree_text
 from tripos.settings.load import chosen_settings
 from tripos.settings.trust import check_given, trust_of
-from tripos.terminal import (
-    columns_of,
-    harmless,
-    print_json,
-    show_json,
-    show_message,
-    show_output,
-    show_text,
-    table_lines,
-)
+from tripos.terminal import harmless, print_json, show_json, show_message, show_output, show_text
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import counted, not_utf8
 from tripos_compiler.editing.formatter import format_text

@@ -21,20 +21,9 @@ from rich.cells import cell_len
 
 from tripos.cli.arguments import listed_names
 from tripos.cli.context import open_store
+from tripos.cli.tables import chosen_format, columns_of, show_tables, table_lines
 from tripos.errors import GOOD, Failure
-from tripos.terminal import (
-    chosen_format,
-    columns_of,
-    harmless,
-    print_json,
-    show_message,
-    show_output,
-    show_tables,
-    show_text,
-    table_lines,
-    table_width,
-    terminal_width,
-)
+from tripos.terminal import harmless, print_json, show_message, show_output, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import not_utf8
 from tripos_compiler.language.plan_diff import are_comparable

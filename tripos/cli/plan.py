@@ -24,6 +24,7 @@ import orjson
 
 from tripos.cli.benchmarks import each_of
 from tripos.cli.context import compile_given, warning_printer
+from tripos.cli.tables import columns_of, table_lines
 from tripos.errors import GOOD, USAGE, Failure
 from tripos.releases.frozen import withheld_note
 from tripos.runs.compilation import CompiledSpec
@@ -41,17 +42,7 @@ from tripos.runs.planning import (
 from tripos.runs.selection import choices_of
 from tripos.settings.config import Config
 from tripos.settings.load import ChosenSettings, chosen_settings
-from tripos.terminal import (
-    columns_of,
-    harmless,
-    is_colored,
-    print_json,
-    show_json,
-    show_message,
-    show_text,
-    table_lines,
-    terminal_width,
-)
+from tripos.terminal import harmless, is_colored, print_json, show_json, show_message, show_text, terminal_width
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.i18n import localized, reader_language
 from tripos_compiler.diagnostics.text_format import usd, wrap

@@ -11,18 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.cli.context import open_store
+from tripos.cli.tables import PAPER, chosen_format, columns_of, show_tables, table_lines
 from tripos.errors import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.terminal import (
-    PAPER,
-    chosen_format,
-    columns_of,
     is_colored,
     print_json,
     show_message,
     show_output,
-    show_tables,
     show_text,
-    table_lines,
     table_width,
     terminal_width,
     with_marks,

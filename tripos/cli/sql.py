@@ -181,7 +181,7 @@ def main(options: Namespace) -> int:
 
 def _show_formatted(connection: Connection, options: Namespace) -> None:
     """Print the whole answer of a query in the format that is wanted."""
-    from tripos.terminal import chosen_format, show_tables
+    from tripos.cli.tables import chosen_format, show_tables
     from tripos_warehouse.query.results import encode_answer, run_query
     from tripos_warehouse.tables.model import answer_table
 

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tripos.cli.context import open_store
+from tripos.cli.tables import columns_of, table_lines
 from tripos.errors import GOOD, SOME_FAILED, Failure
 from tripos.runs.records import BatchesUnderWay, BatchUnderWay
-from tripos.terminal import columns_of, print_json, show_diagnostic, show_message, show_text, table_lines
+from tripos.terminal import print_json, show_diagnostic, show_message, show_text
 from tripos_compiler.diagnostics.text_format import counted, file_size
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store

@@ -7,6 +7,7 @@ Finds one dialogue or reply of a store, with what followed it and how that was s
 
 from __future__ import annotations
 
+import json
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,10 +20,10 @@ from rich.cells import cell_len, chop_cells
 from tripos.cli.context import open_store
 from tripos.errors import GOOD, Failure
 from tripos.runs.provenance import MOST_NAMED, SHORTEST, Finder, Row, Trace, TracedReply, find as provenance_find
-from tripos.terminal import harmless, show_json, show_text, shown_message, shown_reply, table_width, terminal_width
+from tripos.terminal import harmless, show_json, show_text, table_width, terminal_width
 from tripos_compiler.diagnostics.i18n import localized
 from tripos_compiler.diagnostics.text_format import duration, usd
-from tripos_compiler.plan import Ask
+from tripos_compiler.plan import Ask, said_calls
 from tripos_runtime.asking.ledger import sample_id, score_id
 from tripos_runtime.models.base import CALLED, TOOL
 from tripos_warehouse import sql
@@ -655,3 +656,42 @@ def _text(text: str, width: int, indent: str = "") -> list[str]:
     room = max(width - len(indent), NARROWEST // 2)
     lines = [each for line in harmless(text).expandtabs(4).split("\n") for each in fold(line, room)]
     return [f"{indent}{line}".rstrip() for line in lines]
+
+
+# Messages and replies with tool calls, as people read them
+
+
+def shown_message(message: Row) -> str:
+    """Return a message as people read it: calls of tools a line each, and of a tool its parameters."""
+    role, content = message.get("role"), str(message["content"])
+    if role == CALLED:
+        return _with_calls(content)
+    if role != TOOL:
+        return content
+    try:
+        tool = orjson.loads(content)
+        told = tool["parameters"]
+        needed = told.get("required", ())
+        names = [name if name in needed else f"{name}?" for name in told["properties"]]
+        return f"{tool['name']}({', '.join(names)}): {tool['description']}"
+    except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError):
+        return content
+
+
+def shown_reply(reply: str, messages: Sequence[Row]) -> str:
+    """Return a reply as people read it: of a step with tools its text, and a line for each call."""
+    return _with_calls(reply) if any(each.get("role") == TOOL for each in messages) else reply
+
+
+def _with_calls(content: str) -> str:
+    text, calls = said_calls(content)
+    lines = [text] if text or not calls else []
+    for call in calls:
+        if call.readable:
+            given = ", ".join(
+                f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in call.arguments.items()
+            )
+            lines.append(f"→ {call.name}({given})")
+        else:
+            lines.append(f"→ {call.name or '?'}, {json.dumps(call.arguments, ensure_ascii=False)}")
+    return "\n".join(lines)

@@ -1,0 +1,70 @@
+"""Tables on standard output: text for a terminal, or a format for papers, pages and programs.
+
+On a terminal with colors the heading is bold, and so is a last line of sums.
+"""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tripos.errors import Failure
+from tripos.terminal import harmless, is_colored, show_output, show_text, table_width
+from tripos_compiler.diagnostics.i18n import localized
+from tripos_warehouse.query.results import encode_answer
+from tripos_warehouse.tables.markup import WRITERS
+from tripos_warehouse.tables.model import PaperTable
+from tripos_warehouse.tables.text import TextColumn, grid_parts
+
+
+def table_lines(columns: Sequence[TextColumn], *, sums: bool = False) -> Iterator[str]:
+    """Yield the lines of a table for standard output; with `sums`, the last row holds sums."""
+    head, body = grid_parts(columns, table_width(), rule=False)
+    colored = is_colored(sys.stdout)
+    for at, line in enumerate([*head, *body], 1):
+        bold = colored and (at <= len(head) or (sums and bool(head) and at == len(head) + len(body)))
+        yield f"\x1b[1m{line}\x1b[0m" if bold else line
+
+
+def columns_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str]) -> list[TextColumn]:
+    """Return the columns of rows. Those of the headings in `left` hold texts, and the others numbers."""
+    cells = list(zip(*rows, strict=True)) or [()] * len(headings)
+    return [
+        TextColumn(
+            harmless(localized(heading)), tuple(map(harmless, texts)), right=heading not in left, fold=heading in left
+        )
+        for heading, texts in zip(headings, cells, strict=True)
+    ]
+
+
+PAPER = ("md", "latex", "html")
+"""Formats that people read, in which values stand with their intervals."""
+
+
+def chosen_format(options: Namespace, *, text_only: Mapping[str, bool] = {}) -> str:
+    """Return the format that is wanted. Raises `Failure` R0202 for an option that the format has no use for:
+    `--interval`, and those in `text_only` that are given."""
+    form = "json" if getattr(options, "json", False) else str(options.format)
+    if getattr(options, "json", False) and options.format not in ("text", "json"):
+        raise Failure("R0202", f"`--json` and `--format {options.format}` exclude each other", "give one of them")
+    if getattr(options, "interval", None) is not None and form not in PAPER:
+        message = f"`--interval` has no use with `--format {form}`"
+        raise Failure("R0202", message, f"it is for {', '.join(PAPER)}; csv and json have both ends of an interval")
+    for name, given in text_only.items():
+        if given and form not in ("text", "json"):
+            raise Failure("R0202", f"`{name}` has no use with `--format {form}`", "leave one of them out")
+    return form
+
+
+def show_tables(tables: Sequence[PaperTable], form: str, options: Namespace) -> None:
+    """Print tables in one of the formats of `PAPER`."""
+    show_text(WRITERS[form](tables, getattr(options, "interval", None) or "ci"), end="")
+
+
+def show_rows(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows as CSV, in which no text is a formula."""
+    import pyarrow as pa
+
+    show_output(encode_answer(pa.Table.from_pylist(list(rows)), "csv"))
