@@ -67,6 +67,7 @@ HIDING = ("/", "min", "max", "harmonic_mean", "exp")
 @dataclass(frozen=True)
 class NumberSql:
     """A number in a formula."""
+
     value: float
     is_straight = True
 
@@ -87,6 +88,7 @@ class NumberSql:
 @dataclass(frozen=True)
 class PartSql:
     """A part of a formula, by the name of its column."""
+
     name: str
     is_straight = True
 
@@ -107,6 +109,7 @@ class PartSql:
 @dataclass(frozen=True)
 class FormulaSql:
     """An operator with its arguments, and the SQL of its value and derivatives."""
+
     operator: str
     values: tuple[Arithmetic, ...]
 
@@ -600,6 +603,7 @@ class _Term:
 @dataclass
 class _FigureWriter:
     """Writes the common table expressions of a figure, each distinct subfigure once."""
+
     plan: Plan
     values: ScoredValues
     parts: Parts
