@@ -151,6 +151,7 @@ group by {self._by}""",
             return self._mean(self._of_sets(said, over, under))
         only = f"\nwhere class = {quoted(self._positive())}" if average == "binary" else ""
         group = ["class"] if average == "macro" else []
+        # A row is a unit and, for macro averages, a class: what counts in the numerator and in the denominator.
         classes = self.parts.add(
             "rows",
             f"""select {self._by}, cluster_id{", class" if group else ""},
@@ -390,6 +391,7 @@ group by {self._by}""",
             unread = f', count(*) filter ("{UNREAD}") as unread'
             if self.missing != "fail":
                 counted = f'coalesce(sum("values" - unread) filter (n - unread >= {k}), 0) + sum(unread)'
+        # A row is an item: the chance of passing with k of its samples, averaged over the groups of its samples.
         items = self.parts.add(
             "rows",
             f"""select {self._by}, item_id, any_value(cluster_id) as cluster_id,
@@ -460,6 +462,7 @@ from {pairs}""",
         ]
         told_apart = ", ".join([self._by, *told, *placed])
         grade = _latest_grade("value is not null or given is not null")
+        # A row is a rating: the latest grade that a rater gave a subject.
         return self.parts.add(
             "rows",
             f"""select {self._by}, latest.item_id, latest.cluster_id,
@@ -625,6 +628,7 @@ from (
     def _labelled_sides(self, compared: str) -> str:
         """Return the same for comparisons with labels. A model needs labelled comparisons with every model that it met,
         otherwise it has no value, since the figure would be one of the others."""
+        # A row is a labelled comparison from the side of one of its models.
         return self.parts.add(
             "rows",
             f"""select {self._by}, item_id, cluster_id, value is not null and "is lacking" is null as "has value",
@@ -656,6 +660,7 @@ from (
         dims = "".join(f"{named(dim)}, " for dim in self.cut.dims)
         # Both are 1 where whatever is shown first wins, and 0 where whatever is shown second does.
         value = '"one way" + "other way" - 1' if function == "position_bias" else '("one way" + "other way" in (0, 2))'
+        # A row is a judge and two replies, from the side of one model, with the verdicts of both orders.
         return self.parts.add(
             "rows",
             f"""select {dims}unnest("both models") as model, item_id, cluster_id,

@@ -443,6 +443,7 @@ group by {group}""",
   where isfinite(t.value)"""
             error = f"""select {group}, {ordered("stddev_samp", "value")} as error
   from (select {group}, {EACH_DRAW} from {trial}) where isfinite(value) group by {group}"""
+        # A row is a cell: the estimated bias in draws, and whether it is small enough.
         held = self.parts.add(
             "held",
             f"""select {columns(dims, "m")}, m.moved, m.there >= {THERE} and abs(m.moved) <= {most} * e.error as holds
@@ -683,6 +684,7 @@ class _FigureWriter:
         # The lists of a cell are taken apart side by side: a join by the number of the draw would be one of all cells.
         lists = ", ".join(f'unnest({term.name}.draws) as "draw of {term.name}"' for term in terms)
         given = ", ".join(f"{{'value': \"draw of {term.name}\"}} as {term.name}" for term in terms)
+        # A row is a cell and a draw: the value of the formula for the draws of its parts.
         return collected_draws(
             self.parts,
             cut.dims,
@@ -731,6 +733,7 @@ from (
         active = [f'("{term.name} weight" = 0 or coalesce({term.name}.known, false))' for term in terms]
         limited = len(terms) == 1 and value.is_straight and terms[0].node.limited
         limits = f", {_moved_limits(value, terms[0].name)} as limits" if limited else ""
+        # A row is a cell: the value of the formula, the weights of its parts, and why it has no value or error.
         cells = self.parts.add(
             "cells",
             f"""select {columns(cut.dims, "base")}, case when {present} then {value.text} end as value,

@@ -116,6 +116,7 @@ def leaf_tables(
             f"case when low is not null and high is not null then 1 - {TAIL!r} ** s2 end" if shown else "NULL::double"
         )
         unseen = f"case when alike then {bound} else 0 end"
+    # A row is a leaf cell: the statistics of its units, its scale, and its distances from the ends of the scale.
     leaves = parts.add(
         "leaves",
         f"""select *, 1 as slope, hash({quoted(leaf.text)}) as aggregate, value - low as below, high - value as above,
@@ -169,6 +170,7 @@ from (
     powers = ", ".join(f"{ordered('sum', f'weight ** {power}')} as p{power}" for power in (2, 3, 4, 5))
     trace = "p2 ** 4 + 2 * p2 * p4 - 4 * p2 ** 2 * p3 + 2 * p3 ** 2 + p4 * (1 + 2 * p2) - 4 * p5"
     even = "least >= most * (1 - 1e-12)"
+    # A row is a cell: the moments of the weights of its units, in closed form if all weights are equal.
     return f"""select {columns(dims)}, clusters, m, squares, greatest,
   case when {even} then 1 / m else p2 end as s2,
   case when {even} then (m - 1) / m ** 2 else p2 - 2 * p3 + p2 ** 2 end as freedom,
@@ -285,6 +287,7 @@ group by {group}""",
     of_spread = 'sum(sqrt("spread ")) ** 2 / nullif(sum("spread "), 0)'
     of_weight = "sum(weight) ** 2 / nullif(sum(weight ** 2), 0)"
     freedom = ", ".join(f"""sum("spread {name}") ** 2 / nullif(sum("known {name}" ** 2), 0)""" for name in spreads)
+    # A row is a cell: the error that units show, with the extensions for units that were not observed.
     return parts.add(
         "precision",
         f"""select {columns(node.dims, "u")}, u.items, u.shown, u.df, u.units, coalesce(l.down, 0) as down,

@@ -130,6 +130,7 @@ def labelled_rows(
     where = "' in `' || scenario || '` on `' || metric || '`'"
     of_people = {"evaluator": "'people' as evaluator", "round": "NULL::bigint as round"} if by_people else {}
     further = "".join(f", {of_people.get(name, named(name))}" for name in beside)
+    # A row is a judge's score of a labelled reply, or once per reply for people; `part` is a stratum of a cell.
     return parts.add(
         "rows",
         f"""select {cell}, item_id, cluster_id, sample_id{further}, "it counts" and "is lacking" is null as "has value",
@@ -159,6 +160,7 @@ def labelled_comparisons(plan: Plan, parts: Parts, scored: ScoredStep, cut: Cut)
     labels = _labels(plan, parts, scored, TWO_REPLIES)
     cell = "".join(f"{named(dim)}, " for dim in cut.dims)
     who = "' in `' || scenario || '` on `' || step || '` of `' || \"one model\" || '` and `' || \"other model\" || '`'"
+    # A row is a judge's verdict on two replies that judges graded, with their label and the labels of the stratum.
     marked = f"""select *, {_why_lacking(who)} as "is lacking here"
   from (
     select *, count("its label") over part as "labels here", count(*) filter ("it counts") over part as "counted here"
@@ -181,6 +183,7 @@ from (
   {marked}
 )""",
         )
+    # A row is a person's verdict on two replies; two replies without a label that counts have one row without a value.
     return parts.add(
         "compared",
         f"""select {told}, verdict.evaluator as evaluator, coalesce(verdict.first, first_model) as first_model,
@@ -219,6 +222,7 @@ from (select {own} from {view} where {people} and value is not null)
 group by {of.unit}""",
     )
     judged = f"from {view} where {judges} and value is not null"
+    # A row is a stratum and a run that drew from it: whether that run has all items that judges graded.
     frames = parts.add(
         "frames",
         f"""select {of.stratum}, "drawn from", bool_and("is there") as "has all"
@@ -233,6 +237,7 @@ from (
 )
 group by all""",
     )
+    # A row is a unit that judges graded: its label, if any, whether it counts, and the weight of labels in its stratum.
     return parts.add(
         "labels",
         f"""select *, "all graded" / nullif(count(*) filter ("it counts") over stratum, 0) as "raised by"
@@ -281,6 +286,7 @@ group by {columns(dims)}, cluster_id""",
 from {pulls}
 group by {columns(dims)}""",
     )
+    # A row is a cell of the judges' figure, next to the other two figures in the same cell.
     return f"""{parts.text}
 select {columns(dims, "c")}, c.value as "of judge", g.value as "on graded", p.value as "of people",
   coalesce(c.reason, p.reason, g.reason) as reason, coalesce(p.n, 0) as n, c.total, coalesce(e.df, 0) as df,
@@ -366,6 +372,7 @@ where "that count" > 0""",
   min("own weight") filter ({there}) as "least weight", max("own weight") filter ({there}) as "most weight\""""
             weighed = f""",
     {weight_sql(weights)} as "own weight\""""
+        # A row is a unit in a cell: sums over its scores.
         return self.parts.add(
             "rows",
             f"""select {columns(self.dims)}, cluster_id, {sums},
@@ -419,6 +426,7 @@ def paired_rows(plan: Plan, parts: Parts, rows: str, scored: ScoredStep, least: 
     # Arms that a scenario has not are NULL in all its rows: they part nothing.
     arms = ", ".join([item, *map(named, arm_columns(plan))])
     wanted = " ".join(f"when {quoted(name)} then {count}" for name, count in arms_of(scored).items())
+    # A row is an item that has a value under every combination of arms of its scenario.
     whole = parts.add(
         "whole",
         f"""select {item}

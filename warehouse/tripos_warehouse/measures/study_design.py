@@ -230,6 +230,7 @@ def scores_query(
         f"semi join (select sample_id, metric from ({by_people}) where value is not null) using (sample_id, metric)"
     )
     only = f"{graded} " if labelled else ""
+    # A row is a cluster of items with a model, a sample and a judge: its mean score, centred by kind of score.
     return f"""\
 with whole as not materialized (
   select * from ({rows}) {only}{chosen}
