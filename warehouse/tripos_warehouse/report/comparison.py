@@ -842,7 +842,7 @@ def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
     """Return the verdict of a row, in words; it is one of `tests` tests.
 
     >>> from dataclasses import replace
-    >>> from tripos_warehouse.statistics import StatisticResult
+    >>> from tripos_warehouse.statistics.result import StatisticResult
     >>> found = StatisticResult(0.31, low=0.12, high=0.5, standard_error=0.09, df=40, p=0.002, n=41, clusters=41)
     >>> made = ComparedRow("RIGHT", "", 7, 7.31, found, 0.004, True)
     >>> verdict(made)
