@@ -172,7 +172,7 @@ from {classes}
 group by {self._by}{", class" if group else ""}""",
         )
         of_class = 'r."over" / nullif(r."under", 0)'
-        # Where nothing can be counted there is no class, and a mean over none is no 0.
+        # Without rows to count there is no class, and the mean over no classes is undefined, not 0.
         none = f'case when r."under" is not null then coalesce({of_class}, 0) end' if group else of_class
         lacking = "there is no class" if group else "there is nothing of the class"
         cells = self.parts.add(
@@ -358,8 +358,7 @@ group by {self._by}""",
             chance = f"1 - coalesce(list_product([1 - {k} / i for i in range(n - c + 1, n + 1)]), 1)"
         else:
             chance = f"list_product([(c - j) / (n - j) for j in range(0, {k})])"
-        # Only replies to the same question are tries at it: those of an arm, after one conversation, as one rater
-        # grades them.
+        # Tries are replies to the same question: those of one arm, after one conversation, graded by one rater.
         scores = self.scored[0].kind != "column"
         told = ["scenario", "metric", *(("evaluator", "scorer") if scores else ()), *arm_columns(self.plan)]
         apart = [name for name in told if name not in self.cut.dims]
@@ -375,7 +374,7 @@ group by {self._by}""",
         reason = f"case when count(value) = 0 then 'no item has {k} samples with a value' end"
         value, passes, lacking, sizes = ordered("avg", "value"), "value = 1", "", ""
         if self.cut.labels != "none":
-            passes = "value > 0.5"  # people who are of several minds pass a reply where more than half of them do
+            passes = "value > 0.5"  # if people disagree, a reply passes by majority
             lacking = ', max("is lacking") as "is lacking"'
             sizes = f"""{lacking}, min("of") as "fewest replies", max("of") as "most replies",
   bool_and(n in (0, "of")) as "whole or not at all\""""
@@ -383,8 +382,8 @@ group by {self._by}""",
             others = "'items have different numbers of replies, and people graded only some of those to one'"
             value = f"case when not ({uneven}) then {value} end"
             reason = f"""coalesce(max("is lacking"), case when {uneven} then {others} end, {reason})"""
-        # Values of fewer samples than it takes are in no chance, so they are none that count. Unread ones are counted
-        # each, and not with what they bring in.
+        # Values of an item with too few samples are in no chance, so they do not count. Unread ones count separately,
+        # without the values that they would bring in.
         counted = 'sum("values")' if self.missing == "fail" else f'coalesce(sum("values") filter (n >= {k}), 0)'
         unread = ""
         if wrong:
@@ -658,7 +657,7 @@ from (
     def _orders(self, function: str) -> str:
         """Return one row per judge and two replies, for each of the models: the joint result of both orders."""
         dims = "".join(f"{named(dim)}, " for dim in self.cut.dims)
-        # Both are 1 where whatever is shown first wins, and 0 where whatever is shown second does.
+        # Both are 1 if the reply shown first always wins, and 0 if the one shown second does.
         value = '"one way" + "other way" - 1' if function == "position_bias" else '("one way" + "other way" in (0, 2))'
         # A row is a judge and two replies, from the side of one model, with the verdicts of both orders.
         return self.parts.add(
@@ -695,7 +694,7 @@ from (
         else:
             compared = self._compared(dims)
         seen, counting = SEEN, compared
-        if function == "self_preference":  # it looks at the same replies, so it must tell items apart
+        if function == "self_preference":  # it compares verdicts on the same replies, so it needs items
             seen = {**SEEN, "item": ITEM_OF_CLUSTER}
         if halved:
             compared, weight = self._halves(compared, weight or "1"), '"its share"'

@@ -110,7 +110,7 @@ def corrected_difference(
     found, power = whole.corrected(ends, null=0.0)
     shows_none = found.standard_error is not None and found.standard_error <= ROUNDING
     if found.reason == ALIKE or shows_none:
-        # All graded items agree: turned round at random they would with this chance (Fisher 1935).
+        # All graded items have the same sign: the probability of that under random signs (Fisher 1935).
         differs = abs(found.value or 0.0) > ROUNDING
         found = with_test(found, min(1.0, 2.0 ** (1 - whole.items)) if differs else 1.0)
     return found, power
@@ -191,7 +191,7 @@ def remeasure(
         return _remeasure_faceted(one, two, plan, measure, items)
     groups, power = _groups(items, clusters_of(two.connection, plan), seed), degree(plan, measure.figure)
     bent = any(map(of_formula, aggregates(plan, measure.figure)))
-    several = len(list(aggregates(plan, measure.figure))) > 1  # of one, pairs of items show what differs
+    several = len(list(aggregates(plan, measure.figure))) > 1  # for a single one, pairs of items show the difference
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
@@ -236,7 +236,7 @@ def remeasure_cells(
         return _remeasure_faceted_cells(half, plan, measure, items)
     groups, power = _groups(items, clusters_of(half.connection, plan), seed), degree(plan, measure.figure)
     bent = any(map(of_formula, aggregates(plan, measure.figure)))
-    several = len(list(aggregates(plan, measure.figure))) > 1  # of one, pairs of items show what differs
+    several = len(list(aggregates(plan, measure.figure))) > 1  # for a single one, pairs of items show the difference
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
@@ -381,9 +381,9 @@ def _with_error(
     error = math.sqrt((many - 1) / many * squares)
     value = base.value or 0.0
     shares = _shares(base, cell, without)
-    if shares is None:  # the pseudo-values of Tukey (1958), moved to add up to the difference
+    if shares is None:  # Tukey's pseudo-values (1958), shifted to add up to the difference
         p = flipped_p(value / many + (many - 1) / many * moved)
-    else:  # those of groups of any size, each times its share (Busing, Meijer and van der Leeden 1999)
+    else:  # those of unequal groups, each weighted by its share (Busing, Meijer and van der Leeden 1999)
         p = flipped_p(value - (1 - shares) * differences)
     if error <= ROUNDING and unseen <= ROUNDING:
         within = bounded(base, 0.0, many - 1, ends) if still and ends is not None else base
@@ -395,11 +395,11 @@ def _with_error(
     if error > ROUNDING:
         carrying = squares**2 / float((moved**4).sum())
         df = min(many - 1.0, max(1.0, 3 * carrying - 4))
-        # Degrees of freedom are lacking for what groups show alone (Satterthwaite 1946).
+        # Only the part of the variance that groups show has limited degrees of freedom (Satterthwaite 1946).
         df = min(df * (1 + (unseen / error) ** 2) ** 2, KNOWN)
     error = math.hypot(error, unseen)
     told = with_t(base, error, df) if ends is None else bounded(base, error, df, ends, null=0.0)
-    # Groups turned round know nothing of what is not seen.
+    # Sign flips of groups do not include the part of the error that no group shows.
     if p is None or (unseen > ROUNDING and told.p is not None):
         p = told.p if p is None else max(p, told.p or 0.0)
     return with_test(told, p)
@@ -424,7 +424,7 @@ def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: Statisti
         return figure.function in MEANS
     slices = slices_of_sum(plan, figure)
     own = dict(zip(measure.by, cell, strict=True))
-    if slices is not None:  # a value less its base is 0 in the base's own cell, whatever items are like
+    if slices is not None:  # the difference to the base is 0 in the cell of the base, for any items
         return not any(str(own.get(name)) == value for each in slices for name, value in each.items())
     at_an_end = min(abs(difference.value - end) for end in ends) <= ROUNDING
     return at_an_end and not has_curve(plan, figure)
@@ -822,7 +822,7 @@ def paired_means(
         one, two = places[first], places[second]
         _, left, right = np.intersect1d(scores.key[one], scores.key[two], True, return_indices=True)
         one, two = one[left], two[right]
-        apart = scores.sample[one] != scores.sample[two]  # one and the same reply tells nobody apart
+        apart = scores.sample[one] != scores.sample[two]  # a reply that both models share distinguishes nothing
         one, two = one[apart], two[apart]
         times = None
         if found_sum is not None:
@@ -891,7 +891,7 @@ def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[
         np.concatenate(parts.pop(name) or [np.empty(0)]) for name in ("its total", "its n", "its sample")
     )
     key, cell = (_numbered([coded[name] for name in some], len(total)) for some in (keys, cells))
-    order = np.lexsort((total, key, coded["model"].codes))  # one order of sums, whatever that of the rows is
+    order = np.lexsort((total, key, coded["model"].codes))  # a fixed order of summation, independent of row order
     own, whose = key[order], coded["model"].codes[order]
     first = np.ones(len(order), bool)
     first[1:] = (own[1:] != own[:-1]) | (whose[1:] != whose[:-1])

@@ -87,7 +87,7 @@ class ThreeFigures:
         """Return the corrected figure and λ (`corrected_figure`)."""
         base = StatisticResult(self.people.value, n=self.n, clusters=round(self.units))
         df = min(self.df, self.items - 1) - 1
-        raised = (df + 1) / df if df > 0 else 1.0  # the pulls are raised already by what a mean takes of freedom
+        raised = (df + 1) / df if df > 0 else 1.0  # the influences already include the degree of freedom of a mean
         return corrected_figure(
             base, self.people, self.on_graded, self.judge, self.graded, df=df, raised=raised, ends=ends, null=null
         )
@@ -576,7 +576,7 @@ def shared_cells(connection: Connection, plan: Plan) -> Iterator[Mapping[str, st
                     found |= {text: _rewritten(query, cells, table) for text, query in queries.items()}
             yield found
         finally:
-            with suppress(duckdb.ConnectionException):  # what was closed has no tables any more
+            with suppress(duckdb.ConnectionException):  # a closed connection has no tables any more
                 for table in tables:
                     connection.execute(f"drop table {table}")
 

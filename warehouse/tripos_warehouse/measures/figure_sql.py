@@ -132,7 +132,7 @@ class FormulaSql:
                 return f"(-{texts[0]})"
             case "abs":
                 return f"abs({texts[0]})"
-            case "min" | "max":  # which in SQL take no notice of what has no value
+            case "min" | "max":  # which ignore NULL in SQL
                 end = "least" if self.operator == "min" else "greatest"
                 known = " and ".join(f"{text} is not null" for text in texts)
                 return f"(case when {known} then {end}({', '.join(texts)}) end)"
@@ -180,7 +180,7 @@ class FormulaSql:
                     f"when {text} = {self.text} then {slope}" for text, slope in zip(texts, slopes, strict=True)
                 )
                 return f"(case {cases} end)"
-            case "harmonic_mean":  # by a part H² / n · 1 / part²; where H is 0 no part moves it to the first order
+            case "harmonic_mean":  # by a part H² / n · 1 / part²; if H is 0 all derivatives are 0
                 terms = [
                     f"{_times(slope, f'(({self.text} / {text}) ** 2 / {len(texts)})')}"
                     for text, slope in zip(texts, slopes, strict=True)
@@ -651,7 +651,7 @@ class _FigureWriter:
                 return FormulaSql(operator, tuple(self._read(each, cut, missing, terms) for each in values))
 
     def _aggregate(self, figure: Aggregate, cut: Cut, missing: Missing) -> FigureTables:
-        taken = figure.model_copy(update={"by": ()}).model_dump_json()  # in a formula it goes by what the formula does
+        taken = figure.model_copy(update={"by": ()}).model_dump_json()  # a formula sets the dimensions of its parts
         key = (taken, cut, missing)
         if key not in self.made:
             scored = scored_by(self.values, figure)
@@ -663,7 +663,7 @@ class _FigureWriter:
                 within = dict.fromkeys([*cut.dims, *(dim for dim in figure.of.by if dim not in fixed)])
                 inner = self.node(figure.of, replace(cut, dims=tuple(within)), missing, inside=True)
                 node = CellsSql(self.parts, figure, inner, cut, missing).write()
-                if not scored and not node.made_of:  # of a slice
+                if not scored and not node.made_of:  # a slice
                     of_one = figure if figure.function in OF_ONE_CELL else None
                     node = replace(node, rows=seen_over(inner, cut.dims, of_one))
             self.made[key] = replace(node, rows=seen(figure, scored, cut)) if scored else node
@@ -681,7 +681,7 @@ class _FigureWriter:
             f"join {table} as {term.name} on {same('base', term.name, term.node.dims)}"
             for term, table in zip(terms, tables, strict=True)
         )
-        # The lists of a cell are taken apart side by side: a join by the number of the draw would be one of all cells.
+        # The lists of a cell are unnested in parallel: a join by the number of the draw would join all cells.
         lists = ", ".join(f'unnest({term.name}.draws) as "draw of {term.name}"' for term in terms)
         given = ", ".join(f"{{'value': \"draw of {term.name}\"}} as {term.name}" for term in terms)
         # A row is a cell and a draw: the value of the formula for the draws of its parts.

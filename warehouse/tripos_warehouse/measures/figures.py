@@ -78,7 +78,7 @@ def cut_of(figure: Figure) -> tuple[Figure, float, float] | None:
         others = [value for value in inner.values if not isinstance(value, Constant)]
         if not numbers or len(others) != 1:
             break
-        # What stands further out has the last word.
+        # The outermost number decides.
         if inner.operator == "min":
             high = max(min(high, *numbers), low)
         else:
@@ -206,7 +206,7 @@ def _degree(measures: Mapping[str, Figure], figure: Figure) -> float | None:
         case Measured(measure=name):
             return _degree(measures, measures[name])
         case Aggregate(of=inner) if inner is not None:
-            return 0 if figure.function == "count" else _degree(measures, inner)  # it counts cells, which stay
+            return 0 if figure.function == "count" else _degree(measures, inner)  # the number of cells is fixed
         case Aggregate():
             return int(figure.function in GROWING)
         case Formula(operator=operator, values=values):

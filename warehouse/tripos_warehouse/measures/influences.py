@@ -238,7 +238,7 @@ def precision(parts: Parts, node: FigureTables) -> str:
     value and its units.
     """
     group = columns(node.dims)
-    # Sums that only the degrees of freedom rest on are rounded in the end, so their order makes no difference.
+    # Sums that affect only the degrees of freedom are rounded in the end, so their order does not matter.
     pooled, spreads = node.leaves, {"": "l.slope * i.weight * l.sigma"}
     if not node.is_leaf:
         pooled = parts.add(

@@ -103,7 +103,7 @@ def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, lis
     cascades = {scorer.name for scorer in plan.scorers if scorer.then is not None}
     for _, scorer, evaluator, item, fingerprint, sample, parsed, sent, last in rows.fetchall():
         if scorer in cascades and not last:
-            continue  # a stronger judge, which is asked once
+            continue  # a stronger judge, asked only once
         for metric, told in read_scores(parsed).items():
             cluster = clusters.get(item, item)
             for name in names.get(fingerprint, (scorer,)) if metric == VERDICT else (metric,):
@@ -217,8 +217,8 @@ def _use(connection: Connection, plan: Plan, scorer: Scorer, roles: Roles) -> Ca
         where scorer = ? and evaluator in {sql.texts(stronger) if stronger else "['']"} and round is null""",
         [scorer.name],
     ).fetchall()
-    # A stronger verdict on a reply may be there for another run, with another threshold: what the first judges said
-    # decides, as it did in the run.
+    # The store may have a stronger verdict from another run with another threshold, so the verdicts of the first
+    # judges decide, as in the run.
     unsure = {key for key, reply in replies.items() if reply.confidence < scorer.unsure_below}
     escalated = [float(key in unsure) for key in replies]
     saved = (len(replies) - len(unsure)) * len(stronger)
@@ -312,7 +312,7 @@ def _replies(
     found: dict[tuple[str, str], _Reply] = {}
     failed: set[tuple[str, str]] = set()
     for _, fingerprint, sample, item, parsed, _, status in rows:
-        if status == "provider_error":  # nothing is decided until it arrives
+        if status == "provider_error":  # undecided until it arrives
             failed.add((fingerprint, sample))
         reply = found.setdefault((fingerprint, sample), _Reply(clusters.get(item, item)))
         reply.asked += 1

@@ -104,14 +104,14 @@ def product_of(plan: Plan, measure: Measure) -> FigureProduct | None:
     """Return the product that a measure is; None for any other measure, and for one figure times a number."""
     try:
         plain = _product(plan, measure.figure, measure.missing)
-    except ArithmeticError:  # its number is past the range of numbers
+    except ArithmeticError:  # its constant is out of range
         return None
     found = _with_harmonic_means(plan, plain, measure.missing)
     powers = [power for _, power in found.powers.values()]
     if not powers or (powers == [1.0] and found is plain):
         return None
     if measure.low is not None and measure.high is not None and any(power < 0 for power in powers):
-        return None  # of a sum by the count of its own values, which is their mean
+        return None  # a sum divided by the count of its values, which is their mean
     return found
 
 
@@ -235,7 +235,7 @@ def _row_of(
         return row
     try:
         told = product_interval(product.constant, factors, row.value, row.standard_error)
-    except ArithmeticError:  # past the range of numbers
+    except ArithmeticError:  # out of range
         return row
     if told is None:
         return row

@@ -361,12 +361,12 @@ def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: ScoredStep,
     lines = [f"select {', '.join(picked)}", f"from {schema}.{view}"]
     if elements:
         beside = ", ".join(f"element_value ->> {quoted(path_of(name))} as {named(name)}" for name in elements)
-        there = "element_place is not null"  # a reply of which nobody knows what it lists is in no cell
+        there = "element_place is not null"  # a reply whose list is unknown belongs to no cell
         lines[-1] = f"from (select *, {beside} from {schema}.{view} where {there})"
     groups = [name for name in fields if name.partition(".")[0] in {axis.name for axis in plan.axes}]
     nodes = [name for name in fields if _goes_by_nodes(plan, scored, name)]
     read = [f"fields ->> {quoted(path_of(name))} as {named(name)}" for name in fields if name not in (*groups, *nodes)]
-    # Every list of nodes is a join of its own: two that are unnested side by side would be no combinations.
+    # Each list of nodes needs a separate join: two lists unnested in parallel would not be combined.
     for own in [", ".join(read), *(f"{_nodes_sql(name)} as {named(name)}" for name in nodes)]:
         if own:
             lines.append(f"left join (select scenario, item_id, {own} from {schema}.items) using (scenario, item_id)")
@@ -606,7 +606,7 @@ def counted_once(parts: Sequence[tuple[str, CountedRows]], column: str) -> str:
             contained = _contained(rows, wider)
             if other == place or contained is None:
                 continue
-            back = _contained(wider, rows) if other > place else None  # of equal parts the first counts
+            back = _contained(wider, rows) if other > place else None  # of equal parts only the first counts
             if back is None:
                 within.append(" and ".join(contained) or "true")
             elif not set(back) <= set(contained):

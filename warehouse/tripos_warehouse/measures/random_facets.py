@@ -169,7 +169,7 @@ def _by_cell(
 
 
 def _faceted(scores: Sequence[tuple[float, float, str, Cell, dict[str, Any]]]) -> FacetedScores:
-    # In one order, so that the last bits of sums are the same however rows lie on the disk.
+    # In a fixed order, so that the last bits of sums do not depend on how rows are stored.
     scores = sorted(scores, key=lambda each: (each[2], repr(each[3]), repr(each[4]), each[0], each[1]))
     return FacetedScores(
         np.array([value for value, *_ in scores], dtype=np.float64),

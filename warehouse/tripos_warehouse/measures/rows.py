@@ -423,7 +423,7 @@ def paired_rows(plan: Plan, parts: Parts, rows: str, scored: ScoredStep, least: 
     talks = [OF_TALK] if conversations_before(scored) else []
     every = with_talks(plan, parts, every, scored)
     item = ", ".join(["model", *keys_of(scored)])
-    # Arms that a scenario has not are NULL in all its rows: they part nothing.
+    # Arms that a scenario lacks are NULL in all its rows, so they split nothing.
     arms = ", ".join([item, *map(named, arm_columns(plan))])
     wanted = " ".join(f"when {quoted(name)} then {count}" for name, count in arms_of(scored).items())
     # A row is an item that has a value under every combination of arms of its scenario.
@@ -504,7 +504,7 @@ class AggregateTables:
         if self._worst_end is not None and self.figure.function in COMPARED | OF_TRIES and scored is self.scored[0]:
             more.append(f'{is_unread(given_column(scored))} as "{UNREAD}"')
         rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)], self._worst(scored))
-        for name in hidden:  # it stands among the dimensions already
+        for name in hidden:  # it is among the dimensions already
             rows = rows.replace(f", {name},", ",", 1)
         return self._chosen(rows) if scored is self.scored[0] else rows
 
@@ -527,7 +527,7 @@ class AggregateTables:
         if true:
             value = f"case when given is not null then given in ({_names(true)}) end::double"
             if self._worst_end is not None:
-                value = f"coalesce({value}, value)"  # the worst value, of what could not be read
+                value = f"coalesce({value}, value)"  # the worst value, for an unreadable reply
             kept += f"\n  replace ({value} as value, NULL::varchar as given)"
         only = f"\nwhere given is null or given in ({_names(among)})" if among else ""
         return f"{kept}\nfrom (\n{indented(rows)}\n){only}"
@@ -591,9 +591,9 @@ from (
         if self.scored[0].of == other.of:
             also = ", sample_id"
             met = f"one.sample_id = {alias}.sample_id"
-        else:  # what stands beside no reply is the same for every reply to the item
+        else:  # a value without a reply is the same for every reply to the item
             also, met = "", "true"
-        if other.scores_elements:  # both are of the elements of one list
+        if other.scores_elements:  # both score the elements of one list
             also, met = f"{also}, {PLACE}", f"{met} and one.{PLACE} is not distinct from {alias}.{PLACE}"
         shared = [f"one.{named(arm)} is not distinct from {alias}.{named(arm)}" for arm in arms]
         conditions = " and ".join([f"one.model = {alias}.model", f"one.item_id = {alias}.item_id", met, *shared])
@@ -615,7 +615,7 @@ from (
         """Return pairs as a score: 1 if both values are equal."""
         pairs = self.pairs()
         equal = 'case when "has value" then (key = gold)::double end'
-        if self._worst_end is not None:  # a value that could not be read is equal to none
+        if self._worst_end is not None:  # an unreadable value equals none
             equal = 'case when "has value" then coalesce((key = gold)::double, 0) end'
         value = f"case when gold is not null then coalesce({equal}, 0) end" if self.missing == "zero" else equal
         return self.parts.add(
@@ -663,11 +663,11 @@ group by {self._by}""",
         """Return one row per cell, with the result of a statistic of lists."""
         key = "key" if function in (*JUDGED, *SUMMED, PYTHON) else "NULL::varchar"
         row = f"{{'item': cluster_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
-        # What two columns say of a reply is two rows here, and one pair that counts.
+        # Two columns of a reply are two rows here, and count as one pair.
         pair = "rater = 'gold'" if function in JUDGED and len(self.scored) == 2 else ""
         counted = f'"has value" and {pair}' if pair else '"has value"'
         every = f"count(*) filter ({pair})" if pair else "count(*)"
-        by = columns(sorted(self.cut.dims))  # in one order, so that measures of the same cells have the same words
+        by = columns(sorted(self.cut.dims))  # sorted, so that measures of the same cells have the same SQL
         return self.parts.add(
             "cells",
             f"""select {by}, count(*) filter ({counted}) as n, {every} as total,

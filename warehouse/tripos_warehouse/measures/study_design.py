@@ -502,7 +502,7 @@ def _of_people(connection: Connection, plan: Plan, measure: Measure) -> Sharpeni
         in_calls, asked, graded = _costs(connection, plan, scored)
         spent = 0.0 if in_calls else asked + graded
         both = worth_of_a_label(found.parts, labels.parts, found.items, labels.items, spent, MORE)
-        # That money went to all models, and a label is a reply of one of them.
+        # The money was spent on all models, and a label covers the reply of one model.
         worth = None if both is None or not spent else both / len(found.models)
     return Sharpening(measure.name, reason=reason, labels=more, worth=worth)
 

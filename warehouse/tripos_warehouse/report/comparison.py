@@ -868,7 +868,7 @@ def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
         if abs(apart) <= ROUNDING:
             return f"no difference in any of {_count(found.n, 'pair')}"
         return f"{told} {size}, the same everywhere: no interval"
-    # Told from the side that is above, so that the numbers are those of the sentence.
+    # From the side of the higher value, so that the interval matches the sentence.
     low, high = (found.low, found.high) if apart > 0 else (-found.high, -found.low)
     within = None if row.equivalence is None else _within(row.equivalence, decimals)
     interval = f"{size} ({low:.{decimals}f} to {high:.{decimals}f})"
@@ -911,7 +911,7 @@ def _rounded_up(bound: float, decimals: int) -> str:
     >>> _rounded_up(0.0301, 2), _rounded_up(0.03, 2)
     ('0.04', '0.03')
     """
-    if bound > 1e12:  # no digits are shown that rounding could change
+    if bound > 1e12:  # show no digits that are rounding errors
         return f"{bound:.{decimals}f}"
     return f"{math.ceil(round(bound * 10**decimals, 6)) / 10**decimals:.{decimals}f}"
 

@@ -121,7 +121,7 @@ def measured_runs(store: Store, connection: Connection, benchmark: str, measures
         try:
             own = _measured(store, connection, run.run_id, measures)
         except StoreError as error:
-            if error.code != "S0104":  # a plan of a format that this version does not read
+            if error.code != "S0104":  # a plan in a format that this version cannot read
                 raise
             for _, unread in found.values():
                 unread.append(UnreadRun(run, error.message))

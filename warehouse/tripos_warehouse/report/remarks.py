@@ -43,7 +43,7 @@ def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str,
     several = f"""select 1 from ({snapshots}) where model_served <> '' group by model
       having count(distinct model_served) > 1 limit 1"""
     if connection.execute(several).fetchone() is None:
-        return {}  # to count replies means to hold their names
+        return {}  # counting replies means holding their names in memory
     query = f"""select model, model_served, sum(replies)::bigint from ({every}) where model_served <> ''
       group by all order by all"""
     found: dict[str, dict[str, int]] = {}
@@ -391,7 +391,7 @@ def _copies(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> 
         f"select 1 from {sampled} group by model, hash(item_id), hash(step, fingerprint) having count(*) > 1 limit 1"
     )
     if not _rows(connection, several):
-        return  # nearly all runs have one sample of each, and the replies of a run are most of what it holds
+        return  # most runs have one sample per item, and replies are most of their data
     counts = _rows(
         connection,
         f"""with sampled as (
@@ -434,7 +434,7 @@ def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[R
     key = "sample_id, evaluator, metric, coalesce(round, 1)"
     by_people = f"status = 'scored' and starts_with(evaluator, {sql.text(HUMAN)})"
     if connection.execute(f"select 1 from main.scores where {by_people} limit 1").fetchone() is None:
-        return  # what follows holds the names of all replies
+        return  # the query below holds the names of all replies in memory
     counts = _rows(
         connection,
         f"""select evaluator, count(*) from (

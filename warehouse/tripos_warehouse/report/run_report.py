@@ -231,7 +231,7 @@ class Report:
             return NOTHING if whole is None else f"{usd(whole)} USD"
         live = (
             0.0 if math.isclose(whole, batch, rel_tol=1e-9) else max(0.0, whole - batch)
-        )  # sums differ in the last bit
+        )  # sums may differ in the last bit
         return localized(f"{usd(whole)} USD: {usd(batch)} in batches, {usd(live)} live")
 
     @property

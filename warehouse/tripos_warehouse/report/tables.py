@@ -20,7 +20,7 @@ def with_interval(row: MeasureRow, figure: Callable[[float | None], str]) -> str
     value, low, high = row.value, row.interval_low, row.interval_high
     if row.half_width is None or value is None:
         return figure(value)
-    # A `t` is even before the ends of the scale cut it.
+    # An interval of `t` is symmetric until an end of the scale cuts it.
     if row.method != "t" and low is not None and high is not None and figure(value - low) != figure(high - value):
         return f"{figure(value)} ({figure(low)}–{figure(high)})"
     return f"{figure(value)} ±{figure(row.half_width)}"

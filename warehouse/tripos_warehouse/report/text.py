@@ -807,7 +807,7 @@ def _table(line: HistoryLine, width: int) -> Iterator[str]:
     right = ("value", "95 %", "items")
     made = [TextColumn(localized(name), texts, name in right, fold=False) for name, texts in columns.items()]
     head, body = grid_parts(made, width)
-    if not head:  # a block of lines for each row
+    if not head:  # one block of lines per row
         yield from body
         for point in line.points:
             yield from _causes(point.causes, width)

@@ -80,7 +80,7 @@ def w_without(matrix: result_Floats, groups: result_Ints, count: int) -> list[fl
     [0.87415, 0.901235]
     """
     codes = np.stack([np.unique(row, return_inverse=True)[1] for row in matrix])
-    # Items that all raters rated alike are one column, which counts as many times.
+    # Items with equal ratings by all raters are one column with a multiplicity.
     columns = codes[0]
     for row in codes[1:]:
         columns = np.unique(columns * (int(row.max(initial=0)) + 1) + row, return_inverse=True)[1]
@@ -96,7 +96,7 @@ def _w(codes: result_Ints, counts: result_Ints) -> float | None:
     raters, items = len(codes), int(counts.sum())
     sums, ties = np.zeros(codes.shape[1]), 0
     for row in codes:
-        # As `scipy.stats.rankdata`, whose import takes a second: equal values share the mean of their ranks.
+        # Like `scipy.stats.rankdata`, whose import takes a second: equal values share their mean rank.
         tied = np.bincount(row, counts).astype(np.int64)
         sums += (np.cumsum(tied) - (tied - 1) / 2)[row]
         ties += int((tied**3 - tied).sum()) if items <= MOST_CUBED else sum(each**3 - each for each in tied.tolist())
@@ -111,7 +111,7 @@ def mid_ranks(values: result_Floats) -> result_Floats:
     >>> mid_ranks(np.array([3.0, 1.0, 3.0])).tolist()
     [2.5, 1.0, 2.5]
     """
-    # As `scipy.stats.rankdata`, whose import takes a second.
+    # Like `scipy.stats.rankdata`, whose import takes a second.
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     found: result_Floats = (np.cumsum(counts) - (counts - 1) / 2)[places]
     return found
@@ -161,7 +161,7 @@ def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> 
     n = len(left)
     result = spearmanr(left, right)
     value = _bounded(result.statistic)
-    # Of two items, ±1 is all there can be, and of no weight.
+    # With two items only ±1 is possible, which means nothing.
     p = float(result.pvalue) if math.isfinite(result.pvalue) else 1.0
     error = math.sqrt((1 + value**2 / 2) / (n - 3)) if n > 3 else None
     return _fisher(StatisticResult(value, p=p, n=n, left_out=left_out), error, 3, confidence)
@@ -224,7 +224,7 @@ def cohen_kappa(
     """
     both: Ratings = [list(first), list(second)]
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and len(first) == len(second):
-        both = np.stack([first, second])  # is read whole, and not number by number
+        both = np.stack([first, second])  # one array, which is faster to read than numbers
     matrix, left_out = complete_items(read_ratings(both, categories))
     n = matrix.shape[1]
     if n == 0:
@@ -378,7 +378,7 @@ def _read(ratings: Ratings, categories: Sequence[Hashable] | None) -> tuple[resu
     matrix = read_ratings(ratings)
     strange = ~np.isin(matrix, values) & ~np.isnan(matrix)
     if len(values) < len(categories) or strange.any():
-        read_ratings(ratings, categories)  # raises, and says which
+        read_ratings(ratings, categories)  # raises the error that names the rating
     return matrix, values
 
 
@@ -401,7 +401,7 @@ def _weight_of_all(values: result_Floats, weights: Weights, span: float) -> floa
     size = len(values)
     if weights == "none":
         return float(size)
-    if weights == "linear":  # Σ |a - b|: the k-th value is the greater one of k pairs, and the lesser one of the rest
+    if weights == "linear":  # Σ |a - b|: the k-th value is the greater of k pairs, and the smaller of the others
         apart = 2 * float((values * (2 * np.arange(size) - size + 1)).sum()) / span
     else:
         apart = 2 * size * float(((values - values.mean()) ** 2).sum()) / span**2
@@ -704,7 +704,7 @@ def krippendorff_alpha(
         case "nominal":
             observed, expected = _nominal(values, items)
         case "ordinal":
-            # The ranks that lie between two values, half their own, are the difference of their mid-ranks.
+            # The number of ranks between two values, with half of their own, is the difference of their mid-ranks.
             observed, expected = _interval(mid_ranks(values), items)
         case "interval":
             observed, expected = _interval(values, items)

@@ -164,7 +164,7 @@ def shares_between(
         reach = stdtrit(df, upper) * _enlarged(share, error, units)
         near = _nearest(share, error, units)
         middle, stretched = np.log(near / (1 - near)), reach / (near * (1 - near))
-        # At an end itself there may be no log-odds, and `fmin` and `fmax` take the other interval.
+        # At an end log-odds are infinite; then `fmin` and `fmax` take the other interval.
         low = np.fmin(expit(middle - stretched), np.maximum(share - reach, 0.0))
         high = np.fmax(expit(middle + stretched), np.minimum(share + reach, 1.0))
     unseen = 1 - (1 - upper) ** (1 / units)
@@ -206,7 +206,7 @@ def bounded(
     share = min(1.0, max(0.0, (found.value - low) / length))
     at, errors, freedom, many = (np.array([each]) for each in (share, error / length, df, units))
     bottom, top = (low + length * float(end[0]) for end in shares_between(at, errors, freedom, many, confidence))
-    # The value is one of those that the interval holds, whatever rounding says.
+    # Rounding must not exclude the value from its interval.
     bottom, top = min(bottom, found.value), max(top, found.value)
     told = replace(found, low=bottom, high=top, standard_error=error, df=df)
     if null is None or error / length <= ROUNDING:
@@ -306,7 +306,7 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Statistic
     >>> share.value, round(share.low, 3), round(share.high, 3)
     (0.8, 0.49, 0.943)
     """
-    # By its formula, and not by `binomtest`: that takes whole numbers only, and a second to import.
+    # `binomtest` takes only integers, and a second to import.
     _check_share(successes, n)
     if n == 0:
         return StatisticResult.undefined("no rows")
@@ -402,7 +402,7 @@ def cell_means(
     total = np.bincount(cell, weights, cells)
     share = weights / total[cell]
     means: result_Floats = np.bincount(cell, weights * values, cells) / total
-    # A place is a unit within a cell.
+    # A place is a pair of unit and cell.
     places, where = np.unique(cell * np.int64(units) + unit, return_inverse=True)
     of_cell, of_unit = places // units, places % units
     w: result_Floats = np.bincount(where, share).astype(float)
@@ -439,7 +439,7 @@ def cell_means(
     df_of_all = min(_freedom(g**2 * each, w, root_of_kappa, of_cell, of_unit) for each in (observed, equal))
     of_units = np.sqrt(np.bincount(of_unit, observed[of_cell] * np.square(w * g[of_cell]), units))
     found = replace(found, effective=float(of_units.sum() ** 2 / np.square(of_units).sum()))
-    # Rounding leaves whole numbers next to themselves.
+    # Integers may be off by a rounding error.
     return replace(found, standard_error=float(np.sqrt(total_variance)), df=max(round(df_of_all, 9), 1.0))
 
 
@@ -608,7 +608,7 @@ def _with_interval(
     if fewest < 2:
         return found.without_interval(ONE_ITEM if number < 2 else ONE_IN_A_CELL)
     if ends is not None:
-        # Where all are alike, the smallest cell says how many may not be.
+        # If all are alike, the smallest cell bounds the share of other units.
         units = means.effective if means.standard_error else min(means.effective, number, fewest * parts)
         df, error = means.df or max(units - 1, 1.0), means.standard_error
         return bounded(found, error, df, ends, units=units, null=0.0, confidence=confidence)
@@ -1030,7 +1030,7 @@ def product_interval(
 def _positive(factors: Sequence[Factor], value: float, error: float | None) -> tuple[float, float] | None:
     """Return the interval of a product of figures that are not below 0."""
     if any(factor.value <= 0 for factor in factors):
-        # Nothing was seen of a factor: its upper end and those of all others may come together.
+        # A factor is 0: its upper end and those of all others may coincide.
         ends = [factor.high if factor.power > 0 else factor.low for factor in factors]
         return 0.0, math.prod(end**factor.power for end, factor in zip(ends, factors, strict=True))
     shared = _shared(sum((each.power * (each.error or 0.0) / each.value) ** 2 for each in factors), error, value)

@@ -312,7 +312,7 @@ def rank_by(
     corrected = holm([each.p for each in found])
     differences = {pair: replace(each, p=p) for pair, each, p in zip(pairs, found, corrected, strict=True)}
     apart = {pair for pair, each in differences.items() if each.p is not None and each.p < level and each.value}
-    # On the items that two share, the one with the worse mean may still be the better.
+    # On the shared items of a pair, the model with the worse mean may be the better one.
     better = {(a, b) if sign * (differences[a, b].value or 0.0) > 0 else (b, a) for a, b in apart}
     letters = letters_of(order, apart)
     ranks = (

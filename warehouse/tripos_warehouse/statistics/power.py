@@ -112,7 +112,7 @@ def items_needed(
     if difference == 0:
         return StatisticResult.undefined("no number of items shows a difference of 0")
     needed = effect * variance * (wanted / difference) ** 2
-    # A hair above a whole number is what rounding leaves of it.
+    # A number just above an integer is that integer plus a rounding error.
     whole = max(1, math.ceil(needed - 1e-9 * needed))
     return StatisticResult(float(whole), n=whole)
 
@@ -249,7 +249,7 @@ def _tails(away: Floats, df: float, level: float) -> Floats:
     if df >= MANY:
         normal: Floats = ndtr(away - bound) + ndtr(-away - bound)
         return normal
-    # Far out the series of the noncentral t does not end, and the power is 1 to more digits than count.
+    # Far out the series of the noncentral t does not converge, and the power is 1 to all digits that matter.
     far = away > 30 * max(1.0, bound / 2)
     near = np.where(far, 0.0, away)
     found: Floats = np.where(far, 1.0, 1 - nctdtr(df, near, bound) + nctdtr(df, near, -bound))
@@ -407,7 +407,7 @@ class MeanDesign:
                 smaller = cell.resized(ratio)
                 cells.append(replace(smaller, units=tuple(range(first, first + len(smaller.units)))))
                 first += len(smaller.units)
-            # Cells that share units are drawn as if they did not: only the error in standard errors is taken from it.
+            # Cells that share units are drawn as independent: only the ratio to the standard error is used.
             apart = MeanDesign(tuple(cells), self.labels, first)
             found = apart.least(learned, power=power, level=level)
             own = sum(cell.gain**2 * cell.sums[0] for cell in self.cells) / ratio
@@ -666,7 +666,7 @@ class Space:
         one = parts.variance(1, levers.judges, levers.repeats)
         if labels < 4:
             return math.inf
-        # λ is estimated from the labels: it takes a degree of freedom, and its own error adds to that of the figure.
+        # λ is estimated from the labels: it costs a degree of freedom, and its error adds to that of the figure.
         raised = (labels - 1) / (labels - 2) * (1 + 1 / (labels - 3))
         return raised * corrected_variance(self.labels, every, one, levers.samples, items, labels)
 

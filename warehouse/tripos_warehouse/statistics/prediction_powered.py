@@ -106,7 +106,7 @@ def corrected_mean(
         Pulled(on_graded, of_graded * of_few),
         Pulled(on_all, of_all * of_many),
     )
-    raised = (units - 1) / (units - 2)  # one degree of freedom is that of λ
+    raised = (units - 1) / (units - 2)  # λ costs one degree of freedom
     base = StatisticResult(alone, n=n, clusters=units, left_out=left_out)
     known = np.zeros(int(codes.max()) + 1, dtype=bool)
     known[codes[there]] = True
@@ -148,7 +148,7 @@ def corrected_figure(
     """
     beyond = _beyond(on_all, on_graded)
     units = int(graded.sum())
-    # What the judge says about a cluster beyond what was graded adds up to J - L.
+    # The influences of clusters on J - L.
     each = beyond + np.where(graded, (on_all.value - on_graded.value) / max(units, 1), 0.0)
     powers = _powers(people.pulls, beyond, _folds(graded))
     found = replace(base, value=people.value + float((powers * each).sum()))

@@ -592,7 +592,7 @@ def _fit(wins: Floats, ties: Floats, ridge: float, start: Floats | None = None) 
     size = len(wins)
     tied = bool(ties.any())
     values = np.zeros(size + tied) if start is None else start
-    # The level of strengths is free: a penalty on their sum, which is 0 anyway, makes the matrix regular.
+    # Strengths are defined up to a constant: a penalty on their sum, which is 0 anyway, makes the matrix regular.
     level = np.zeros((size + tied, size + tied))
     level[:size, :size] = 1.0
     height, gradient, information = _climb(values, wins, ties, ridge)
@@ -641,7 +641,7 @@ def _probabilities(values: Floats, size: int) -> tuple[Floats, Floats]:
     strengths = values[:size]
     gap = strengths[:, None] - strengths[None, :]
     draw = np.exp(values[size]) if len(values) > size else 0.0
-    # Of both odds e^±gap/2 the larger is divided out, so none overflows.
+    # Dividing by the larger of the odds e^±gap/2 prevents an overflow.
     scale = np.abs(gap) / 2
     for_, against, level = np.exp(gap / 2 - scale), np.exp(-gap / 2 - scale), draw * np.exp(-scale)
     total = for_ + against + level

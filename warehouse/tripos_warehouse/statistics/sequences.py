@@ -133,7 +133,7 @@ class BettingSequence:
         if self.p(null) <= level and mean != null:
             error = width * self._deviation / math.sqrt(self.n - self.missing)
             mean = null + (mean - null) * max(0.0, 1 - shrinkage * (error / (mean - null)) ** 2)
-        inside = min(width / (len(self._means) + 1), high - low) / 2  # the ends are means that were ruled out
+        inside = min(width / (len(self._means) + 1), high - low) / 2  # the ends are candidate means that were ruled out
         return min(max(mean, low + inside), high - inside)
 
     def add(self, value: float | None) -> None:
@@ -170,9 +170,9 @@ class BettingSequence:
 
     def _bet(self, capital: Floats, most: Floats, seen: float, bets: Floats, means: Floats, total: float) -> None:
         """Add the win of a value against each mean to the logarithms of the capital."""
-        if self.population is not None:  # what the rest would have to have
+        if self.population is not None:  # the mean that the rest would need
             means = np.clip((self.population * means - total) / (self.population - self.n), 1e-12, None)
-        # A mean that leaves less than nothing to the rest is ruled out by `interval`, and bets on it are void.
+        # A mean for which the rest would need an impossible one is ruled out by `interval`; bets on it do not count.
         against = means[:, None]
         capital += np.log1p(np.minimum(bets, MOST_STAKED / against) * (seen - against))
         np.maximum(most, self._mixed(capital), out=most)
@@ -192,7 +192,7 @@ class BettingSequence:
         if self.population is not None:
             bottom = max(bottom, self._total / self.population)
             top = min(top, (self._total + self.missing + self.population - self.n) / self.population)
-        if bottom > top:  # the truth was ruled out, which happens with probability `level`, or it is rounding
+        if bottom > top:  # the truth was ruled out, which has the probability `level`, or rounding
             middle = self._total / (self.n - self.missing) if self.n > self.missing else 0.5
             bottom = top = min(max(middle, top), bottom)
         low, high = self.ends
@@ -208,7 +208,7 @@ class BettingSequence:
             left = self.population - self.n + self.missing
             if not self._total - 1e-9 <= share * self.population <= self._total + left + 1e-9:
                 return 0.0
-        # Against a mean between two of those that are played against, the capital is no less than the lesser of both.
+        # Against a mean between two candidates, the capital is at least the smaller of theirs.
         at = np.searchsorted(self._means, share - 1e-9), np.searchsorted(self._means, share + 1e-9, side="right") - 1
         up = float(self._most_up[at[0]]) if at[0] < len(self._means) else 0.0
         down = float(self._most_down[at[1]]) if at[1] >= 0 else 0.0

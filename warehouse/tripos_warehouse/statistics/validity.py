@@ -171,7 +171,7 @@ def _parts(f: Floats, places: Ints, scores: int) -> list[Ints]:
     """Return the replies of each bin."""
     if scores <= MOST_VALUES:
         return [np.flatnonzero(places == place) for place in range(scores)]
-    # Replies of one score stay together: a cut lies where the score changes.
+    # Replies with equal scores are in one bin: bins end where the score changes.
     order = np.argsort(f, kind="stable")
     cuts = sorted({int(np.searchsorted(f[order], f[order[len(f) * part // BINS]])) for part in range(1, BINS)} - {0})
     return [part for part in np.split(order, cuts) if len(part)]

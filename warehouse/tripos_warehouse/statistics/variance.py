@@ -122,7 +122,7 @@ def variance_components(
     centred = y - (np.bincount(group, weights=y) / sizes)[group]
     squares = np.array([float((np.bincount(each, weights=centred) ** 2).sum()) for each in every.values()])
     expected = _expected(list(every.values()), group, sizes)
-    # On the scale of correlations, so that a factor of few large levels does not hide one of many small ones.
+    # On the scale of correlations, so that a factor with few large levels does not hide one with many small ones.
     scale = np.sqrt(np.diag(expected))
     if np.linalg.matrix_rank(expected / np.outer(scale, scale), tol=1e-9) < len(scale):
         reason = "factors cannot be told apart: too little is crossed"
@@ -131,7 +131,7 @@ def variance_components(
     kept = np.ones(len(scale), dtype=bool)
     free = np.array([name in signed for name in every])
     fitted = raw
-    # Off by one at a time, the one that lies farthest below 0.
+    # Remove one component at a time, the most negative one.
     while ((fitted < 0) & ~free).any() and kept.sum() > 1:
         kept[np.where(free, 0.0, fitted * scale).argmin()] = False
         fitted = np.zeros(len(scale))
@@ -324,7 +324,7 @@ def difference_components(
     factors |= {"items x judges": _together(item, judge)}
     factors |= {"items x judges x models": _together(item, judge, model)} if both else {}
     factors |= {"replies": reply, "gradings": grading}
-    # What both models have of an item is their covariance.
+    # The part of an item that both models share is their covariance.
     signed = ("items", "items x judges") if both else ()
     found = variance_components(y, factors, _together(model, judge, cell), signed)
     if RESIDUAL not in found:
@@ -368,7 +368,7 @@ def _of_difference(
         own, shared = 2 * (1 - CORRELATION) * found.get("items"), CORRELATION * found.get("items")
         by_judge = 2 * found.get("items x judges")
     if "samples" not in known:
-        # A reply a model: what differs between replies differs between items, and is in the same part.
+        # With one reply per model, replies cannot be separated from items.
         own, replies = own + replies, 0.0
     if own + replies + by_judge + graded + repeated == 0:
         return Unknown("all differences are alike", dict(found.missing))
@@ -391,7 +391,7 @@ def _together(*codes: Ints) -> Ints:
 
 def _usual(outer: Ints, inner: Ints) -> int:
     """Return the most frequent number of `inner` levels per `outer` level; for ties, the smallest."""
-    pairs = np.unique(np.stack([outer, inner]), return_index=True, axis=1)[0][0]  # with places: see `_distinct`
+    pairs = np.unique(np.stack([outer, inner]), return_index=True, axis=1)[0][0]  # with indices: see `_distinct`
     per = np.unique(pairs, return_counts=True)[1]
     sizes, times = np.unique(per, return_counts=True)
     return int(sizes[times.argmax()])
