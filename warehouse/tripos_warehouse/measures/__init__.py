@@ -1,1 +1,1 @@
-"""Measures: figures of a plan, compiled to SQL, evaluated with intervals."""
+"""Measures: figures of a plan, compiled to SQL, evaluated with intervals; their differences, items and judges."""

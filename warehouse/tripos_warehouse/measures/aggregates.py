@@ -1,24 +1,16 @@
-"""SQL of aggregates of scores and columns: for every cell its value, and for every item its pull on it.
+"""The aggregates of scores and columns in SQL: the value of every cell, and the influence of every item on it.
 
-The pull of an item is what the value owes to it, to the first order (its influence): of a mean the sum over the item's
-scores of (score - mean) / number of scores; of N / D, where both are sums, (N of the item - value * D of the item) / D.
-The variance of a value is the sum of squared pulls, each enlarged by the square root of m / (m - 1) in a cell of m
-items (Liang and Zeger, 1986), so all scores of an item pull together. A cell of one item says nothing about its error.
+The influence of an item is the first-order change of the value when the item's weight changes: for a mean, the sum over
+the item's scores of (score − mean) / number of scores; for N / D with sums N and D, (N of the item − value · D of the
+item) / D. The variance of a value is the sum of squared influences, each multiplied by √(m / (m − 1)) in a cell of m
+items (Liang and Zeger, 1986), so all scores of an item count together. A cell with a single item has an unknown error.
 
-A figure is two tables. One has a row a cell: `value`, `df`, `n` (values that count), `total` (those that should),
-`known` (whether there is an error), `reason` (why there is no value, or no error), `is share` (whether it is a share of
-independent items, for the exact interval). The other has a row a cell and item: `pull`, enlarged.
+An aggregate is two tables. One has a row per cell: `value`, `df`, `n` (values that count), `total` (values that should
+count), `known` (whether there is an error), `reason` (why there is no value, or no error) and `is share` (whether it is
+a share of independent items, for the exact interval). The other has a row per cell and item with its influence.
 
-The categories that a rater may choose from, as Gwet's coefficients take them: the levels of a rubric, the names of a
-choice, true and false.
-
-SQL of precision, recall and F1 over classes.
-
-SQL of aggregates of comparisons: for every model its value, and for every item its pull on it.
-
-A comparison belongs to both of its models, so it has a row for each in what follows. How often models win and how
-judges lean are means of such rows; strengths, and what judges think of their own, are found from all comparisons of a
-cell at once, by `tripos_statistic`.
+A comparison belongs to both of its models, so it has a row for each. Win rates and biases of judges are means of such
+rows; strengths and self-preference need all comparisons of a cell at once and are computed by `tripos_statistic`.
 """
 
 from __future__ import annotations
@@ -71,8 +63,12 @@ Category = str | float | tuple[int, int]
 
 
 def categories_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep], cut: Cut) -> str:
-    """Return the SQL of the declared categories of a cell, the JSON that `tripos_statistic` takes: if cells go by
-    metric, those of the cell's metric. Scores without a scale have none, and those that were given count."""
+    """Return the SQL of the declared categories of a cell, as the JSON that `tripos_statistic` takes.
+
+    They are the levels of a rubric, the names of a choice, or true and false, as Gwet's coefficients need them. If
+    cells go by metric, they are those of the cell's metric. A score without a scale has none; then the categories in
+    use count.
+    """
     only = dict(cut.fixed).get("metric")
     metrics = [metric for metric in _metrics(plan, scored) if only in (None, metric.name)]
     if "metric" not in cut.dims or len({metric.ends for metric in metrics}) < 2:
@@ -85,7 +81,7 @@ def categories_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep], 
 
 
 def _metrics(plan: Plan, scored: Sequence[ScoredStep]) -> list[Metric]:
-    """Return the metrics that judges score, each once."""
+    """Return the metrics that judges score, without repeats."""
     names: dict[str, None] = {}
     for each in scored:
         for step in each.steps:
@@ -131,7 +127,7 @@ CLASSED = {"precision": ("tp", "tp + fp"), "recall": ("tp", "tp + fn"), "f1": ("
 
 @dataclass(frozen=True)
 class ClassMeasures(AggregateTables):
-    """Write the tables of measures of classes."""
+    """The tables of precision, recall and F1 over classes."""
 
     def _classed(self, function: str) -> FigureTables:
         over, under = CLASSED[function]
@@ -155,6 +151,7 @@ group by {self._by}""",
             return self._mean(self._of_sets(said, over, under))
         only = f"\nwhere class = {quoted(self._positive())}" if average == "binary" else ""
         group = ["class"] if average == "macro" else []
+        # A row is a unit and, for macro averages, a class: what counts in the numerator and in the denominator.
         classes = self.parts.add(
             "rows",
             f"""select {self._by}, cluster_id{", class" if group else ""},
@@ -175,7 +172,7 @@ from {classes}
 group by {self._by}{", class" if group else ""}""",
         )
         of_class = 'r."over" / nullif(r."under", 0)'
-        # Where nothing can be counted there is no class, and a mean over none is no 0.
+        # Without rows to count there is no class, and the mean over no classes is undefined, not 0.
         none = f'case when r."under" is not null then coalesce({of_class}, 0) end' if group else of_class
         lacking = "there is no class" if group else "there is nothing of the class"
         cells = self.parts.add(
@@ -206,8 +203,8 @@ having sum(rows."under") > 0""",
         return self._of_few(node, cells) if average == "macro" else node
 
     def _of_few(self, node: FigureTables, ratios: str) -> FigureTables:
-        """The mean over classes, some of which may have so few items that their pulls do not show its error: then its
-        cells have the classes instead."""
+        """Return the mean over classes of which some may have too few items for their influences to show an error; then
+        the cells have the column `classes`."""
         told = f"'a class has fewer than {FEW_OF_A_CLASS} items, or is right in fewer than {FEW_OF_A_CLASS // 2}'"
         cells = self.parts.add(
             "cells",
@@ -218,7 +215,7 @@ from {node.cells} as c join {ratios} as r on {same("c", "r", self.cut.dims)}""",
         return replace(node, cells=cells, classes=True)
 
     def _of_sets(self, said: str, over: str, under: str) -> str:
-        """Return a row a reply: the measure of its set; two empty sets are the same, which is 1."""
+        """Return one row per reply: the measure of its set; two empty sets are equal, which counts 1."""
         return self.parts.add(
             "rows",
             f"""select {self._by}, item_id, cluster_id, sample_id, "has value", 1 as "its weight",
@@ -231,7 +228,7 @@ from (
         )
 
     def _positive(self) -> str:
-        """Return the class that a binary measure looks at, as a column has it."""
+        """Return the positive class of a binary measure, as a column stores it."""
         positive = self.figure.named.get("positive", True)
         if isinstance(positive, str):
             return json.dumps(positive, ensure_ascii=False)
@@ -239,7 +236,7 @@ from (
 
 
 def _classes(key: str, scored: ScoredStep) -> str:
-    """Return the classes that a value names: its elements where it is a set, and itself where it is not."""
+    """Return the SQL of the classes that a value names: the elements of a set, or the value itself."""
     type_ = scored.type.of if scored.type.kind == "optional" else scored.type
     if type_.kind == "set":
         return f"coalesce([class::varchar for class in from_json({key}, '[\"JSON\"]')], [])"
@@ -251,10 +248,10 @@ BELOW, NO_WEIGHT = "a weight is below 0", "all weights are 0"
 
 @dataclass(frozen=True)
 class LeafSql(ClassMeasures):
-    """Writes the tables of one aggregate of what is scored."""
+    """The tables of one aggregate of a scored step."""
 
     def write(self) -> FigureTables:
-        """Return the tables."""
+        """Return the tables of the aggregate."""
         match self.figure.function:
             case "mean" if is_plain_mean(self.figure, self.scored[0], self.cut, self.missing):
                 return self._plain_mean()
@@ -295,7 +292,7 @@ class LeafSql(ClassMeasures):
     # --- sums ---
 
     def _weighted(self) -> FigureTables:
-        """The mean of values by a weight of their own, of which a row with 0 is none."""
+        """Return the mean of values with a weight each; rows with the weight 0 do not count."""
         value = "coalesce(value, 0)" if self.missing == "zero" else "value"
         rows = self.parts.add(
             "rows",
@@ -351,8 +348,8 @@ group by {self._by}""",
         return self._leaf(cells, self._units(rows, cells, "NULL::double"))
 
     def _passed(self, function: str) -> FigureTables:
-        """1 - C(n - c, k) / C(n, k), and C(c, k) / C(n, k), as products that stay between 0 and 1; of the first k
-        values, in the order of their samples, the greatest and the least."""
+        """Return the tables of pass@k and pass^k: 1 − C(n − c, k) / C(n, k) and C(c, k) / C(n, k), as products that
+        stay between 0 and 1; or the greatest and the least of the first k values, in the order of their samples."""
         k = self.figure.named["k"]
         first = self.figure.named.get("tries") == "first"
         if first:
@@ -361,8 +358,7 @@ group by {self._by}""",
             chance = f"1 - coalesce(list_product([1 - {k} / i for i in range(n - c + 1, n + 1)]), 1)"
         else:
             chance = f"list_product([(c - j) / (n - j) for j in range(0, {k})])"
-        # Only replies to the same question are tries at it: those of an arm, after one conversation, as one rater
-        # grades them.
+        # Tries are replies to the same question: those of one arm, after one conversation, graded by one rater.
         scores = self.scored[0].kind != "column"
         told = ["scenario", "metric", *(("evaluator", "scorer") if scores else ()), *arm_columns(self.plan)]
         apart = [name for name in told if name not in self.cut.dims]
@@ -378,7 +374,7 @@ group by {self._by}""",
         reason = f"case when count(value) = 0 then 'no item has {k} samples with a value' end"
         value, passes, lacking, sizes = ordered("avg", "value"), "value = 1", "", ""
         if self.cut.labels != "none":
-            passes = "value > 0.5"  # people who are of several minds pass a reply where more than half of them do
+            passes = "value > 0.5"  # if people disagree, a reply passes by majority
             lacking = ', max("is lacking") as "is lacking"'
             sizes = f"""{lacking}, min("of") as "fewest replies", max("of") as "most replies",
   bool_and(n in (0, "of")) as "whole or not at all\""""
@@ -386,14 +382,15 @@ group by {self._by}""",
             others = "'items have different numbers of replies, and people graded only some of those to one'"
             value = f"case when not ({uneven}) then {value} end"
             reason = f"""coalesce(max("is lacking"), case when {uneven} then {others} end, {reason})"""
-        # Values of fewer samples than it takes are in no chance, so they are none that count. Unread ones are counted
-        # each, and not with what they bring in.
+        # Values of an item with too few samples are in no chance, so they do not count. Unread ones count separately,
+        # without the values that they would bring in.
         counted = 'sum("values")' if self.missing == "fail" else f'coalesce(sum("values") filter (n >= {k}), 0)'
         unread = ""
         if wrong:
             unread = f', count(*) filter ("{UNREAD}") as unread'
             if self.missing != "fail":
                 counted = f'coalesce(sum("values" - unread) filter (n - unread >= {k}), 0) + sum(unread)'
+        # A row is an item: the chance of passing with k of its samples, averaged over the groups of its samples.
         items = self.parts.add(
             "rows",
             f"""select {self._by}, item_id, any_value(cluster_id) as cluster_id,
@@ -445,7 +442,7 @@ from {node.cells} as c join {cells} as i on {same("c", "i", self.cut.dims)}""",
         return for_every_model(self.parts, self._opened(found), rows)
 
     def _rated(self) -> str:
-        """Return a row a rating: who gave it, and what it is about."""
+        """Return one row per rating: the rater, and what is rated."""
         placed = [PLACE] if self.scored[0].scores_elements else []
         element = "".join(f", {name}" for name in placed)
         if len(self.scored) == 2:
@@ -464,6 +461,7 @@ from {pairs}""",
         ]
         told_apart = ", ".join([self._by, *told, *placed])
         grade = _latest_grade("value is not null or given is not null")
+        # A row is a rating: the latest grade that a rater gave a subject.
         return self.parts.add(
             "rows",
             f"""select {self._by}, latest.item_id, latest.cluster_id,
@@ -482,7 +480,7 @@ from (
         )
 
     def _summed(self, function: str) -> FigureTables:
-        """A metric of what replies say and should say; where a missing text counts, it is empty."""
+        """Return the tables of a metric of actual and expected values; if a missing text counts, it is empty."""
         pairs = self.pairs()
         given, gold = "coalesce(key, '\"\"')" if self.missing == "zero" and function in OF_TEXTS else "key", "gold"
         if function in OF_NUMBERS:
@@ -499,7 +497,7 @@ from {pairs}""",
         return self._redrawn(function, rows, "gold", "sample_id", settings)
 
     def _limited(self, function: str) -> FigureTables:
-        """A figure of lists whose interval is its own."""
+        """Return the tables of a statistic of lists that has its own interval."""
         settings = quoted(json.dumps(self.figure.named, sort_keys=True))
         found = self._called(function, self._single(), "item_id", "sample_id", settings)
         node = self._opened(found)
@@ -511,7 +509,8 @@ from {node.cells} as c join {found} as f on {same("c", "f", self.cut.dims)}""",
         return replace(node, cells=cells, limited=True)
 
     def _of_user(self, plugin: Plugin) -> FigureTables:
-        """A function of the user's, of lists with the values of all replies that have each of them."""
+        """Return the tables of a user's function, called with lists of the values of all replies that have each of
+        them."""
         first, *others = self.scored
         kinds = [type_.of.kind for type_ in plugin.parameters.values() if type_.kind == "list"]
         taken = [_typed("one", kinds[0])]
@@ -539,19 +538,19 @@ from (
 
 
 def _latest_grade(is_grade: str) -> str:
-    """Return the SQL of a number that is greatest for the latest round in which a rater graded a reply. A round in
-    which the rater graded other replies only is below all of those."""
+    """Return the SQL of a number that is greatest for the latest round in which a rater graded a reply. Rounds in which
+    the rater graded only other replies are lower than all of these."""
     return f"case when {is_grade} then coalesce(round, 0) else -1 end"
 
 
 def _typed(of: str, kind: str) -> str:
-    """Return the SQL of a value as JSON: of a number the number, of a text or a name the text."""
+    """Return the SQL of a value as JSON: a number as a number, a text or a name as text."""
     prefix = f"{of}." if of else ""
     return f"{prefix}given" if kind in ("text", "choice") else f"{prefix}value::varchar"
 
 
 ORDERS = ("position_bias", "flip_rate")
-"""What looks at the two orders of the same replies."""
+"""Aggregates that compare the two orders of the same replies."""
 
 SEEN = {
     "item": "cluster_id",
@@ -560,18 +559,18 @@ SEEN = {
     "key": "evaluator",
     "value": "value",
 }
-"""What a statistic is told of every comparison, by the names that ratings have."""
+"""The columns of a comparison that a statistic of lists receives, by their names in ratings."""
 ITEM_OF_CLUSTER = "cluster_id || chr(31) || item_id"
-"""An item behind the cluster that it belongs to; the warehouse parts them there."""
+"""An item with its cluster as a prefix; the warehouse splits them there."""
 NO_ORDERS = "case when count(value) = 0 then 'nothing was judged in both orders' end"
 
 
 @dataclass(frozen=True)
 class CompareSql(LeafSql):
-    """Writes the tables of one aggregate of comparisons."""
+    """The tables of one aggregate of comparisons."""
 
     def write(self) -> FigureTables:
-        """Return the tables."""
+        """Return the tables of the aggregate."""
         match self.figure.function:
             case "win_rate" if self._by_margin:
                 return self._mean(self._sides(self._compared(more=["choice"]), self._margins()))
@@ -593,13 +592,13 @@ class CompareSql(LeafSql):
         return self.figure.named.get("weight") == "margin"
 
     def _compared(self, dims: tuple[str, ...] | None = None, more: Sequence[str] = ()) -> str:
-        """Return a row a comparison."""
+        """Return one row per comparison."""
         cut = self.cut if dims is None else replace(self.cut, dims=dims)
         return self.parts.add("compared", compared_sql(self.plan, self.scored[0], cut, more))
 
     def _margins(self) -> str:
-        """Return how often a comparison counts: as its name says on either side, and once where that is a tie. The
-        judge of another scenario may mean something else by a name."""
+        """Return the SQL of the weight of a comparison: that of its verdict's name on either side, 1 for a tie. The
+        judge of another scenario may use a name differently."""
         found = []
         for scenario in self.scored[0].scenarios:
             for step in scenario.steps:
@@ -614,7 +613,7 @@ class CompareSql(LeafSql):
         return f"case scenario {' '.join(found)} end"
 
     def _sides(self, compared: str, weight: str = "1") -> str:
-        """Return a row a comparison and model: whether that is the better one."""
+        """Return one row per comparison and model: whether that model won."""
         return self.parts.add(
             "rows",
             f"""select {self._by}, item_id, cluster_id, value is not null as "has value",
@@ -626,8 +625,9 @@ from (
         )
 
     def _labelled_sides(self, compared: str) -> str:
-        """Return the same of comparisons with labels. A model that was not compared with labels with each of the others
-        that it met has no value: it would be a figure of those."""
+        """Return the same for comparisons with labels. A model needs labelled comparisons with every model that it met,
+        otherwise it has no value, since the figure would be one of the others."""
+        # A row is a labelled comparison from the side of one of its models.
         return self.parts.add(
             "rows",
             f"""select {self._by}, item_id, cluster_id, value is not null and "is lacking" is null as "has value",
@@ -643,7 +643,7 @@ from (
         )
 
     def _halves(self, compared: str, weight: str) -> str:
-        """Return the same comparisons with two halves in place of a tie: one that each of both has won."""
+        """Return the same comparisons, with each tie split into two halves, one won by either model."""
         return self.parts.add(
             "halves",
             f"""select * exclude (value), case when value = 0.5 then "half won" else value end as value,
@@ -655,10 +655,11 @@ from (
         )
 
     def _orders(self, function: str) -> str:
-        """Return a row a judge and two replies, for each of the models: what both orders come to together."""
+        """Return one row per judge and two replies, for each of the models: the joint result of both orders."""
         dims = "".join(f"{named(dim)}, " for dim in self.cut.dims)
-        # Both are 1 where whatever is shown first wins, and 0 where whatever is shown second does.
+        # Both are 1 if the reply shown first always wins, and 0 if the one shown second does.
         value = '"one way" + "other way" - 1' if function == "position_bias" else '("one way" + "other way" in (0, 2))'
+        # A row is a judge and two replies, from the side of one model, with the verdicts of both orders.
         return self.parts.add(
             "rows",
             f"""select {dims}unnest("both models") as model, item_id, cluster_id,
@@ -679,8 +680,8 @@ from (
         )
 
     def _found(self, function: str) -> FigureTables:
-        """Return what is found from all comparisons of a cell. Where it goes by judges, what one thinks of its own is
-        seen beside what the others do."""
+        """Return the tables of a statistic of all comparisons of a cell. If cells go by judge, a judge's preference for
+        its own model is compared with the verdicts of the other judges."""
         alone = function == "self_preference" and "evaluator" in self.cut.dims
         dims = tuple(dim for dim in self.cut.dims if not (alone and dim == "evaluator"))
         labelled, halved = self.cut.labels != "none", self.figure.named.get("ties") == "half"
@@ -693,7 +694,7 @@ from (
         else:
             compared = self._compared(dims)
         seen, counting = SEEN, compared
-        if function == "self_preference":  # it looks at the same replies, so it must tell items apart
+        if function == "self_preference":  # it compares verdicts on the same replies, so it needs items
             seen = {**SEEN, "item": ITEM_OF_CLUSTER}
         if halved:
             compared, weight = self._halves(compared, weight or "1"), '"its share"'

@@ -1,5 +1,4 @@
-"""The tables behind figures: of classes how often each was said for each that is, and of probabilities how often what
-they are of came true."""
+"""The tables behind figures: confusion matrices of classes, and reliability diagrams of probabilities."""
 
 from __future__ import annotations
 
@@ -23,17 +22,18 @@ OF_CLASSES = frozenset(("accuracy", "precision", "recall", "f1", "mcc", "cohen_k
 OF_CHANCES = frozenset(("brier", "log_loss", "ece"))
 KINDS = ("choice", "bool", "integer", "text")
 MOST_CLASSES = 12
-"""So many classes have a table; of more nobody reads one."""
+"""The most classes that a confusion matrix is shown for."""
 BINS = 10
 UNEVEN = 0.001
-"""Below this chance the letters of a key are no even draw."""
+"""The p-value below which the letters of the right answers are not uniformly distributed."""
 MISSING, ALL = "no value", "all"
 
 
 @dataclass(frozen=True)
 class ConfusionTable:
-    """How often a model said each of `classes`, and last how often it said none, where each is right. `items` are those
-    of which each is right. Without `counts` there are more classes than a table has."""
+    """A confusion matrix. A row per right class, with the number of times that a model gave each of `classes`, and last
+    none of them. `items` is the number of items per right class. Without `counts` there are more than `MOST_CLASSES`
+    classes."""
 
     measure: str
     model: str
@@ -43,7 +43,7 @@ class ConfusionTable:
 
     @property
     def uneven(self) -> str | None:
-        """Return a remark where letters are not right about equally often, and None where they are."""
+        """Return a remark if right letters are not about equally frequent, otherwise None."""
         even, all_items = sum(self.items) / max(len(self.items), 1), sum(self.items)
         lettered = len(self.classes) > 1 and all(len(each) == 1 and each.isalpha() for each in self.classes)
         if not lettered or even < 5:
@@ -62,8 +62,8 @@ class ConfusionTable:
 
 @dataclass(frozen=True)
 class ReliabilityTable:
-    """For each bin of probabilities that has some: its ends, the number of values, their mean, and the share that came
-    true."""
+    """A reliability diagram: for each bin with values, its ends, the number of values, their mean, and the share that
+    came true."""
 
     measure: str
     model: str
@@ -74,7 +74,8 @@ FigureTable = ConfusionTable | ReliabilityTable
 
 
 def figure_tables(connection: Connection, plan: Plan) -> list[FigureTable]:
-    """Return the tables behind the figures of a plan for each model, those of two columns once. Raises `StoreError`."""
+    """Return the tables behind the figures of a plan for each model, one for each pair of columns. Raises
+    `StoreError`."""
     values = scored_values_of(plan)
     seen: set[tuple[str | None, tuple[str, ...], bool]] = set()
     found: list[FigureTable] = []
@@ -124,7 +125,7 @@ def _confusion(name: str, model: str, rows: Sequence[dict[str, Any]], kind: str)
 
 
 def _class(key: str, kind: str) -> str:
-    """Return a class as people read it; a column has the JSON of a text, and a number for all else.
+    """Return a class for people. Columns store the JSON of a text, and numbers for everything else.
 
     >>> _class('"B"', "choice"), _class("1.0", "bool"), _class("3.0", "integer")
     ('B', 'true', '3')
@@ -179,7 +180,7 @@ def tables_json(tables: Sequence[FigureTable]) -> dict[str, Any]:
 
 
 def tables_text(tables: Sequence[FigureTable], width: int) -> str:
-    """Return the tables as text of `width` cells."""
+    """Return the tables as text, `width` cells wide."""
     blocks = [
         _confusion_lines(each, width) if isinstance(each, ConfusionTable) else _bin_lines(each, width)
         for each in tables

@@ -1,26 +1,22 @@
-"""How figures differ: from those of another result, of another model, and of a baseline.
+"""Differences of figures between two results, or between two models of one result.
 
-How a measure of any kind differs between two results: taken again and again by its own SQL, without some items.
+A measure of any kind is computed by its own SQL again and again, without some of the items (a delete-group jackknife).
+The shared items are divided into groups; items of a cluster are in one group. In each cell only the G groups with items
+of that cell count. With the difference D of both sides over all of them, and D(g) over those outside of group g, the
+variance of D is (G − 1) / G times the sum of (D(g) − mean of D(g))² (Shao and Wu 1989; with a group per cluster,
+Quenouille and Tukey). If few groups carry the error, such as those with the items of a small cell, it is no better
+known than from that few: with K the square of the sum of squares over the sum of fourth powers, which is about (G + 2)
+/ 3 for similar groups, there are 3 K − 4 degrees of freedom, and at most G − 1. An item leaves both sides at once, so
+the difficulty of items cancels, as in a mean of paired differences. A figure that grows with the items, such as a sum,
+is first scaled back to the size of the whole (`degree`).
 
-The shared items, those of a cluster together, are dealt into groups. For each cell, only the G groups count that have
-items of it. With the difference D of both sides over all of them, and D(g) over those outside of group g, the variance
-of D is (G - 1) / G times the sum of (D(g) - mean of D(g))² (the jackknife that deletes groups: Shao and Wu 1989; with a
-group for each cluster, Quenouille's and Tukey's). Where a few groups carry the error, as those with the items of a
-small cell do, it is known as badly as from so few: with K the square of the sum of squares over the sum of fourth
-powers, which is about (G + 2) / 3 of alike groups, there are 3 K - 4 degrees of freedom, and G - 1 at most.
-An item leaves both sides at once, so the difficulty of items cancels out, as in a mean of paired differences. What
-grows with the items, as a sum does, is brought back to the size of the whole before (`degree`).
+A mean of scores is compared score by score, as `tripos compare` does, for many models at once. Scores are read once, as
+numbers, and paired by scenario, item, metric, scorer, arms and evaluator; samples are averaged first.
 
-How every two models differ in a mean of scores, paired score by score: what `tripos compare` does, of many models.
-
-Scores are read once, as numbers, and paired by scenario, item, metric, scorer, arms and evaluator; samples are averaged
-first.
-
-How a measure that people correct differs between models: a corrected figure itself, with a λ of its own.
-
-A difference of two models is people's difference on the replies that they graded, and the judge's beyond that. How well
-a judge's difference follows that of people is another matter than how well its grades do: what an item does to both
-models cancels out. So λ is found for the difference (`corrected_figure`), and not for either model.
+A measure that people correct has a difference with its own λ: people's difference on the replies that they graded, plus
+what the judge's difference adds. How well a judge's differences follow those of people is another question than how
+well its grades do, since effects of an item on both models cancel. So λ is estimated for the difference
+(`corrected_figure`), and not for either model.
 """
 
 from __future__ import annotations
@@ -67,7 +63,7 @@ Threes = dict[tuple[Cell, str], ThreeFigures]
 
 
 def three_by_cell(connection: Connection, plan: Plan, measure: Measure) -> Threes:
-    """Return the three figures of each cell and model of a corrected measure that has them. Raises `StoreError` where
+    """Return the correction inputs of each cell and model of a corrected measure, if they exist. Raises `StoreError` if
     the SQL fails."""
     found: Threes = {}
     for each in run_query(connection, sql_of(plan, measure)).to_pylist():
@@ -82,7 +78,7 @@ def corrected_difference(
 ) -> tuple[StatisticResult, float]:
     """Return how far the mean of `second` is above that of `first`, with a test against 0, and λ.
 
-    `n` are the graded replies of the side with fewer of them, and the interval has the degrees of freedom of the side
+    `n` is the number of graded replies of the side with fewer of them, and the degrees of freedom are those of the side
     with fewer graded items.
     """
     names = {
@@ -114,30 +110,29 @@ def corrected_difference(
     found, power = whole.corrected(ends, null=0.0)
     shows_none = found.standard_error is not None and found.standard_error <= ROUNDING
     if found.reason == ALIKE or shows_none:
-        # All graded items agree: turned round at random they would with this chance (Fisher 1935).
+        # All graded items have the same sign: the probability of that under random signs (Fisher 1935).
         differs = abs(found.value or 0.0) > ROUNDING
         found = with_test(found, min(1.0, 2.0 ** (1 - whole.items)) if differs else 1.0)
     return found, power
 
 
 MOST_GROUPS = 20
-"""With more, the error is known little better, and each costs every measure twice."""
+"""The most groups. More would hardly improve the error, and each computes every measure twice."""
 JUMPING = frozenset(("median", "min", "max"))
-"""What jumps from one value to the next as items leave, of which the jackknife gives no error."""
+"""Aggregates that change in steps as items leave, so that the jackknife gives no error."""
 VIEWS = ("scores", "columns", "comparisons")
-"""The views that the SQL of measures reads, and that have rows of one item each, and of one model or, of comparisons,
-two."""
+"""The views that measures read. A row belongs to one item and one model, in comparisons to two models."""
 KNOWN = 1e6
-"""The degrees of freedom of an error that no data show."""
+"""The degrees of freedom of an error that does not come from data."""
 DEALT = "items dealt"
 WHOLE = -1
-"""The number that leaves out no group."""
+"""The number of the group that leaves out nothing."""
 MOST_ROWS = 400_000
-"""Rows that one query reads: as many groups are left out side by side as have room in them."""
+"""The most rows that one query reads: as many groups are left out side by side as fit in."""
 JUMPS = "it jumps from value to value: no interval"
 CUT = "a number in `min` or `max` cuts a value off: no interval"
 MOST_MOVED = 0.25
-"""How far chance may move a difference, in errors: an interval of 95 % then holds the truth 94.3 % of the time."""
+"""The largest accepted bias of a difference, in standard errors: a 95 % interval then covers 94.3 % of the time."""
 UNKNOWN = frozenset((CUT_OFF, ROOT_OF_ZERO))
 """Reasons for which the jackknife gives no error either."""
 GROWS_IN_PART = "only a part of it grows with the items: no interval"
@@ -145,7 +140,8 @@ GROWS_IN_PART = "only a part of it grows with the items: no interval"
 
 @dataclass(frozen=True)
 class Half:
-    """A side: a connection that shows its run, the schema there, and the models, each in the place of its pair."""
+    """One side: a connection that shows its run, the schema there, and its models, each at the position of its
+    counterpart."""
 
     connection: Connection
     schema: str
@@ -154,7 +150,7 @@ class Half:
 
 @dataclass(frozen=True)
 class Remeasured:
-    """A value of a measure on both sides, in the cell that `labels` name, and how they differ (`b` less `a`)."""
+    """The value of a measure on both sides, in the cell named by `labels`, and their difference (`b` less `a`)."""
 
     labels: tuple[str, ...]
     a: float
@@ -170,7 +166,7 @@ class _Value:
     n: int
     items: int
     why: str | None = None
-    """Why its error is unknown however many items there are."""
+    """Why its error is unknown, regardless of the number of items."""
     unseen: float = 0.0
     """The part of its error that no group shows: that of cells whose items are all alike."""
 
@@ -181,13 +177,13 @@ Values = dict[tuple[Cell, str], _Value]
 def remeasure(
     one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
 ) -> list[Remeasured]:
-    """Return the values of a measure over the shared `items`, a row for each cell in which all models of both sides
-    have one; none where its SQL cannot be asked of a side. `n` of a difference are the scores behind the smaller value.
+    """Return the values of a measure over the shared `items`, one row per cell in which all models of both sides have a
+    value; no rows if a side cannot run its SQL. `n` of a difference is the number of scores behind the smaller value.
 
-    Without an interval there is a reason: a single item, differences that are all alike, a median, a sum to which
-    something that does not grow is added, or a cell that some items carry alone. The p-value is that of all ways of
-    turning groups round if no more than 12 of them differ (`flipped_p`), else that of Student's t; it is below 0.05 if
-    and only if the interval excludes 0.
+    If there is no interval, there is a reason: a single item, differences that are all alike, a median, a sum plus a
+    constant, or a cell that depends on few items alone. The p-value is that of all sign flips of groups if at most 12
+    of them differ (`flipped_p`), otherwise that of Student's t; it is below 0.05 if and only if the interval excludes
+    0.
     """
     if measure.corrected:
         return _remeasure_corrected(one, two, plan, measure, items)
@@ -195,7 +191,7 @@ def remeasure(
         return _remeasure_faceted(one, two, plan, measure, items)
     groups, power = _groups(items, clusters_of(two.connection, plan), seed), degree(plan, measure.figure)
     bent = any(map(of_formula, aggregates(plan, measure.figure)))
-    several = len(list(aggregates(plan, measure.figure))) > 1  # of one, pairs of items show what differs
+    several = len(list(aggregates(plan, measure.figure))) > 1  # for a single one, pairs of items show the difference
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
@@ -222,8 +218,8 @@ def remeasure(
 def remeasure_pairs(
     half: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
 ) -> dict[tuple[str, str], StatisticResult]:
-    """Return how every two models of `half` differ (first less second) in a measure that goes by nothing, over `items`,
-    as `remeasure_cells` does of one that goes by something."""
+    """Return how every two models of `half` differ (first less second) in a measure without dimensions, over `items`.
+    See `remeasure_cells`."""
     found = remeasure_cells(half, plan, measure, items, seed)
     return {(first, second): difference for (_, first, second), difference in found.items()}
 
@@ -232,16 +228,15 @@ def remeasure_cells(
     half: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
 ) -> dict[tuple[Cell, str, str], StatisticResult]:
     """Return how every two models of `half` differ (first less second) in each cell of a measure, over `items`, which
-    all of them should have. Two that lack a value, or all where its SQL cannot be asked, are not in it. Reasons are
-    those of `remeasure`.
-    """
+    all of them should have. A pair is missing if a value is missing, and all are if the SQL cannot be run. Reasons are
+    those of `remeasure`."""
     if measure.corrected:
         return _remeasure_corrected_cells(half, plan, measure, items)
     if measure.random:
         return _remeasure_faceted_cells(half, plan, measure, items)
     groups, power = _groups(items, clusters_of(half.connection, plan), seed), degree(plan, measure.figure)
     bent = any(map(of_formula, aggregates(plan, measure.figure)))
-    several = len(list(aggregates(plan, measure.figure))) > 1  # of one, pairs of items show what differs
+    several = len(list(aggregates(plan, measure.figure))) > 1  # for a single one, pairs of items show the difference
     reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
     wanted = range(len(groups)) if len(groups) > 1 and reason is None else range(0)
     try:
@@ -268,7 +263,7 @@ def remeasure_cells(
 
 
 def _remeasure_corrected(one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> list[Remeasured]:
-    """Return the same of a measure that people correct: its differences have an error of their own, and a λ."""
+    """Return the same for a measure that people correct: its differences have their own error and λ."""
     try:
         before = _threes(one, plan, measure, items)
         after = before if one.connection is two.connection and one.models == two.models else None
@@ -304,7 +299,7 @@ def _remeasure_corrected_cells(
 
 
 def _remeasure_faceted(one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> list[Remeasured]:
-    """Return the same of a measure with random facets, whose scores are paired one by one."""
+    """Return the same for a measure with random facets, whose scores are paired one by one."""
     connections = one.connection, two.connection
     try:
         [found] = faceted_differences(connections, plan, measure, items, [(one.models, two.models)])
@@ -338,7 +333,7 @@ def _remeasure_faceted_cells(
 
 
 def _threes(half: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> Threes:
-    """Return the three figures of each cell and model over some items alone."""
+    """Return the correction inputs of each cell and model, over some items only."""
     with _dealt(half, plan, measure, [items]) as (leave_out, _):
         leave_out([WHOLE])
         return three_by_cell(half.connection, plan, measure)
@@ -347,8 +342,8 @@ def _threes(half: Half, plan: Plan, measure: Measure, items: Sequence[str]) -> T
 def _of_groups_in(
     cell: Cell, whole: tuple[_Value, _Value], without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]
 ) -> Sequence[Mapping[Cell, tuple[_Value, _Value]]]:
-    """Return what is left without each group that has items of a cell. The others change nothing when they leave, and
-    would pass for groups that all say what the cell says."""
+    """Return the values without each group that has items of a cell. Leaving out any other group changes nothing, so it
+    would count as a group that agrees exactly with the cell."""
     return [each for each in without if cell not in each or any(map(_is_moved, whole, each[cell]))]
 
 
@@ -367,9 +362,12 @@ def _with_error(
     still: bool,
     unseen: float,
 ) -> StatisticResult:
-    """Return a difference with its error. `bent`: chance alone may move what it is made of, the more so the fewer items
-    there are; the jackknife shows by how much (Quenouille 1956). `still`: items that are all alike bound it. `unseen`
-    is the part of the error that leaving out groups does not show, since items of a cell are all alike."""
+    """Return a difference with its error.
+
+    `bent`: the figure is nonlinear, so it is biased, the more the fewer items there are; the jackknife shows by how
+    much (Quenouille 1956). `still`: items that are all alike bound it. `unseen` is the part of the error that leaving
+    out groups does not show, from cells whose items are all alike.
+    """
     if reason is not None:
         return base.without_interval(reason)
     if not without:
@@ -383,9 +381,9 @@ def _with_error(
     error = math.sqrt((many - 1) / many * squares)
     value = base.value or 0.0
     shares = _shares(base, cell, without)
-    if shares is None:  # the pseudo-values of Tukey (1958), moved to add up to the difference
+    if shares is None:  # Tukey's pseudo-values (1958), shifted to add up to the difference
         p = flipped_p(value / many + (many - 1) / many * moved)
-    else:  # those of groups of any size, each times its share (Busing, Meijer and van der Leeden 1999)
+    else:  # those of unequal groups, each weighted by its share (Busing, Meijer and van der Leeden 1999)
         p = flipped_p(value - (1 - shares) * differences)
     if error <= ROUNDING and unseen <= ROUNDING:
         within = bounded(base, 0.0, many - 1, ends) if still and ends is not None else base
@@ -397,11 +395,11 @@ def _with_error(
     if error > ROUNDING:
         carrying = squares**2 / float((moved**4).sum())
         df = min(many - 1.0, max(1.0, 3 * carrying - 4))
-        # Degrees of freedom are lacking for what groups show alone (Satterthwaite 1946).
+        # Only the part of the variance that groups show has limited degrees of freedom (Satterthwaite 1946).
         df = min(df * (1 + (unseen / error) ** 2) ** 2, KNOWN)
     error = math.hypot(error, unseen)
     told = with_t(base, error, df) if ends is None else bounded(base, error, df, ends, null=0.0)
-    # Groups turned round know nothing of what is not seen.
+    # Sign flips of groups do not include the part of the error that no group shows.
     if p is None or (unseen > ROUNDING and told.p is not None):
         p = told.p if p is None else max(p, told.p or 0.0)
     return with_test(told, p)
@@ -410,15 +408,15 @@ def _with_error(
 def _shares(
     base: StatisticResult, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]
 ) -> Floats | None:
-    """Return the share of the items of a cell that each group has; None if these do not add up to all of them."""
+    """Return the share of the items of a cell in each group; None if the shares do not add up to 1."""
     rest = np.array([min(value.items for value in each[cell]) for each in without], dtype=float)
     shares = 1 - rest / (base.clusters or 1)
     return None if np.any(shares <= 0) or abs(float(shares.sum()) - 1) > ROUNDING else shares
 
 
 def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: StatisticResult) -> bool:
-    """Return true if items that are all alike bound a difference between the ends of its scale: of a figure to which
-    each adds its own part, and at an end of the scale of others that no curve bends."""
+    """Return true if items that are all alike bound a difference between the ends of its scale: for a figure that
+    averages over items; for others without curves, at an end of the scale."""
     figure, ends = measure.figure, _ends(measure)
     if ends is None or difference.value is None:
         return False
@@ -426,7 +424,7 @@ def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: Statisti
         return figure.function in MEANS
     slices = slices_of_sum(plan, figure)
     own = dict(zip(measure.by, cell, strict=True))
-    if slices is not None:  # a value less its base is 0 in the base's own cell, whatever items are like
+    if slices is not None:  # the difference to the base is 0 in the cell of the base, for any items
         return not any(str(own.get(name)) == value for each in slices for name, value in each.items())
     at_an_end = min(abs(difference.value - end) for end in ends) <= ROUNDING
     return at_an_end and not has_curve(plan, figure)
@@ -435,8 +433,8 @@ def _bounds_alike(plan: Plan, measure: Measure, cell: Cell, difference: Statisti
 def _farthest(
     base: StatisticResult, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]]
 ) -> float | None:
-    """Return the largest difference of a group: its pseudo-value G D − (G − 1) D(g) (Tukey 1958), with the items of
-    all groups by those of this one for G."""
+    """Return the largest difference of a group: its pseudo-value G D − (G − 1) D(g) (Tukey 1958), where G is the number
+    of items of all groups divided by that of this group."""
     if not without or any(cell not in each for each in without):
         return None
     whole, shares = base.value or 0.0, _shares(base, cell, without)
@@ -446,8 +444,8 @@ def _farthest(
 
 
 def _cut_off(measure: Measure, *values: _Value) -> str | None:
-    """Return why two values have no error of their difference, where a number in the measure cuts one of them off, or
-    the error of one is unknown for another reason of the kind."""
+    """Return why the difference of two values has no error, if a number clamps one of them, or the error of one is
+    unknown for a similar reason."""
     cut = cut_of(measure.figure)
     if cut is not None and any(end == each.value for end in cut[1:] for each in values):
         return CUT
@@ -455,15 +453,15 @@ def _cut_off(measure: Measure, *values: _Value) -> str | None:
 
 
 def _ends(measure: Measure) -> tuple[float, float] | None:
-    """Between which ends two values of a measure can differ, where it has bounds."""
+    """Return the ends between which two values of a measure can differ, if it has bounds."""
     if measure.low is None or measure.high is None:
         return None
     return measure.low - measure.high, measure.high - measure.low
 
 
 def _groups(items: Sequence[str], clusters: Mapping[str, str], seed: int) -> list[list[str]]:
-    """Return the items, dealt into groups of one number of clusters or nearly so; the same ones for the same seed. The
-    items of a cluster are in one group."""
+    """Return the items in groups with about the same number of clusters, the same for the same seed. Items of a cluster
+    are in one group."""
     members = defaultdict[str, list[str]](list)
     for item in sorted(items):
         members[clusters.get(item, item)].append(item)
@@ -474,7 +472,7 @@ def _groups(items: Sequence[str], clusters: Mapping[str, str], seed: int) -> lis
 
 
 def _grown(values: Values, whole: Values, power: float) -> Values:
-    """Return values of some items, as those of all items would be if these were like them."""
+    """Return values of some items, scaled to the number of all items."""
     if power == 0:
         return values
     return {
@@ -485,7 +483,7 @@ def _grown(values: Values, whole: Values, power: float) -> Values:
 
 
 def _differences(one: Half, two: Half, a: Values, b: Values) -> dict[Cell, tuple[_Value, _Value]]:
-    """By cell, the mean over models of what a measure comes to on either side."""
+    """Return, by cell, the mean over models of a measure on either side."""
     found = {}
     for cell in dict.fromkeys(cell for cell, _ in b):
         before, after = [a.get((cell, model)) for model in one.models], [b.get((cell, model)) for model in two.models]
@@ -505,8 +503,7 @@ def _mean(values: Sequence[_Value | None]) -> _Value:
 def _dealt_values(
     half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]], wanted: Sequence[int], power: float
 ) -> tuple[Values, list[Values]]:
-    """Return what a measure comes to over the items of all groups, and without each of the groups that are `wanted`, by
-    cell and model."""
+    """Return a measure over the items of all groups, and without each of the `wanted` groups, by cell and model."""
     found: dict[int, Values] = {number: {} for number in (WHOLE, *wanted)}
     with _dealt(half, plan, measure, groups) as (leave_out, at_once):
         numbers = list(found)
@@ -523,7 +520,7 @@ LeaveOut = Callable[[Sequence[int]], None]
 
 
 def _values_without(half: Half, plan: Plan, measure: Measure, some: Sequence[int]) -> dict[int, Values]:
-    """Return what a measure comes to where these groups were left out, one of them or several side by side."""
+    """Return a measure without these groups, one of them or several side by side, by group."""
     apart = len(some) > 1
     found: dict[int, Values] = {number: {} for number in some}
     query = sql_of(plan, measure)
@@ -538,11 +535,12 @@ def _values_without(half: Half, plan: Plan, measure: Measure, some: Sequence[int
 
 @contextmanager
 def _dealt(half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[str]]) -> Iterator[tuple[LeaveOut, int]]:
-    """Give what leaves groups of items out of the views, and how many groups at once; at the end all is as it was.
+    """Yield a function that leaves groups of items out of the views, and the number of groups that it takes at once; at
+    the end the views are as before.
 
-    What the measure reads is copied once. Without several groups at once, each model stands there once for each of
-    them, as if it were as many models, which the SQL of a measure keeps apart. Where it does not, since it looks at all
-    models together or compares them, groups are left out one after another.
+    Everything that the measure reads is copied once. To leave out several groups at once, the copy has each model once
+    per group under different names, which the SQL of a measure keeps separate. If the measure pools or compares models,
+    groups are left out one after another.
     """
     connection, schema, text = half.connection, sql.name(half.schema), sql_of(plan, measure)
     words = set(re.findall(r"\w+", text))
@@ -588,18 +586,18 @@ def _dealt(half: Half, plan: Plan, measure: Measure, groups: Sequence[Sequence[s
 
 
 def _copy(view: str) -> str:
-    """Return the name of the copy of a view, where each item has a group."""
+    """Return the name of the copy of a view in which each item has a group."""
     return sql.name(f"{view} dealt")
 
 
 def _jumps(plan: Plan, measure: Measure) -> bool:
-    """Return true if a measure is made of something that jumps."""
+    """Return true if a measure contains an aggregate that changes in steps."""
     return any(each.function in JUMPING for each in aggregates(plan, measure.figure))
 
 
 BATCH = 2**17
 OF_SCORE = ("scenario", "item_id", "metric", "scorer", "evaluator")
-"""The columns, beside arms, that tell a score of a model from its others."""
+"""The columns that identify a score of a model, besides the arms."""
 
 
 class ModelsOfRun(Protocol):
@@ -619,9 +617,9 @@ class ModelsOfRun(Protocol):
 
 
 def items_beside_numbers(*sides: ModelsOfRun, alone: bool = False) -> set[str]:
-    """Return the items on which models of every side were compared with others, or of whose replies judges chose a
-    name that stands for no number. `alone` says that there are no numbers: then also those of which measures look at
-    something."""
+    """Return the items without numeric scores: on which models of every side were compared with others, or of whose
+    replies judges chose a name that has no number. `alone`: there are no numbers at all; then also the items that a
+    measure reads."""
     compared, chosen, looked_at = list[set[str]](), list[set[str]](), list[set[str]]()
     for side in sides:
         models, schema = sql.texts(side.models), sql.name(side.run.benchmark)
@@ -637,8 +635,8 @@ def items_beside_numbers(*sides: ModelsOfRun, alone: bool = False) -> set[str]:
 
 
 def mean_of(measure: Measure) -> Aggregate | None:
-    """The mean that a measure is of scores, maybe in cells; `None` of any other, of one that people correct or that has
-    random facets, and of scores of elements, which two replies have in different numbers."""
+    """Return the mean of scores, possibly of cells, that a measure is. None for any other measure, for one that people
+    correct or that has random facets, and for scores of elements, since two replies have different elements."""
     figure = measure.figure
     if measure.corrected or measure.random or not isinstance(figure, Aggregate):
         return None
@@ -648,17 +646,16 @@ def mean_of(measure: Measure) -> Aggregate | None:
 
 
 def paired_mean_of(plan: Plan, measure: Measure) -> Aggregate | None:
-    """The same if scores without a value are left out, so that what both sides have can be paired, and if its cells
-    follow from columns of the scores, or from fields of rows that a mean is taken over; groups of axes and nodes of
-    paths are neither."""
+    """Return the mean that a measure is if its scores can be paired: scores without a value are left out, and its cells
+    follow from columns of the scores, or from fields of rows; groups of axes and nodes of paths are neither."""
     mean = mean_of(measure) if measure.missing == "skip" else None
     fields = mean is not None and any("." in name for name in measure.by)
     return None if mean is None or fields or not _are_read(plan, mean.by) else mean
 
 
 def paired_cells_of(plan: Plan, measure: Measure) -> Aggregate | None:
-    """Return the mean of scores that a measure has a row for in each cell, if its cells go by fields of rows and can be
-    paired; None of any other."""
+    """Return the mean of scores that a measure has in each cell, if the cells go by fields of rows and the scores can
+    be paired; None for any other measure."""
     mean = mean_of(measure) if measure.missing == "skip" else None
     fields = mean is not None and mean == measure.figure and any("." in name for name in measure.by)
     return mean if mean is not None and fields and mean.by == measure.by and _are_read(plan, mean.by) else None
@@ -666,27 +663,27 @@ def paired_cells_of(plan: Plan, measure: Measure) -> Aggregate | None:
 
 @dataclass(frozen=True)
 class SumOfMeans:
-    """A figure that adds up means of the same scores in several cells, each times a number."""
+    """A weighted sum of means of the same scores in several cells."""
 
     mean: Aggregate
     """The mean of a cell."""
     by: tuple[str, ...]
-    """The dimensions that tell cells apart."""
+    """The dimensions that distinguish cells."""
     times: Mapping[tuple[str, ...], float] | float
-    """The number of each cell, by its values of these; or that of the mean of all cells that there are."""
+    """The coefficient of each cell, by its values of `by`; or that of the mean of all cells."""
     constant: float
-    """A number that is added to them."""
+    """A number that is added."""
 
     def times_of(self, cells: Collection[tuple[str, ...]]) -> Mapping[tuple[str, ...], float] | None:
-        """Return the number of each cell, of those in which there are pairs; None if one of them has none."""
+        """Return the coefficient of each cell that has pairs; None if a cell of the sum has none."""
         if isinstance(self.times, float):
             return dict.fromkeys(cells, self.times / len(cells)) if cells else None
         return self.times if set(self.times) <= set(cells) else None
 
 
 def paired_sum_of(plan: Plan, measure: Measure) -> SumOfMeans | None:
-    """Return the sum that a measure is of means of cells that can be paired, such as `(m[kind: a] + m[kind: b]) / 2`,
-    or of one mean of all scores or all cells and numbers, such as `1 - mean(m)`; None of any other."""
+    """Return the sum of means of cells that a measure is, if they can be paired, such as `(m[kind: a] + m[kind: b]) /
+    2`, or of one mean and numbers, such as `1 - mean(m)`; None for any other measure."""
     if measure.by or measure.corrected or measure.missing != "skip" or isinstance(measure.figure, Aggregate):
         return None
     terms = _terms(plan, measure.figure, {})
@@ -715,8 +712,7 @@ def paired_sum_of(plan: Plan, measure: Measure) -> SumOfMeans | None:
 
 
 _Terms = tuple[float, list[tuple[float, Aggregate, dict[str, str] | None]]]
-"""A number, and means, each with the number that it is taken times: of the cell that a slice fixes, or where this is
-None of all cells."""
+"""A number, and means with their coefficients, each in the cell that a slice fixes, or if this is None in all cells."""
 
 
 def _terms(plan: Plan, figure: Figure, fixed: dict[str, str]) -> _Terms | None:
@@ -794,10 +790,10 @@ def paired_means(
     weights: Mapping[str, Mapping[str, float]],
     spans: Mapping[str, float],
 ) -> dict[tuple[str, str], StatisticResult] | None:
-    """Return how every two models of `half` differ (first less second) over the scores that both have, and None of a
-    measure that is no mean of scores, or whose cells follow from no column of them.
+    """Return how every two models of `half` differ (first less second) over the scores that both have; None for a
+    measure that is no mean of scores, or whose cells follow from no column of the scores.
 
-    `weights` are those of metrics by scenario, and `spans` how far apart two values of a score can be.
+    `weights` are those of metrics by scenario, and `spans` the lengths of the scales of scores.
     """
     found_sum = paired_sum_of(plan, measure)
     mean = paired_mean_of(plan, measure) if found_sum is None else found_sum.mean
@@ -826,7 +822,7 @@ def paired_means(
         one, two = places[first], places[second]
         _, left, right = np.intersect1d(scores.key[one], scores.key[two], True, return_indices=True)
         one, two = one[left], two[right]
-        apart = scores.sample[one] != scores.sample[two]  # one and the same reply tells nobody apart
+        apart = scores.sample[one] != scores.sample[two]  # a reply that both models share distinguishes nothing
         one, two = one[apart], two[apart]
         times = None
         if found_sum is not None:
@@ -846,7 +842,7 @@ def paired_means(
 
 
 class _Coded(NamedTuple):
-    """A column of few names: a number for each row, and the names by number."""
+    """A column of few distinct names: a code per row, and the names by code."""
 
     codes: NDArray[np.int64]
     names: list[str | None]
@@ -854,8 +850,8 @@ class _Coded(NamedTuple):
 
 @dataclass(frozen=True)
 class _Scores:
-    """The mean of a model's scores of every key, one after the other, with a number for its key and its cell, the
-    columns of names, and what tells the replies apart."""
+    """The mean score of a model per key, with codes of its key and cell, coded columns, and a hash that identifies the
+    replies."""
 
     value: NDArray[np.float64]
     key: NDArray[np.int64]
@@ -864,8 +860,7 @@ class _Scores:
     coded: dict[str, _Coded]
 
     def times_of(self, rows: NDArray[np.int64], names: Sequence[str], whole: SumOfMeans) -> dict[int, float]:
-        """Return the number of each cell of some rows, by its own number, of those cells that have one; of none if one
-        of the sum lacks rows."""
+        """Return the coefficient of each cell of some rows, by its code; empty if a cell of the sum has no rows."""
         keys: dict[tuple[str, ...], int] = {}
         for cell, place in zip(*np.unique(self.cell[rows], return_index=True), strict=True):
             of_names = (self.coded[name] for name in names)
@@ -874,7 +869,7 @@ class _Scores:
 
 
 def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> _Scores:
-    """Read the scores that are paired; those of one model and key that lie in several rows are put together."""
+    """Read the scores to pair; scores of one model and key in several rows are merged."""
     import pyarrow.compute as pc
 
     read = half.connection.sql(_query(half, plan, mean, keys, cells)).to_arrow_reader(BATCH)
@@ -896,7 +891,7 @@ def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[
         np.concatenate(parts.pop(name) or [np.empty(0)]) for name in ("its total", "its n", "its sample")
     )
     key, cell = (_numbered([coded[name] for name in some], len(total)) for some in (keys, cells))
-    order = np.lexsort((total, key, coded["model"].codes))  # one order of sums, whatever that of the rows is
+    order = np.lexsort((total, key, coded["model"].codes))  # a fixed order of summation, independent of row order
     own, whose = key[order], coded["model"].codes[order]
     first = np.ones(len(order), bool)
     first[1:] = (own[1:] != own[:-1]) | (whose[1:] != whose[:-1])
@@ -910,7 +905,7 @@ def _read(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[
 
 
 def _numbered(columns: Sequence[_Coded], rows: int) -> NDArray[np.int64]:
-    """Return a number for each row, the same where the columns are."""
+    """Return a code for each row, equal if the columns are equal."""
     number = np.zeros(rows, np.int64)
     for column in columns:
         if len(column.names) > 1:
@@ -920,11 +915,10 @@ def _numbered(columns: Sequence[_Coded], rows: int) -> NDArray[np.int64]:
 
 
 def _query(half: Half, plan: Plan, mean: Aggregate, keys: list[str], cells: list[str]) -> str:
-    """Return the SQL of the scores: their sum, their number and what tells their replies from others, for each model
-    and key.
+    """Return the SQL of the scores: their sum, their number and a hash of their replies, for each model and key.
 
-    The conditions are one `case`, or of sums a column: else DuckDB takes the rows for fewer than the items, and holds
-    all of them.
+    The conditions are one `case`, or for sums a column: otherwise DuckDB estimates fewer rows than items, and holds all
+    of them in memory.
     """
     names = sql.texts(mean.values)
     there = "" if mean.scenario is None else f"and scenario = {sql.text(mean.scenario)}"

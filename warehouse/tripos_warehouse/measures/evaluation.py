@@ -1,8 +1,7 @@
-"""The values of measures: what their SQL finds, with an interval and a coverage on every value.
+"""The evaluation of measures: their SQL, then an interval, a coverage and a reason for each value.
 
-Figures of judges that people correct, from three figures of a query and the pulls of items on them.
-
-Cells that several measures share: agreements of raters, which take longest, are computed once.
+A measure that people correct comes as three figures of one query with their influences by item; the corrected figure is
+computed here. Agreements of raters take longest, so the cells that several measures share are computed once.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ from tripos_warehouse.views.dimensions import dimension_place
 
 @dataclass(frozen=True)
 class ThreeFigures:
-    """A cell of a corrected measure: the figures of the judge on all, of the judge on what people graded, and of
-    people, with the pulls of the same items on each, which `names` are the names of."""
+    """The inputs of a corrected figure in one cell: the figure of the judge on all replies, of the judge on the replies
+    that people graded, and of people, each with the influences of the same items. `names` are those items."""
 
     judge: Pulled
     on_graded: Pulled
@@ -72,35 +71,35 @@ class ThreeFigures:
     n: int
     df: float
     units: float
-    """How many graded items that weigh alike would say as much."""
+    """The number of equally weighted graded items with the same precision."""
 
     @property
     def graded_items(self) -> frozenset[str]:
-        """Return the items of which people graded something."""
+        """Return the items that have at least one grade by people."""
         return frozenset(name for name, known in zip(self.names, self.graded, strict=True) if known)
 
     @property
     def items(self) -> int:
-        """Return how many items people graded."""
+        """Return the number of items that people graded."""
         return int(self.graded.sum())
 
     def corrected(self, ends: tuple[float, float] | None, null: float | None = None) -> tuple[StatisticResult, float]:
         """Return the corrected figure and λ (`corrected_figure`)."""
         base = StatisticResult(self.people.value, n=self.n, clusters=round(self.units))
         df = min(self.df, self.items - 1) - 1
-        raised = (df + 1) / df if df > 0 else 1.0  # the pulls are raised already by what a mean takes of freedom
+        raised = (df + 1) / df if df > 0 else 1.0  # the influences already include the degree of freedom of a mean
         return corrected_figure(
             base, self.people, self.on_graded, self.judge, self.graded, df=df, raised=raised, ends=ends, null=null
         )
 
     def reach(self, items: int) -> float | None:
-        """Return how far the interval reaches with so many graded items, about (`expected_reach`)."""
+        """Return the approximate half-width of the interval for a number of graded items (`expected_reach`)."""
         return expected_reach(self.people, self.on_graded, self.judge, self.graded, items)
 
 
 def find_corrected(connection: Connection, plan: Plan, measure: Measure) -> dict[str, ThreeFigures]:
-    """Return the three figures of each model of a measure that people correct and that goes by nothing; of models that
-    they cannot correct yet none. Raises `StoreError` where the SQL fails."""
+    """Return the correction inputs of each model, for a measure without dimensions that people correct; models that
+    cannot be corrected yet are left out. Raises `StoreError` if the SQL fails."""
     found: dict[str, ThreeFigures] = {}
     for each in run_query(connection, sql_of(plan, measure)).to_pylist():
         three, _ = three_figures(each)
@@ -112,8 +111,8 @@ def find_corrected(connection: Connection, plan: Plan, measure: Measure) -> dict
 def corrected_rows(
     measure: Measure, found: Sequence[Mapping[str, Any]], judged: Sequence[MeasureRow]
 ) -> Iterator[MeasureRow]:
-    """Yield a row for each of the judge's: the figure of people in its place, and the judge's own beside it. Where
-    people graded too little, or not at random, there is no value, and a reason. `found` is what the SQL gives."""
+    """Yield one row per row of the judge: the corrected figure, with the judge's own row in `judged`. `found` are the
+    rows of the SQL. If people graded too little, or not at random, the value is missing, with a reason."""
     by_cell = {(str(each["model"]), tuple(each[name] for name in measure.by)): each for each in found}
     for own in judged:
         each = by_cell.get((own.model, own.by))
@@ -159,7 +158,8 @@ def corrected_rows(
 
 
 def three_figures(found: Mapping[str, Any]) -> tuple[ThreeFigures | None, str]:
-    """Return the three figures of a row of the SQL of a corrected measure; none where one is missing, and why."""
+    """Return the correction inputs in a row of the SQL of a corrected measure; if one is missing, None and the
+    reason."""
     values = [found[name] for name in ("of judge", "on graded", "of people")]
     if any(value is None for value in values):
         return None, str(found["reason"] or "people graded nothing of it")
@@ -187,21 +187,21 @@ def _ends(measure: Measure) -> tuple[float, float] | None:
 
 
 NO_MORE_THAN_ROUNDING = 1e-12
-"""What rounding leaves of a value of 0 between bounds that are about 1 apart."""
+"""The rounding error of a value of 0 between bounds that are about 1 apart."""
 REACH = 2.0
-"""How many times the excess of a figure over what chance has no part in its interval reaches further."""
+"""The multiple of the estimated bias by which an interval is extended."""
 ITEMS_ALIKE = "items do not differ: nothing shows the error"
 NO_ERROR = "nothing shows the error of what it is made of"
 SINGLE_ITEM_REASONS = (None, ONE_ITEM, ONE_IN_A_CELL)
-"""Reasons for which shares still have their exact interval."""
+"""The reasons for which a share still has its exact interval."""
 OF_CLUSTERS = {ONE_ITEM: ONE_CLUSTER, ONE_IN_A_CELL: ONE_CLUSTER_IN_A_CELL}
-"""The reasons of a figure whose items were drawn together."""
+"""The reason for a single cluster, by the reason for a single item: for items that were drawn together."""
 PAST_ERROR = "its error is past all bounds, which are ±1e70"
 Ends = tuple[float | None, float | None]
 
 
 def has_people_apart(plan: Plan, measure: Measure) -> bool:
-    """Return true if people whose scores are apart may have values of a measure that are not its own."""
+    """Return true if a measure may have separate values by people, whose scores are not mixed with those of models."""
     values = scored_values_of(plan)
     leaves = [figure for figure in aggregates(plan, measure.figure) if figure.of is None]
     return graders_of(measure) == "counted" and any(
@@ -216,18 +216,25 @@ def evaluate(
     by_people: bool = False,
     shared: Mapping[str, str] = MappingProxyType({}),
 ) -> MeasureTable:
-    """Return the values of `measure` with 95 % intervals; with `by_people` those by people whose scores are apart.
+    """Return the values of `measure` with 95 % intervals; with `by_people`, the values by people whose scores are kept
+    separate.
 
-    Of a share of independent items the interval is the exact one of Clopper and Pearson, and of shares that are added
-    up the one of `of_shares`. Where the SQL draws items again it is the one that the SQL gives. Of what lies between
-    two ends it is that of `statistics.bounded`. Else it is `value ± t · error`, with the 97.5 % quantile of Student's t
-    at the `df` degrees of freedom that the SQL gives. Cells whose items are all alike move the ends further out, by
-    what they do not show; without an error above zero there is no interval. No interval leaves the measure's bounds.
-    What is not there has a `reason`. A measure that people correct has the figure of people, and that of the judge
-    beside it (`corrected_rows`), and one with random facets an interval that speaks of these too (`generalized_rows`).
-    `shared` are queries in other words (`shared_cells`).
+    The interval is, in this order:
 
-    Raises `StoreError` S0201 where the SQL fails or lacks a column.
+    - for a share of independent items, the exact one of Clopper and Pearson; for sums of such shares, that of
+      `of_shares`
+    - for a figure from a bootstrap, the one in the SQL result
+    - for a figure between two ends, that of `intervals.bounded`
+    - otherwise `value ± t · error`, with the 97.5 % quantile of Student's t at the `df` degrees of freedom of the SQL
+      result
+
+    Cells whose items are all alike extend the interval by what they may hide. If the error is zero, there is no
+    interval. An interval never leaves the bounds of the measure. Whatever is missing has a `reason`. A measure that
+    people correct has the corrected figure, with the judge's in `judged` (`corrected_rows`); a measure with random
+    facets has an interval for other levels too (`generalized_rows`). `shared` maps queries to rewritten ones
+    (`shared_cells`).
+
+    Raises `StoreError` S0201 if the SQL fails or lacks a column.
     """
     query = sql_of(plan, measure, by_people, partial(sums_with, connection, plan))
     try:
@@ -266,9 +273,12 @@ def _is_clustered(plan: Plan, measure: Measure) -> bool:
 def _seen_through(
     connection: Connection, plan: Plan, measure: Measure, by_people: bool, rows: list[MeasureRow]
 ) -> list[MeasureRow]:
-    """Return rows with the interval of what stands inside of them: of what numbers cut, cut as its value is, since no
-    derivative shows the error at such a number; of a product, a quotient or a power, that of its factors; and of a
-    logarithm or another curve taken through it, which is not straight."""
+    """Return rows with an interval that is transformed from that of the figure inside.
+
+    The delta method fails at three places: where numbers clamp a figure (the interval is clamped like the value), in
+    products, quotients and powers (the interval follows from those of the factors), and under a logarithm or another
+    curve (the ends are taken through it).
+    """
     if not rows:
         return rows
 
@@ -325,7 +335,7 @@ def _cut_row(row: MeasureRow, whole: MeasureRow | None, least: float, most: floa
 
 
 def _failed(connection: Connection, plan: Plan, measure: Measure, row: MeasureRow) -> MeasureRow:
-    """Return a row that says which scores are missing, where `missing: fail` leaves it without a value for that."""
+    """Return a row with the missing scores as its reason, if `missing: fail` left it without a value."""
     if row.value is not None or row.n == row.total:
         return row
     told = why_missing(connection, plan, measure.figure, row.model)
@@ -340,9 +350,10 @@ def evaluate_or_tell(
     by_people: bool = False,
     shared: Mapping[str, str] = MappingProxyType({}),
 ) -> MeasureTable:
-    """Return the same, but a measure whose SQL fails has its error instead of rows, so that it hides no other.
+    """Evaluate a measure; if its SQL fails, return a table with the error and no rows, so that other measures are still
+    shown.
 
-    Raises `StoreError` where it is not the SQL that fails, which no measure would stand.
+    Raises `StoreError` for any other failure, which would affect all measures.
     """
     try:
         return evaluate(connection, plan, measure, by_people, shared)
@@ -353,7 +364,7 @@ def evaluate_or_tell(
 
 
 def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:
-    """Return a row of what the SQL found. `still`: draws that are all alike bound the value, as a median's do."""
+    """Return the row for a row of the SQL. `still`: draws that are all alike bound the value, as for a median."""
     value, error = _exact(measure, _bounded(found["value"])), _bounded(found["standard_error"])
     items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
     ends = _evaluation_ends(measure, found, value)
@@ -395,8 +406,8 @@ def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:
 
 
 def _evaluation_ends(measure: Measure, found: Mapping[str, Any], value: float | None) -> Ends:
-    """Return between which ends a value lies: of a sum of leaf cells those that their scales come to, which are the
-    same however it is written, and else those that the compiler knows of."""
+    """Return the ends between which a value lies: for a sum of leaf cells those that follow from their scales, which do
+    not depend on how the sum is written; otherwise those that the compiler knows."""
     below, above = found.get("below"), found.get("above")
     if value is None or below is None or above is None:
         return measure.low, measure.high
@@ -404,7 +415,7 @@ def _evaluation_ends(measure: Measure, found: Mapping[str, Any], value: float | 
 
 
 def _settled(end: float) -> float:
-    """Return an end of a scale without what rounding leaves beside a number of few places."""
+    """Return an end of a scale without rounding error."""
     near = round(end, 9)
     return near if abs(end - near) <= NO_MORE_THAN_ROUNDING * max(1.0, abs(end)) else end
 
@@ -412,7 +423,7 @@ def _settled(end: float) -> float:
 def _interval(
     measure: Measure, found: Mapping[str, Any], value: float, error: float | None, ends: Ends, still: bool
 ) -> tuple[str, float | None, float | None]:
-    """Return how the interval of a value is found, and its ends, where it has any."""
+    """Return the method and the ends of the interval of a value, if it has one."""
     figure = measure.figure
     items, df = int(found["items"] or 0), float(found["df"] or 0)
     function = figure.function if isinstance(figure, Aggregate) and not of_formula(figure) else None
@@ -454,8 +465,8 @@ def _interval(
 
 
 def _alike_interval(found: Mapping[str, Any], value: float, ends: Ends) -> tuple[str, float | None, float | None]:
-    """Return the interval of a sum of cells whose items differ and come to the same, as those of a difference may: what
-    no unit shows has at most the share 1 − (α/2)^(1/m), and may lie at either end."""
+    """Return the interval of a sum of cells whose items differ but have the same sum, as in a difference. A kind of
+    unit that none of m units showed has at most the share 1 − (α/2)^(1/m), and may lie at either end of the scale."""
     units = float(found["effective items"] or 0)
     if found.get("below") is None or found.get("reason") or found["is hidden"] or units <= 1 or None in ends:
         return "exact", None, None
@@ -464,9 +475,8 @@ def _alike_interval(found: Mapping[str, Any], value: float, ends: Ends) -> tuple
 
 
 def _drawn(found: Mapping[str, Any], still: bool) -> tuple[float | None, float | None]:
-    """Return the bounds that draws show. Those of a median may meet, where all draws have the same: on a scale of few
-    steps that is its interval, and that of a median which numbers move. Where all values are the same, or what else was
-    made of medians never differs, nothing shows it."""
+    """Return the bounds of a bootstrap. For a median, or an affine function of one, they may coincide, since a scale
+    may have few steps. If all values are alike, or another function of medians never varies, there is no interval."""
     low, high, error = (_bounded(found[name]) for name in ("low", "high", "standard_error"))
     if low is None or high is None or error is None or (error <= ROUNDING and (not still or found.get("reason"))):
         return None, None
@@ -474,7 +484,8 @@ def _drawn(found: Mapping[str, Any], still: bool) -> tuple[float | None, float |
 
 
 def _past(found: Mapping[str, Any], value: float | None, low: float | None, high: float | None) -> str | None:
-    """Return why a value, or its interval, is not there although the SQL found one: it is past all bounds."""
+    """Return why a value or its interval is dropped although the SQL gave one: it is outside the representable
+    range."""
     if value is None:
         return PAST if found["value"] is not None else None
     ends = (found["standard_error"], low, high)
@@ -482,7 +493,7 @@ def _past(found: Mapping[str, Any], value: float | None, low: float | None, high
 
 
 def _reason(value: float | None, error: float | None, items: int, found: Mapping[str, Any]) -> str:
-    """Return why a value is missing, or its interval, as the rows have it."""
+    """Return why a value, or its interval, is missing."""
     told = found.get("reason")
     if told is not None and (told != ONE_IN_A_CELL or items > 1):
         return str(told)
@@ -500,12 +511,13 @@ def _reason(value: float | None, error: float | None, items: int, found: Mapping
 
 
 def _longer(value: float | None, low: float | None, high: float | None) -> float | None:
-    """Return how far an interval that is not even on both sides reaches, at most."""
+    """Return the distance to the farther end of an interval that is not symmetric."""
     return None if value is None or low is None or high is None else max(value - low, high - value)
 
 
 def _half_width(standard_error: float | None, df: float) -> float | None:
-    """Return values that are all alike have an error of zero, which is no measure of it: then there is no interval."""
+    """Return the half-width of an interval. If all values are alike, the estimated error of zero means nothing, so
+    there is no interval."""
     quantile = t_quantile(two_sided(CONFIDENCE), df)
     if quantile is None or standard_error is None or standard_error <= ROUNDING:
         return None
@@ -513,7 +525,7 @@ def _half_width(standard_error: float | None, df: float) -> float | None:
 
 
 def _exact(measure: Measure, value: float | None) -> float | None:
-    """Return a value of a figure; of one that has bounds or is an agreement, what rounding leaves of 0 is 0."""
+    """Return a value without rounding error near 0, for a figure that has bounds or is an agreement."""
     of_raters = isinstance(measure.figure, Aggregate) and measure.figure.function in JACKKNIFED
     between = measure.low is not None and measure.high is not None
     return 0.0 if value is not None and (between or of_raters) and abs(value) < NO_MORE_THAN_ROUNDING else value
@@ -524,15 +536,15 @@ def _bounded(value: Any) -> float | None:
 
 
 STATISTIC = "tripos_statistic("
-"""What a part that takes long calls, for each of its cells."""
+"""The function call that marks an expensive part of a query, computed cell by cell."""
 MODELS = "models"
-"""The part that says whose replies are there: it looks through the same rows."""
+"""The part with the models that have replies; it reads the same rows."""
 EVERY = '"every model"'
 
 
 @dataclass(frozen=True)
 class _Cells:
-    """The part of a query that others may have too, with the query of that part alone."""
+    """The part of a query that other measures may share, with the query of that part alone."""
 
     name: str
     models: str | None
@@ -541,8 +553,9 @@ class _Cells:
 
 @contextmanager
 def shared_cells(connection: Connection, plan: Plan) -> Iterator[Mapping[str, str]]:
-    """Yield the queries of the plan's measures that have cells in common, by the text of `sql_of`, as they are with
-    these in memory. What the database refuses is not shared: the measures themselves tell of it."""
+    """Yield rewritten queries for the measures of a plan that share expensive cells, by the text of `sql_of`. The cells
+    are computed once, in memory. If the database refuses one, it is not shared, and evaluating the measure reports the
+    error."""
     if not isinstance(connection, StoreConnection):
         yield {}
         return
@@ -563,13 +576,13 @@ def shared_cells(connection: Connection, plan: Plan) -> Iterator[Mapping[str, st
                     found |= {text: _rewritten(query, cells, table) for text, query in queries.items()}
             yield found
         finally:
-            with suppress(duckdb.ConnectionException):  # what was closed has no tables any more
+            with suppress(duckdb.ConnectionException):  # a closed connection has no tables any more
                 for table in tables:
                     connection.execute(f"drop table {table}")
 
 
 def _cells_of(query: Query) -> _Cells | None:
-    """Return the cells that take longest; none where the rest of the query looks through their rows again."""
+    """Return the expensive cells of a query; None if the rest of the query reads their rows again."""
     name = next((name for name, body in query.parts.items() if STATISTIC in body), None)
     if name is None:
         return None

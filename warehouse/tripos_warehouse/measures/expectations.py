@@ -1,8 +1,6 @@
-"""Expectations: whether each figure that a spec expects is what it should be, for every compared model and cell.
+"""Expectations of a spec, checked for every compared model and cell; and baselines that models should beat.
 
-Floors: what trivial baselines get, and the figures of models that do not clear it.
-
-A figure clears a floor where the whole of its interval lies beyond it: a point that lies above by chance shows nothing.
+A figure beats a baseline if its whole interval is better: a value that is better by chance shows nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +18,7 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.views.runs import RunRecord
 
 CLOSE = 1e-9
-"""Figures that are closer than this are equal: rounding makes such differences."""
+"""Figures closer than this are equal; the difference is rounding."""
 NOT_TAKEN = MeasureRow(
     model="",
     by=(),
@@ -39,9 +37,12 @@ NOT_TAKEN = MeasureRow(
 
 @dataclass(frozen=True)
 class ExpectationOutcome:
-    """One figure that was expected: its value, whether that held, and by how much it, or the end of its interval that
-    is compared, is on the right side of the number (below 0 where it is on the wrong one); None where there is no value
-    or no interval, which does not hold. Nor does one that stands on too few of its scores: it is not `covered`."""
+    """One expected figure: its row, whether the expectation holds, and its margin.
+
+    `margin` is the distance of the value, or of the compared end of its interval, from the expected number, below 0 on
+    the wrong side. It is None without a value or an interval; then the expectation does not hold. It does not hold
+    either if too few of the scores have a value: then `covered` is false.
+    """
 
     row: MeasureRow
     held: bool
@@ -50,7 +51,7 @@ class ExpectationOutcome:
 
     @property
     def counted(self) -> MeasureRow:
-        """The row whose scores count: of a figure that people correct that of the judge, who scored all of them."""
+        """The row whose scores count: for a figure that people correct, that of the judge, who scored all replies."""
         return self.row.judged or self.row
 
 
@@ -61,21 +62,21 @@ class CheckedExpectation:
     expectation: Expectation
     outcomes: tuple[ExpectationOutcome, ...]
     failed: bool = False
-    """Whether the database refused its SQL, so that there is no value."""
+    """True if the database refused its SQL, so that there is no value."""
 
     @property
     def held(self) -> bool:
-        """True if it held for every model, in every cell. What was taken of nobody does not hold."""
+        """True if it holds for every model in every cell. An expectation without outcomes does not hold."""
         return bool(self.outcomes) and all(outcome.held for outcome in self.outcomes)
 
     @property
     def scores(self) -> tuple[int, int]:
-        """The number of scores that it stands on, and of how many that should have a value."""
+        """The number of scores with a value, and of those that should have one."""
         counted = [outcome.counted for outcome in self.outcomes]
         return sum(row.n for row in counted), sum(row.total for row in counted)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the gate as JSON values."""
+        """Return the outcome as JSON values."""
         expected = self.expectation
         return {
             "expect": expected.shown,
@@ -106,8 +107,8 @@ class CheckedExpectation:
 
 
 def expected(connection: Connection, plan: Plan, expectation: Expectation, run: RunRecord) -> CheckedExpectation:
-    """Return whether an expectation holds for the models of a run, with the intervals of its sequences if it stopped
-    once it was settled. One that nothing was scored for, or whose SQL fails, has an outcome that does not hold."""
+    """Check an expectation for the models of a run. If the run stopped as soon as it was settled, the intervals are
+    those of its confidence sequences. An expectation without scores, or with failing SQL, does not hold."""
     models = run.models
     table = as_told(run, evaluate_or_tell(connection, plan, as_measure(expectation)), kind="expect")
     rows = [row for row in table.rows if row.model in models]
@@ -119,7 +120,7 @@ def expected(connection: Connection, plan: Plan, expectation: Expectation, run: 
 
 
 def as_measure(expectation: Expectation) -> Measure:
-    """Return the figure of an expectation, as a measure under the words of the expectation."""
+    """Return the figure of an expectation as a measure, named by the text of the expectation."""
     return Measure(
         name=expectation.shown,
         scenario=None,
@@ -133,7 +134,7 @@ def as_measure(expectation: Expectation) -> Measure:
 
 
 def outcome_of(expectation: Expectation, row: MeasureRow) -> ExpectationOutcome:
-    """Return whether a row of its figure is what an expectation asks for."""
+    """Check an expectation for one row of its figure."""
     compared = {None: row.value, "lower": row.interval_low, "upper": row.interval_high}[expectation.end]
     if row.value is None or compared is None:
         return ExpectationOutcome(row, False, None)
@@ -144,7 +145,7 @@ def outcome_of(expectation: Expectation, row: MeasureRow) -> ExpectationOutcome:
 
 
 def holds(operator: str, value: float, number: float) -> tuple[bool, float]:
-    """Return whether a value stands so to a number, and by how much it is on the right side of it.
+    """Return whether a comparison of a value with a number holds, and by how much the value is on the right side.
 
     >>> holds(">=", 0.75, 0.5), holds("<", 0.75, 0.5), holds(">=", 0.1 + 0.2, 0.3)[0]
     ((True, 0.25), (False, -0.25), True)
@@ -166,11 +167,11 @@ def holds(operator: str, value: float, number: float) -> tuple[bool, float]:
 
 
 BASELINE = "baseline/"
-"""What the names of baselines begin with."""
+"""The prefix of the names of baselines."""
 
 
 class Placed(NamedTuple):
-    """A figure of a model, with the ends of its interval where it has one."""
+    """A figure of a model, with the ends of its interval if it has one."""
 
     model: str
     value: float | None
@@ -180,8 +181,8 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True)
 class Matched:
-    """A figure of a model that does not clear the best baseline in the same cell of a measure: an end of its interval
-    lies no better, or where it has none the figure itself."""
+    """A figure of a model that is not better than the best baseline in the same cell of a measure: its interval reaches
+    the baseline, or without an interval the value is no better."""
 
     measure: str
     by: tuple[Any, ...]
@@ -193,7 +194,7 @@ class Matched:
     baseline_value: float
 
     def to_json(self, dimensions: Sequence[str]) -> dict[str, Any]:
-        """As JSON values; `dimensions` are the names of `by`."""
+        """Return it as JSON values; `dimensions` are the names of `by`."""
         return {
             "measure": self.measure,
             **dict(zip(dimensions, self.by, strict=True)),
@@ -216,9 +217,10 @@ def is_baseline(model: str) -> bool:
 
 
 def matched(table: MeasureTable) -> tuple[Matched, ...]:
-    """Return every figure of a measure that does not clear the best baseline in its cell: it is to be higher, or lower
-    where the measure says that lower is better. Of one that says nothing it is for the reader to know whether high is
-    good."""
+    """Return the estimates that are not better than the best baseline of their cell (their 95 % interval reaches it).
+
+    Higher is better unless the measure says that lower is better. If it has no direction, the reader must know.
+    """
     cells: dict[tuple[Any, ...], list[Placed]] = {}
     for row in table.rows:
         cells.setdefault(row.by, []).append(Placed(row.model, row.value, row.interval_low, row.interval_high))
@@ -232,7 +234,8 @@ def matched(table: MeasureTable) -> tuple[Matched, ...]:
 
 
 def not_clear(rows: Iterable[Placed], *, lower_is_better: bool = False) -> dict[str, tuple[str, float]]:
-    """Return the models that do not clear the best baseline of a cell, with its name and what it gets.
+    """Return the models that are not better than the best baseline of a cell, with the name and the value of that
+    baseline.
 
     >>> rows = [Placed("baseline/echo", 0.5, 0.3, 0.7), Placed("a", 0.8, 0.6, 0.9), Placed("b", 0.6, 0.4, 0.8)]
     >>> not_clear(rows)

@@ -1,27 +1,20 @@
-"""SQL of whole figures: aggregates of cells, slices, and arithmetic that carries the error through.
+"""The SQL of whole figures: aggregates of scores and of cells, slices, and formulas with their errors.
 
-A figure is put together from two tables, its cells and the pulls of the items on them (`aggregates`, and `cells` for
-those of other cells). What is made of several figures has, for each of them, the derivative of its value by theirs, and
-an item pulls at it with the sum of its pulls on the parts, each times that derivative (the delta method). So `a - b`
-over the same items is compared item by item, and over different ones the variances add up, without a word about which
-of them it is. Where a part is drawn again, since it has no derivative, the whole is (`bootstrap`).
+A figure is made of two tables, its cells and the influences of items on them (`aggregates`; `CellsSql` for aggregates
+of cells). A formula has the derivative of its value by each of its parts, and the influence of an item on it is the sum
+of the item's influences on the parts, each times that derivative (the delta method). So `a - b` over the same items is
+a paired comparison, and over different items the variances add up, without declaring which of them it is. If a part has
+no derivative and comes from a bootstrap, the whole formula does.
 
-SQL of the arithmetic of a formula, and of its derivatives by its parts.
+An aggregate of the cells of a formula may be biased by chance: the mean of (a − b)² over groups is above the same mean
+of the expected values of a and b, since chance alone separates them, and so is a mean of absolute values. The error of
+a mean falls with the number of cells, and this bias does not. So the figure is also computed in draws of the items, and
+the mean of these less the figure estimates the bias: the interval is extended downwards by twice that (upwards if it is
+negative). If the bias is greater than the error, there is no interval.
 
-SQL of aggregates of cells: of those of another aggregate, `mean(mean(right) by q.kind)`, and of a formula's.
-
-What a formula comes to in its cells may be off by chance: the mean of (a - b)² over groups lies above that of what a
-and b come to in the long run, since chance alone sets them apart, and so does a mean of absolute values. The error of a
-mean falls with the number of cells, and this excess does not. So the figure is also taken in draws of the items, and
-how far these lie above it is its excess: the interval reaches further down by twice that (of one below 0, up). Where it
-is greater than the error, nothing is known.
-
-SQL of figures whose items are drawn again: tables of `draws`, a list for each cell, and the bounds that they show.
-
-A median has no pull to rely on, so it is computed for many draws of the items; what is made of it has a value for each
-draw too. The draws themselves are made by functions of the warehouse, `tripos_statistic` and `tripos_draws`.
-
-SQL of the scores that a mean is taken of, a row each, with their judges and arms.
+A median has no reliable influences, so it is computed for many draws of the items, and its formulas have a value for
+each draw too. `draws` is a list per cell. The draws are made by the functions `tripos_statistic` and `tripos_draws` of
+the warehouse.
 """
 
 from __future__ import annotations
@@ -61,18 +54,20 @@ from tripos_warehouse.views.benchmark_views import Graders, axis_columns
 from tripos_warehouse.views.dimensions import arm_columns
 
 Condition = tuple[str, str]
-"""A condition in SQL, and what to say where it holds."""
+"""A condition in SQL, and the reason to give if it holds."""
 CUT_OFF = "a number in `min` or `max` cuts a part of it off, so its error is unknown"
 ROOT_OF_ZERO = "it is the square root of 0, which rises without bound there, so its error is unknown"
 BY_ZERO = "it divides by zero"
 MOST_EXPONENT = math.log(LARGEST)
-"""The greatest number of which `exp` is one."""
+"""The greatest number whose `exp` is finite."""
 HIDING = ("/", "min", "max", "harmonic_mean", "exp")
-"""Operators whose value may be a number where what they are taken of is none."""
+"""Operators that may return a number although an argument is not one."""
 
 
 @dataclass(frozen=True)
 class NumberSql:
+    """A number in a formula."""
+
     value: float
     is_straight = True
 
@@ -92,6 +87,8 @@ class NumberSql:
 
 @dataclass(frozen=True)
 class PartSql:
+    """A part of a formula, by the name of its column."""
+
     name: str
     is_straight = True
 
@@ -111,12 +108,14 @@ class PartSql:
 
 @dataclass(frozen=True)
 class FormulaSql:
+    """An operator with its arguments, and the SQL of its value and derivatives."""
+
     operator: str
     values: tuple[Arithmetic, ...]
 
     @property
     def is_straight(self) -> bool:
-        """True if it adds its parts up, each times a number: its derivatives are the same everywhere."""
+        """True if it is a linear combination of its parts: its derivatives are constant."""
         straight = all(value.is_straight for value in self.values)
         numbers = [not _has_part(value) for value in self.values]
         if self.operator in ("negate", "+", "-"):
@@ -133,7 +132,7 @@ class FormulaSql:
                 return f"(-{texts[0]})"
             case "abs":
                 return f"abs({texts[0]})"
-            case "min" | "max":  # which in SQL take no notice of what has no value
+            case "min" | "max":  # which ignore NULL in SQL
                 end = "least" if self.operator == "min" else "greatest"
                 known = " and ".join(f"{text} is not null" for text in texts)
                 return f"(case when {known} then {end}({', '.join(texts)}) end)"
@@ -156,8 +155,7 @@ class FormulaSql:
         return f"({texts[0]} {self.operator} {texts[1]})"
 
     def slope(self, name: str) -> str:
-        """Return the derivative by a part, as SQL; of `min`, `max` and `abs` the one of the side on which the value
-        is."""
+        """Return the SQL of the derivative by a part; for `min`, `max` and `abs`, on the side where the value is."""
         texts = [_bounded(value) if self.operator in HIDING else value.text for value in self.values]
         slopes = [value.slope(name) for value in self.values]
         if all(slope == "0" for slope in slopes):
@@ -182,7 +180,7 @@ class FormulaSql:
                     f"when {text} = {self.text} then {slope}" for text, slope in zip(texts, slopes, strict=True)
                 )
                 return f"(case {cases} end)"
-            case "harmonic_mean":  # by a part H² / n · 1 / part²; where H is 0 no part moves it to the first order
+            case "harmonic_mean":  # by a part H² / n · 1 / part²; if H is 0 all derivatives are 0
                 terms = [
                     f"{_times(slope, f'(({self.text} / {text}) ** 2 / {len(texts)})')}"
                     for text, slope in zip(texts, slopes, strict=True)
@@ -201,8 +199,8 @@ class FormulaSql:
         return _added(first, second)
 
     def cuts(self) -> list[Condition]:
-        """Return conditions in which the derivative says nothing of the error: where a number in `min` or `max` cuts
-        off what stands beside it, and at a root of 0."""
+        """Return conditions under which the derivative says nothing about the error: a number in `min` or `max` clamps
+        the other arguments, or a root is 0."""
         found = [each for value in self.values for each in value.cuts()]
         numbers = [value.text for value in self.values if isinstance(value, NumberSql)]
         if self.operator in ("min", "max") and numbers:
@@ -211,7 +209,7 @@ class FormulaSql:
         return [*found, (f"{self.text} = 0", ROOT_OF_ZERO)] if self.operator == "sqrt" else found
 
     def gaps(self) -> list[Condition]:
-        """Return conditions in which it has no value though all its parts have, the innermost first."""
+        """Return conditions under which it has no value although all its parts have one, the innermost first."""
         found = [each for value in self.values for each in value.gaps()]
         last = self.values[-1].text
         texts = [value.text for value in self.values]
@@ -236,7 +234,7 @@ Arithmetic = NumberSql | PartSql | FormulaSql
 
 
 def _bounded(value: Arithmetic) -> str:
-    """Return the SQL of a value that is nothing where it is infinite or NaN, which what is made of it would hide."""
+    """Return the SQL of a value that is NULL if it is infinite or NaN, which an outer formula might hide."""
     if not isinstance(value, FormulaSql) or value.operator in ("min", "max", "abs", "negate", "harmonic_mean", "sqrt"):
         return value.text
     return f"nullif(nullif(nullif({value.text}, 'inf'::double), '-inf'::double), 'nan'::double)"
@@ -247,7 +245,7 @@ def _has_part(value: Arithmetic) -> bool:
 
 
 def reason_sql(conditions: Sequence[Condition]) -> str:
-    """Return what to say where one of some conditions holds, in SQL; null where none does."""
+    """Return the SQL of the reason of the first condition that holds; NULL if none does."""
     reasons = dict.fromkeys(reason for _, reason in conditions)
     cases = (
         f"when {' or '.join(condition for condition, said in conditions if said == reason)} then '{reason}'"
@@ -267,11 +265,11 @@ def _times(slope: str, text: str) -> str:
 
 
 EACH_DRAW = "unnest(draws) as value, generate_subscripts(draws, 1) as draw"
-"""The columns of a row a draw, of a table that has a list of them."""
+"""The columns that turn a list of draws into one row per draw."""
 
 
 def collected_draws(parts: Parts, dims: tuple[str, ...], rows: str) -> str:
-    """Return a table of draws, from rows of `draw` and `value`."""
+    """Return the name of a table of draws, from rows of `draw` and `value`."""
     values = parts.add("values", rows)
     return parts.add(
         "drawn",
@@ -282,7 +280,7 @@ group by {columns(dims)}""",
 
 
 def draws_of(parts: Parts, node: FigureTables) -> str:
-    """Return the table of draws of a figure: its own, or those that the influences of its items come to."""
+    """Return the name of the table of draws of a figure: its own, or draws made from the influences of its items."""
     if node.drawn is not None:
         return node.drawn
     cell = columns(node.dims, "c")
@@ -296,10 +294,10 @@ group by {cell}""",
 
 
 def bounded(parts: Parts, node: FigureTables, drawn: str, error: str) -> str:
-    """Return the query of a figure with the bounds that its draws show. `error` is the table of its `precision`.
+    """Return the query of a figure with the bounds of its draws. `error` is the table of its `precision`.
 
-    Where all draws have the same value, influences show no spread: then the degrees of freedom are those of as many
-    units that weigh alike.
+    If all draws have the same value, influences show no variance: then the degrees of freedom are those of as many
+    units of equal weight.
     """
     df = "coalesce(e.df, greatest(e.items - 1, 0), 0)"
     found = parts.add(
@@ -318,19 +316,19 @@ order by all
 
 
 MOST_EXCESS = 1
-"""How far chance may move a figure, in errors. Twice the excess makes up for the half of it that draws do not show
-where absolute values are 0 in the long run."""
+"""The largest accepted bias, in standard errors. The interval is extended by twice the bias, since draws show only half
+of it if absolute values are 0 in expectation."""
 MOST_OF_DRAWN = 0.25
-"""The same of what has its interval from draws, which are as far off once more."""
+"""The same for figures whose interval comes from draws, which have the bias once more."""
 EMPTY = "one of its cells has no value, so its error is unknown"
 BY_CHANCE = "chance alone moves it by more than its error shows, so its error is unknown"
 THERE = 0.95
-"""The share of draws in which all cells have a value, at least, as of what is drawn again anyway."""
+"""The least share of draws in which all cells must have a value."""
 
 
 @dataclass(frozen=True)
 class CellsSql:
-    """Writes the tables of an aggregate of the cells of another figure."""
+    """The tables of an aggregate of the cells of another figure."""
 
     parts: Parts
     figure: Aggregate
@@ -339,7 +337,7 @@ class CellsSql:
     missing: Missing
 
     def write(self) -> FigureTables:
-        """Return the tables."""
+        """Return the tables of the aggregate."""
         node = self._of_cells()
         if self.inner.made_of and node.bends and self.figure.function != "count":
             node = self._held_against_draws(node)
@@ -400,7 +398,7 @@ group by {group}""",
         return self._of_formula(node, weighed) if inner.made_of else node
 
     def _of_formula(self, node: FigureTables, weighed: str) -> FigureTables:
-        """Return an aggregate of a formula's cells, with what it looks at counted once."""
+        """Return an aggregate of the cells of a formula, which counts each row that it reads once."""
         of_one = self.figure if self.figure.function in OF_ONE_CELL else None
         made_of = over_cells(self.parts, self.inner, weighed, node.dims, of_one)
         named = [(f"part{place}", each) for place, each in enumerate(made_of, 1)]
@@ -415,15 +413,15 @@ group by {group}""",
     # --- draws ---
 
     def _draws(self, each: str, holds: str | None = None) -> str:
-        """Return the table of draws of the aggregate, from rows of draws of its cells."""
+        """Return the name of the table of draws of the aggregate, from draws of its cells."""
         group, value = columns(self.cut.dims), _OF_CELLS[self.figure.function]
         value = value if holds is None else f"case when {holds} then {value} end"
         rows = f"select {group}, draw, {value} as value\nfrom ({each})\ngroup by {group}, draw"
         return collected_draws(self.parts, self.cut.dims, rows)
 
     def _held_against_draws(self, node: FigureTables) -> FigureTables:
-        """Return an aggregate whose error is unknown where chance alone moves it too far. What the influences of the
-        items come to in the same draws is taken off, so that only what bends is left."""
+        """Return an aggregate whose error is unknown if its estimated bias is too large. The influences of the items in
+        the same draws are subtracted, so that only the nonlinear part is left."""
         inner, dims, most = self.inner, node.dims, MOST_EXCESS if node.drawn is None else MOST_OF_DRAWN
         group = columns(dims)
         if node.drawn is None:
@@ -445,6 +443,7 @@ group by {group}""",
   where isfinite(t.value)"""
             error = f"""select {group}, {ordered("stddev_samp", "value")} as error
   from (select {group}, {EACH_DRAW} from {trial}) where isfinite(value) group by {group}"""
+        # A row is a cell: the estimated bias in draws, and whether it is small enough.
         held = self.parts.add(
             "held",
             f"""select {columns(dims, "m")}, m.moved, m.there >= {THERE} and abs(m.moved) <= {most} * e.error as holds
@@ -470,8 +469,8 @@ from {node.cells} as c left join {held} as h on {same("c", "h", dims)}""",
     # --- the least and the greatest ---
 
     def _told_apart(self, node: FigureTables) -> FigureTables:
-        """Return the least or greatest of cells, which has an error where no other cell comes near it: near is within
-        twice the sum of both errors, which is no less than twice the error of their difference."""
+        """Return the least or greatest of cells. It has an error only if no other cell is near: within twice the sum of
+        both errors, which is at least twice the error of their difference."""
         function, inner = self.figure.function, self.inner
         errors = self.parts.add(
             "errors",
@@ -525,12 +524,13 @@ _WEIGHTS = {
     "max": '(value is not null and place = "number of cells")::integer',
     "count": "0",
 }
-"""How each changes with the value of a cell; and why there is no error where it changes with that of none."""
+"""The derivative of each aggregate by the value of a cell, and the reason why there is no error if it depends on no
+single cell."""
 _STILL = {"count": "a number of cells has no error", "stdev": "the cells do not differ: nothing shows the error"}
 
 
 Unread = tuple[tuple[str, End], ...]
-"""As in a `Cut`: the scores whose unreadable replies count as wrong."""
+"""As in `Cut`: the scores whose unreadable replies count as wrong."""
 
 
 def sql_of(
@@ -542,15 +542,14 @@ def sql_of(
 ) -> str:
     """Return the SQL of a measure of a plan: a query over the views of its benchmark.
 
-    It yields `model`, a column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`,
-    `total`, `is share` (of independent items), and it may be `reason` (why there is no value or no error) and `low` and
-    `high` (the ends of an interval from draws). Means of scores, which are most figures, have a query that is shorter
-    and faster. Where scores by people are apart, the figure is one of models, and with `by_people` one of people; a
-    measure that goes by evaluators has a value for each of them anyway.
+    Its columns are `model`, one per name in `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`,
+    `total`, `is share` (of independent items), and possibly `reason` (why there is no value or no error), `low` and
+    `high` (the ends of an interval from draws). If scores by people are kept separate, the figure is one of models, or
+    with `by_people` one of people; a measure that goes by evaluators has a value for each of them anyway.
 
-    Of a measure that people correct it yields three figures and the pulls of items on them instead (`corrected_sql`),
-    from which `evaluate` takes one. A mean of scores is taken from the tables that `sums` names, if there are any. With
-    `unread` scores whose reply could not be read count as the worst that they may be.
+    For a measure that people correct, the query returns three figures and the influences of items on them
+    (`corrected_sql`), and `evaluate` combines them. A mean of scores is taken from the tables that `sums` names, if
+    there are any. With `unread`, scores whose reply could not be read count as their worst value.
     """
     axes = [*axis_columns(plan), *arm_columns(plan)]
     if measure.corrected and not by_people:
@@ -569,8 +568,8 @@ def _corrected_sql_of(plan: Plan, measure: Measure) -> str:
 
 
 def pairs_sql(plan: Plan, figure: Aggregate, scored: Sequence[ScoredStep]) -> str:
-    """Return the SQL of the pairs that an aggregate of two columns is taken of, `n` for each model, `gold` and what was
-    said for it, which is `key`, as texts and as numbers; `items` are those of a model that have this `gold`."""
+    """Return the SQL of the pairs behind an aggregate of two columns: `n` for each model, expected value `gold` and
+    actual value `key`, as texts and as numbers; `items` is the number of the model's items with this `gold`."""
     parts = Parts()
     pairs = LeafSql(plan, parts, figure, tuple(scored), Cut(), "skip").pairs()
     return f"""{parts.text}
@@ -584,7 +583,7 @@ order by all
 
 
 def graders_of(measure: Measure, by_people: bool = False) -> Graders:
-    """Return whose scores a measure is of."""
+    """Return whose scores a measure uses."""
     return "each" if {"evaluator", PAIR} & set(measure.by) else "people" if by_people else "counted"
 
 
@@ -596,7 +595,7 @@ def _sql_of(plan: Plan, measure: Measure, graders: Graders, sums: Sums = no_sums
 
 @dataclass(frozen=True)
 class _Term:
-    """A part of a formula: the name of its column beside the others, and its tables."""
+    """A part of a formula: the name of its column, and its tables."""
 
     name: str
     node: FigureTables
@@ -604,6 +603,8 @@ class _Term:
 
 @dataclass
 class _FigureWriter:
+    """Writes the common table expressions of a figure, each distinct subfigure once."""
+
     plan: Plan
     values: ScoredValues
     parts: Parts
@@ -650,7 +651,7 @@ class _FigureWriter:
                 return FormulaSql(operator, tuple(self._read(each, cut, missing, terms) for each in values))
 
     def _aggregate(self, figure: Aggregate, cut: Cut, missing: Missing) -> FigureTables:
-        taken = figure.model_copy(update={"by": ()}).model_dump_json()  # in a formula it goes by what the formula does
+        taken = figure.model_copy(update={"by": ()}).model_dump_json()  # a formula sets the dimensions of its parts
         key = (taken, cut, missing)
         if key not in self.made:
             scored = scored_by(self.values, figure)
@@ -662,7 +663,7 @@ class _FigureWriter:
                 within = dict.fromkeys([*cut.dims, *(dim for dim in figure.of.by if dim not in fixed)])
                 inner = self.node(figure.of, replace(cut, dims=tuple(within)), missing, inside=True)
                 node = CellsSql(self.parts, figure, inner, cut, missing).write()
-                if not scored and not node.made_of:  # of a slice
+                if not scored and not node.made_of:  # a slice
                     of_one = figure if figure.function in OF_ONE_CELL else None
                     node = replace(node, rows=seen_over(inner, cut.dims, of_one))
             self.made[key] = replace(node, rows=seen(figure, scored, cut)) if scored else node
@@ -671,8 +672,8 @@ class _FigureWriter:
     # --- draws ---
 
     def _drawn(self, value: Arithmetic, terms: list[_Term], cut: Cut, base: str, trial: bool = False) -> str | None:
-        """Return the draws of a formula, where one of its parts has such, or for a trial. All parts are drawn with the
-        same items."""
+        """Return the name of the table of draws of a formula, if one of its parts has draws, or for a `trial` of its
+        bias. All parts use the same draws of items."""
         if any(term.node.drawn is not None for term in terms) == trial:
             return None
         tables = [(trial and term.node.trial) or draws_of(self.parts, term.node) for term in terms]
@@ -680,9 +681,10 @@ class _FigureWriter:
             f"join {table} as {term.name} on {same('base', term.name, term.node.dims)}"
             for term, table in zip(terms, tables, strict=True)
         )
-        # The lists of a cell are taken apart side by side: a join by the number of the draw would be one of all cells.
+        # The lists of a cell are unnested in parallel: a join by the number of the draw would join all cells.
         lists = ", ".join(f'unnest({term.name}.draws) as "draw of {term.name}"' for term in terms)
         given = ", ".join(f"{{'value': \"draw of {term.name}\"}} as {term.name}" for term in terms)
+        # A row is a cell and a draw: the value of the formula for the draws of its parts.
         return collected_draws(
             self.parts,
             cut.dims,
@@ -731,6 +733,7 @@ from (
         active = [f'("{term.name} weight" = 0 or coalesce({term.name}.known, false))' for term in terms]
         limited = len(terms) == 1 and value.is_straight and terms[0].node.limited
         limits = f", {_moved_limits(value, terms[0].name)} as limits" if limited else ""
+        # A row is a cell: the value of the formula, the weights of its parts, and why it has no value or error.
         cells = self.parts.add(
             "cells",
             f"""select {columns(cut.dims, "base")}, case when {present} then {value.text} end as value,
@@ -767,7 +770,7 @@ from {base} as base
         )
 
     def _cells_of(self, terms: list[_Term], cut: Cut) -> str:
-        """Return every cell that a formula has a part for; a part that does not go by a dimension counts in all its
+        """Return the query of every cell that has a part of a formula; a part without a dimension counts in all its
         values."""
         full = [term for term in terms if set(term.node.dims) == set(cut.dims)]
         if full:
@@ -787,7 +790,7 @@ from {base} as base
 
 
 def figure_query(parts: Parts, node: FigureTables) -> str:
-    """Return the query: a row a cell, with the error that the influences come to."""
+    """Return the query of a figure: one row per cell, with the error that follows from the influences."""
     error = precision(parts, node)
     if node.drawn is not None:
         return bounded(parts, node, node.drawn, error)
@@ -808,13 +811,13 @@ order by all
 
 
 def _looked_at(term: _Term) -> list[tuple[str, FigureTables]]:
-    """Return the tables of all that a part looks at, each under the name that it has beside the part."""
+    """Return the tables of everything that a part reads, each with the name of its column."""
     made_of = term.node.made_of
     return [(f"{term.name}_{place}", each) for place, each in enumerate(made_of, 1)] or [(term.name, term.node)]
 
 
 def _own_reason(term: _Term, terms: int) -> str:
-    """Return why a part has no error, in the words of the whole."""
+    """Return the SQL of why a part has no error, in the words of the whole formula."""
     if terms == 1:
         return f"{term.name}.reason"
     one_item, part = quoted(ONE_ITEM), quoted(ONE_IN_A_CELL)
@@ -822,13 +825,13 @@ def _own_reason(term: _Term, terms: int) -> str:
 
 
 def _moved_limits(value: Arithmetic, part: str) -> str:
-    """Return the SQL of the limits of a part as a straight formula of it moves and stretches them."""
+    """Return the SQL of the limits of a part, taken through an affine formula of it."""
     ends = (f"{value.text} + {value.slope(part)} * ({part}.limits[{place}] - {part}.value)" for place in (1, 2))
     return f"case when {part}.limits is not null then list_sort([{', '.join(ends)}]) end"
 
 
 def _part(node: FigureTables, terms: dict[str, _Term]) -> PartSql:
-    """Return the part that a node is, the same wherever it occurs in the formula."""
+    """Return the part for a node, the same object wherever it occurs in the formula."""
     found = next((term for term in terms.values() if term.node == node), None)
     if found is None:
         found = _Term(f"part{len(terms) + 1}", node)
@@ -837,17 +840,20 @@ def _part(node: FigureTables, terms: dict[str, _Term]) -> PartSql:
 
 
 OF_SCORE = ("scenario", "metric", "scorer", "evaluator")
-"""The columns, beside the item, arms, and the place of an element, that tell a score of a model from its others."""
+"""The columns that identify a score of a model, besides the item, the arms and the place of an element."""
 
 
 def keys_of_scores(plan: Plan, figure: Aggregate) -> tuple[str, ...]:
-    """Return the columns that tell the scores of a mean apart, beside the model, the item and the sample."""
+    """Return the columns that distinguish the scores of a mean, besides the model, the item and the sample."""
     return (*OF_SCORE, *arm_columns(plan), *((PLACE,) if figure.elements else ()))
 
 
 def scores_sql(plan: Plan, measure: Measure, figure: Aggregate, by_people: bool = False) -> str:
-    """Return the SQL of the scores of a measure that is the mean `figure`, or the mean of its cells: the model, the
-    dimensions that make the cells, `item_id`, `cluster_id`, the columns `keys_of_scores`, `value` and `its weight`."""
+    """Return the SQL of the scores of a measure that is the mean `figure`, or the mean of its cells.
+
+    The columns are the model, the dimensions of the cells, `item_id`, `cluster_id`, the columns `keys_of_scores`,
+    `value` and `its weight`.
+    """
     dims = tuple(dict.fromkeys([*measure.by, *figure.by]))
     scored = scored_by(scored_values_of(plan), figure)
     cut = Cut(dims, graders=graders_of(measure, by_people))

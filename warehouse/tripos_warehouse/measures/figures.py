@@ -1,7 +1,5 @@
-"""The parts of a measure: its aggregates, also those of the measures that it names.
-
-Gaps: scores that should be there and have no value, and calls that could not be made, each with its reason.
-"""
+"""The structure of figures: their aggregates, degree and curves; and the missing results of a run, each with its
+reason."""
 
 from __future__ import annotations
 
@@ -32,7 +30,8 @@ from tripos_warehouse.query.connection import Connection
 
 
 def aggregates(plan: Plan, figure: Figure) -> Iterator[Aggregate]:
-    """Yield the aggregates of a figure, and those whose cells they are taken over."""
+    """Yield the aggregates of a figure, including those over whose cells others are taken, and those of named
+    measures."""
     measures = {measure.name: measure.figure for measure in plan.measures}
     waiting = [figure]
     while waiting:
@@ -47,8 +46,7 @@ def aggregates(plan: Plan, figure: Figure) -> Iterator[Aggregate]:
 
 
 def is_moved_median(plan: Plan, figure: Figure) -> bool:
-    """Return true if a figure is a median of values, or one that numbers move and stretch: a · median + b, with a not
-    0."""
+    """Return true if a figure is a median of values, or an affine function of one: a · median + b, with a ≠ 0."""
     measures = {measure.name: measure.figure for measure in plan.measures}
     while True:
         match figure:
@@ -71,8 +69,8 @@ def is_moved_median(plan: Plan, figure: Figure) -> bool:
 
 
 def cut_of(figure: Figure) -> tuple[Figure, float, float] | None:
-    """Return a figure without the numbers that cut its values, as `max(0, min(1, a))` cuts those of a, and the least
-    and the greatest value that they leave; None of any other."""
+    """Return the figure inside numbers that clamp it, as in `max(0, min(1, a))`, with the least and the greatest value
+    that they allow; None for any other figure."""
     low, high = -math.inf, math.inf
     inner = figure
     while isinstance(inner, Formula) and inner.operator in ("min", "max"):
@@ -80,7 +78,7 @@ def cut_of(figure: Figure) -> tuple[Figure, float, float] | None:
         others = [value for value in inner.values if not isinstance(value, Constant)]
         if not numbers or len(others) != 1:
             break
-        # What stands further out has the last word.
+        # The outermost number decides.
         if inner.operator == "min":
             high = max(min(high, *numbers), low)
         else:
@@ -112,8 +110,8 @@ def has_curve(plan: Plan, figure: Figure) -> bool:
 
 
 def curve_of(figure: Figure) -> tuple[Figure, Curve] | None:
-    """Return the figure of which another is a root, a logarithm or another curve, which numbers may move and stretch as
-    in `100 * sqrt(a)`, and what it makes of a value; None of any other."""
+    """Return the figure under a root, a logarithm or another curve, with the function of its value, also inside an
+    affine formula such as `100 * sqrt(a)`; None for any other figure."""
     steps: list[Curve] = []
     curved = False
     while isinstance(figure, Formula):
@@ -146,13 +144,12 @@ _ARITHMETIC: dict[str, Callable[[float, float], float]] = {
     "/": operator_module.truediv,
 }
 MEANS = frozenset(("mean", "share", "accuracy", "pass_at", "pass_all"))
-"""Aggregates to which every item adds its own mean, between two ends."""
+"""Aggregates that average over items, with item means between two ends."""
 
 
 def slices_of_sum(plan: Plan, figure: Figure) -> tuple[Mapping[str, str], ...] | None:
-    """Return the slices of a figure that adds means to each other or takes them from each other, each of them once;
-    None of any other. The value of an item that nobody met moves such a sum no further than from end to end of its
-    scale."""
+    """Return the slices of a figure that adds and subtracts means, each used once; None for any other figure. An
+    unobserved item moves the value of such a sum no further than from one end of its scale to the other."""
     measures = {measure.name: measure.figure for measure in plan.measures}
     seen: set[str] = set()
     slices: list[Mapping[str, str]] = []
@@ -186,19 +183,19 @@ def _is_mean(part: Aggregate) -> bool:
 
 
 def of_formula(figure: Aggregate) -> bool:
-    """Return true if an aggregate is taken, at any depth, of the cells of what is no aggregate."""
+    """Return true if an aggregate is taken, at any depth, of the cells of a formula."""
     while isinstance(figure.of, Aggregate):
         figure = figure.of
     return figure.of is not None
 
 
 GROWING = frozenset(("sum", "count"))
-"""Aggregates of values that are twice as large where there are twice as many items."""
+"""Aggregates that double if the items double."""
 
 
 def degree(plan: Plan, figure: Figure) -> float | None:
-    """With which power of the number of items a figure grows: 0 of a mean, 1 of a sum, ½ of its root, 0 again of a
-    sum by a count. None where it adds what grows with the items to what does not, such as `sum(x) + 5`."""
+    """Return the power of the number of items with which a figure grows: 0 for a mean, 1 for a sum, ½ for its root, 0
+    for a sum divided by a count. None for a sum of terms of different degree, such as `sum(x) + 5`."""
     return _degree({measure.name: measure.figure for measure in plan.measures}, figure)
 
 
@@ -209,7 +206,7 @@ def _degree(measures: Mapping[str, Figure], figure: Figure) -> float | None:
         case Measured(measure=name):
             return _degree(measures, measures[name])
         case Aggregate(of=inner) if inner is not None:
-            return 0 if figure.function == "count" else _degree(measures, inner)  # it counts cells, which stay
+            return 0 if figure.function == "count" else _degree(measures, inner)  # the number of cells is fixed
         case Aggregate():
             return int(figure.function in GROWING)
         case Formula(operator=operator, values=values):
@@ -230,14 +227,14 @@ def _degree(measures: Mapping[str, Figure], figure: Figure) -> float | None:
 
 
 UNDEFINED, NOT_APPLICABLE = "undefined", "not_applicable"
-"""The statuses of what has no value because of a reply, and because of the row or a condition."""
+"""The statuses of a score without a value, because of the reply, and because of the row or a condition."""
 NOT_ASKED = "not asked"
-"""The kind of a gap that is a call which was not made."""
+"""The kind of missing results for calls that were not made."""
 
 
 @dataclass(frozen=True)
 class MissingResults:
-    """`count` of `total` results that are not there for one `reason`; `name` is a metric, a step or a scorer."""
+    """The `count` of `total` results that are missing for one `reason`; `name` is a metric, a step or a scorer."""
 
     kind: str
     name: str
@@ -247,7 +244,7 @@ class MissingResults:
 
     @property
     def shown(self) -> str:
-        """Return what is missing, as a line says it.
+        """Return the missing results as one line of text.
 
         >>> reason = "`nth` has no value: a list of 1 has no item at position 1"
         >>> MissingResults("undefined", "right", 9, 10, reason).shown
@@ -256,13 +253,13 @@ class MissingResults:
         return f"{self.count:,} of {self.total:,} {self.name}: {self.reason}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the gap as JSON values."""
+        """Return the missing results as JSON values."""
         return asdict(self)
 
 
 def find_gaps(connection: Connection, benchmark: str) -> tuple[MissingResults, ...]:
-    """Return the gaps in what `connection` shows of a benchmark: scores that are undefined because of what a reply
-    says, and calls that were not made because what they were to ask has no value; the most frequent first."""
+    """Return the missing results in what `connection` shows of a benchmark, the most frequent first: scores that are
+    undefined because of a reply, and calls that were not made because their input has no value."""
     schema = sql.name(benchmark)
     scores = " union all ".join(
         f"select metric as name, score_id as id, status, error from {schema}.{table}" for table in ("scores", "columns")
@@ -293,8 +290,8 @@ def _counted(connection: Connection, rows: str, kind: str, statuses: tuple[str, 
 
 
 def why_missing(connection: Connection, plan: Plan, figure: Figure, model: str) -> str:
-    """Return the statuses of the scores of a model under a figure that have no value: "undefined, refused", the most
-    frequent first; empty where all have one."""
+    """Return the statuses of a model's scores under a figure that have no value, such as "undefined, refused", the most
+    frequent first; empty if all have a value."""
     schema = sql.name(plan.benchmark.name)
     names = sorted(_scored(figure, {measure.name: measure.figure for measure in plan.measures}))
     known = ", ".join(map(sql.text, names)) or "''"
@@ -308,7 +305,7 @@ def why_missing(connection: Connection, plan: Plan, figure: Figure, model: str) 
 
 
 def _scored(figure: Figure, measures: Mapping[str, Figure]) -> set[str]:
-    """Return the names of scores, scorers and columns that a figure is taken from."""
+    """Return the names of the scores, scorers and columns that a figure reads."""
     match figure:
         case Aggregate(of=None, values=values):
             return set(values)
@@ -326,8 +323,8 @@ WITHOUT_A_CALL = f"{BY_A_RUN}, without a call"
 
 
 def find_unworked(plan: Plan, kept: Collection[str], measure: Measure) -> str | None:
-    """Return what to say of a measure that has no rows; `kept` are the fingerprints of the run. None where the run
-    knows all that the measure looks at."""
+    """Return why a measure has no rows, if the run has not computed something that it reads; otherwise None. `kept` are
+    the fingerprints of the run."""
     wanted = list(looked_at(plan, measure.figure))
     found = [
         (scenario, step)
@@ -346,7 +343,7 @@ def find_unworked(plan: Plan, kept: Collection[str], measure: Measure) -> str | 
 
 
 def looked_at(plan: Plan, figure: Figure) -> Iterator[tuple[str | None, str]]:
-    """Yield the scenario, where it is one, and the name of everything that a figure is made of."""
+    """Yield the scenario, if there is one, and the name of everything that a figure reads."""
     match figure:
         case Aggregate(of=None):
             yield from ((figure.scenario, name) for name in figure.values)
@@ -362,8 +359,7 @@ def looked_at(plan: Plan, figure: Figure) -> Iterator[tuple[str | None, str]]:
 
 
 def is_called(step: Score | Column | Grade | Compare, name: str) -> bool:
-    """Return true if a figure that looks at `name` looks at what the step gives: by its name, its scorer's or a
-    metric's."""
+    """Return true if a step produces the score `name`: under its own name, its scorer's or a metric's."""
     return name == step.name or (
         isinstance(step, Grade | Compare) and name in (step.scorer, *getattr(step, "metrics", ()))
     )

@@ -1,36 +1,31 @@
-"""SQL of the error of a figure: what each unit contributes to it, and what these contributions come to.
+"""The error of a figure in SQL: what each unit contributes to it, and the variance and degrees of freedom that follow.
 
 A unit is an item, or a cluster of items that were drawn together. A leaf cell is one cell of an aggregate of scores. In
-it a unit has a weight w, its share of what the cell is a mean of (Σ w = 1), and an influence r, the change of the value
-with the unit to the first order. With S_k = Σ wᵏ, where units are alike in spread:
+a leaf cell a unit has a weight w, its share of the mean (Σ w = 1), and an influence r: the first-order change of the
+value when the unit's weight changes. With S_k = Σ wᵏ, and units of equal variance:
 
-- E Σ r² = σ² (S₂ − 2 S₃ + S₂²), which gives σ², and the variance of the value is σ² S₂. So each influence is multiplied
-  by √(S₂ / (S₂ − 2 S₃ + S₂²)), which is √(m / (m − 1)) of m units that weigh alike (CR2: Bell and McCaffrey 2002;
-  Pustejovsky and Tipton 2018).
+- E Σ r² = σ² (S₂ − 2 S₃ + S₂²), which estimates σ², and the variance of the value is σ² S₂. So each influence is
+  multiplied by √(S₂ / (S₂ − 2 S₃ + S₂²)), which is √(m / (m − 1)) for m units of equal weight (CR2: Bell and McCaffrey
+  2002; Pustejovsky and Tipton 2018).
 - The variance has (S₂ − 2 S₃ + S₂²)² / T degrees of freedom, where T is the trace of the square of the covariance of
-  the influences, S₂⁴ + 2 S₂ S₄ − 4 S₂² S₃ + 2 S₃² + S₄ (1 + 2 S₂) − 4 S₅ (Bell and McCaffrey). Units that weigh alike
-  have m − 1.
+  the influences, S₂⁴ + 2 S₂ S₄ − 4 S₂² S₃ + 2 S₃² + S₄ (1 + 2 S₂) − 4 S₅ (Bell and McCaffrey). For units of equal
+  weight these are m − 1.
 
 A figure is made of leaf cells, each with the derivative g of the figure by its value. The influence of a unit on the
-figure is the sum of g r over the leaf cells that it is in, and the variance is the sum of their squares, so what a unit
-has in common in several cells is counted. Its expected square is v = Σ g² σ² w², and the degrees of freedom are
-(Σ v)² / Σ t², where t = Σ g² σ² w² √κ and κ makes those of a single leaf cell the ones above (Satterthwaite 1946). A
-small cell may show less spread than there is, just where it has most of the error. So the degrees of freedom are no
-more than they would be if the cells of an aggregate had one spread, that of all of their units. All of this depends on
-the leaf cells and the derivatives alone, and so not on how the figure is written.
+figure is the sum of g r over the leaf cells that contain it, and the variance is the sum of the squares of these, so
+the covariance of cells that share units is included. The expected square is v = Σ g² σ² w², and the degrees of freedom
+are (Σ v)² / Σ t², where t = Σ g² σ² w² √κ, and κ is chosen so that a single leaf cell has the degrees of freedom above
+(Satterthwaite 1946). A small cell may show less variance than it has although most of the error comes from it. So the
+degrees of freedom are at most those that follow if all cells of an aggregate had one variance, that of all their units.
+All this depends on the leaf cells and derivatives alone, and so not on how the figure is written.
 
-So a figure carries its leaf cells with it, each with its derivative, which are few rows; the influences of units are
-joined to them once, at the end.
+A figure therefore carries its leaf cells with their derivatives, which are few rows; the influences of units are joined
+once, at the end. Besides units there may be studies that a figure depends on, such as the one that measured the error
+rates of a judge: their influences add to the variance and not to the number of items.
 
-Beside units there may be studies that a figure rests on, as of the rates of a judge: their influences are errors of
-their own, and count no more than that.
-
-A leaf cell whose units are all alike shows no error. Units that none of m showed are at most the share 1 − (α/2)^(1/m)
-of all, and may lie at either end of the scale, so the interval of a figure reaches further by that, on each side by the
-root of the sum of squares of its cells. Without a scale nothing is known.
-
-Between which ends the values of an aggregate of scores lie, in SQL: where its units are all alike, what is not seen
-may lie at either.
+A leaf cell whose units are all alike shows no error. A kind of unit that none of m units showed has at most the share 1
+− (α/2)^(1/m), and may lie at either end of the scale. So the interval of a figure is extended by that, on each side by
+the root of the sum of squares over its cells. Without a scale the error is unknown.
 """
 
 from __future__ import annotations
@@ -50,26 +45,34 @@ from tripos_warehouse.statistics.result import CONFIDENCE, two_sided, z_quantile
 
 ONE_HEAVY = "one item has nearly all the weight"
 LEAST_FREEDOM = 0.02
-"""What the influences show of a spread, at least, as a part of what they would show of many units. With less, one unit
-has some 90 % of the weight, and the others say too little of it."""
+"""The least part of the variance that the influences must show, relative to many units. Below it one unit has about 90
+% of the weight, and the others show too little of the variance."""
 CANCELLED = 1e-12
-"""A weight below this part of what it is made of is what rounding leaves of a cell that is added and taken away."""
+"""A weight below this share of its terms is the rounding error of a cell that is added and subtracted."""
 ALIKE = 1e-10
-"""Influences below this part of the scale, or of the value, are what rounding leaves of none."""
+"""Influences below this share of the scale, or of the value, are rounding errors of zero."""
 CONSTANTS = ("items", "aggregate", "sigma", "root", "unseen", "share", "below", "above")
-"""What a leaf cell has: its units; the aggregate that it is of; σ; √κ; the share that units may have which none of
-them shows, where all are alike, NULL where nothing is known of it then, and else 0; the value where the cell is a share
-of independent units; and how far the value lies above the low end of its scale, and below the high one."""
+"""The columns of a leaf cell.
+
+- `items`: its units
+- `aggregate`: the aggregate that it belongs to
+- `sigma`: σ
+- `root`: √κ
+- `unseen`: if all units are alike, the largest share of units that none of them shows, NULL if it is unknown; otherwise
+  0
+- `share`: the value, if the cell is a share of independent units
+- `below`, `above`: the distance of the value from the low and from the high end of its scale
+"""
 TAIL = round(1 - two_sided(CONFIDENCE), 12)
-"""The chance of missing what is not seen, at either end of an interval."""
+"""The probability beyond either end of an interval."""
 NORMAL = z_quantile(two_sided(CONFIDENCE))
-"""The quantile of the normal distribution there."""
+"""The quantile of the normal distribution at the end of an interval."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Between which ends the values of a unit lie, in SQL. `shows`: a unit that nobody met moves the value no further
-    than it lies from the others, as in a mean."""
+    """The ends between which the values of a unit lie, in SQL. `shows`: a unit that was never observed moves the value
+    no further than its distance from the others, as in a mean."""
 
     low: str
     high: str
@@ -78,8 +81,8 @@ class Scale:
 
 @dataclass(frozen=True)
 class Leaf:
-    """An aggregate of scores: the text that tells it from others, the values that its slice fixes, its scale, and
-    whether it has no error, as a number of scores has none."""
+    """An aggregate of scores: the text that identifies it, the values that its slice fixes, its scale, and `exact` if
+    it has no error, such as a number of scores."""
 
     text: str
     fixed: tuple[tuple[str, str], ...] = ()
@@ -87,8 +90,8 @@ class Leaf:
     exact: bool = False
 
     def key(self, dims: Sequence[str]) -> str:
-        """Return the SQL of what names a leaf cell of a model, the same whether a value is fixed by a slice or the
-        cell's own."""
+        """Return the SQL of the name of a leaf cell of a model. It is the same whether a slice fixes a value or the
+        cell has it."""
         values = {name: quoted(value) for name, value in self.fixed}
         values |= {name: f"coalesce(c.{named(name)}::varchar, '')" for name in dims}
         told = ", ".join(f"{quoted(name)}, {values[name]}" for name in sorted(values))
@@ -100,8 +103,8 @@ def leaf_tables(
 ) -> FigureTables:
     """Return the tables of an aggregate of scores, from its cells and the plain influences of its units.
 
-    `cells` has `value`, `n`, `total`, `reason` and `is share`, and `units` the columns `cluster_id`, `influence` and,
-    where it is `weighted`, `weight`.
+    `cells` has `value`, `n`, `total`, `reason` and `is share`, and `units` has `cluster_id`, `influence` and, if
+    `weighted`, `weight`.
     """
     moments = parts.add("moments", _moments(units, dims, weighted))
     low, high = ("NULL", "NULL") if leaf.scale is None else (leaf.scale.low, leaf.scale.high)
@@ -113,6 +116,7 @@ def leaf_tables(
             f"case when low is not null and high is not null then 1 - {TAIL!r} ** s2 end" if shown else "NULL::double"
         )
         unseen = f"case when alike then {bound} else 0 end"
+    # A row is a leaf cell: the statistics of its units, its scale, and its distances from the ends of the scale.
     leaves = parts.add(
         "leaves",
         f"""select *, 1 as slope, hash({quoted(leaf.text)}) as aggregate, value - low as below, high - value as above,
@@ -151,8 +155,7 @@ from {leaves} as l join {units} as u on {same("l", "u", dims)}""",
 
 
 def _moments(units: str, dims: tuple[str, ...], weighted: bool) -> str:
-    """Return the SQL of what the weights and influences of the units of a cell come to: `s2`, `freedom` (Σ r² over σ²)
-    and `root` (√κ)."""
+    """Return the SQL of the moments of the units of a cell: `s2`, `freedom` (Σ r² over σ²) and `root` (√κ)."""
     only = f"filter ({IS_ITEM})"
     sums = f"""count(*) {only} as clusters, count(influence) {only} as m,
     {ordered("sum", "influence ** 2")} {only} as squares, max(abs(influence)) {only} as greatest"""
@@ -167,6 +170,7 @@ from (
     powers = ", ".join(f"{ordered('sum', f'weight ** {power}')} as p{power}" for power in (2, 3, 4, 5))
     trace = "p2 ** 4 + 2 * p2 * p4 - 4 * p2 ** 2 * p3 + 2 * p3 ** 2 + p4 * (1 + 2 * p2) - 4 * p5"
     even = "least >= most * (1 - 1e-12)"
+    # A row is a cell: the moments of the weights of its units, in closed form if all weights are equal.
     return f"""select {columns(dims)}, clusters, m, squares, greatest,
   case when {even} then 1 / m else p2 end as s2,
   case when {even} then (m - 1) / m ** 2 else p2 - 2 * p3 + p2 ** 2 end as freedom,
@@ -180,8 +184,8 @@ from (
 
 
 def combined_leaves(parts: Parts, dims: tuple[str, ...], through: Sequence[tuple[str, str]]) -> str:
-    """Return the leaf cells of a figure, from those of what it is made of: for each part its derivative in SQL, and the
-    `from` that joins the cells of the figure, `c`, with the leaf cells of the part, `l`."""
+    """Return the leaf cells of a figure, from those of its parts. For each part, `through` has its derivative in SQL,
+    and the `from` that joins the cells of the figure, `c`, with the leaf cells of the part, `l`."""
     every = "\nunion all\n".join(
         f"""select {columns(dims, "c")}, l.leaf, l.slope * {slope} as slope,
     {", ".join(f"l.{name}" for name in CONSTANTS)}
@@ -203,7 +207,7 @@ group by {columns(dims)}, leaf""",
 def _joined(node: FigureTables, leaves: str) -> str:
     """Return the `from` of the leaf cells of a figure, `l`, with the influences on them, `i`.
 
-    A leaf cell may stand in several tables, as that of a slice does in the table of all cells: each unit counts once.
+    A leaf cell may be in several tables, since the table of all cells includes that of a slice: each unit counts once.
     """
     every = " union all ".join(f"from {each}" for each in node.influences)
     if len(node.influences) > 1:
@@ -213,7 +217,7 @@ def _joined(node: FigureTables, leaves: str) -> str:
 
 
 def by_unit(parts: Parts, node: FigureTables) -> str:
-    """Return the table of the influence of each unit on a figure."""
+    """Return the name of the table of the influence of each unit on a figure."""
     return parts.add(
         "units",
         f"""select {columns(node.dims, "l")}, i.cluster_id, {ordered("sum", "l.slope * i.influence")} as influence
@@ -223,16 +227,18 @@ group by {columns(node.dims, "l")}, i.cluster_id""",
 
 
 def precision(parts: Parts, node: FigureTables) -> str:
-    """Return the table of the error of a figure: `error`, `shown` (that of it which units show), `df`, `items`, `units`
-    (how many that weigh alike would say as much), `down` and `up`, how far what is not seen reaches, and `is hidden`,
-    whether nothing shows the error of one of its leaf cells.
+    """Return the name of the table of the error of a figure.
 
-    Of a figure that adds up its leaf cells, each times a number, it has also `below` and `above`, how far the value
-    lies from the ends of the scale that those of the leaf cells come to, and `shares`, where all are shares of units of
-    which none is in two of them: for each its weight, its value and its units.
+    Its columns are `error`, `shown` (the part of it that units show), `df`, `items`, `units` (the number of equally
+    weighted units with the same precision), `down` and `up` (how far the interval is extended for unobserved units),
+    and `is hidden` (whether one of its leaf cells has an unknown error).
+
+    A weighted sum of leaf cells also has `below` and `above`, the distances of the value from the ends of the scale of
+    the sum, and `shares`, if all leaf cells are shares of units and no unit is in two of them: per cell its weight, its
+    value and its units.
     """
     group = columns(node.dims)
-    # Sums that only the degrees of freedom rest on are rounded in the end, so their order makes no difference.
+    # Sums that affect only the degrees of freedom are rounded in the end, so their order does not matter.
     pooled, spreads = node.leaves, {"": "l.slope * i.weight * l.sigma"}
     if not node.is_leaf:
         pooled = parts.add(
@@ -281,6 +287,7 @@ group by {group}""",
     of_spread = 'sum(sqrt("spread ")) ** 2 / nullif(sum("spread "), 0)'
     of_weight = "sum(weight) ** 2 / nullif(sum(weight ** 2), 0)"
     freedom = ", ".join(f"""sum("spread {name}") ** 2 / nullif(sum("known {name}" ** 2), 0)""" for name in spreads)
+    # A row is a cell: the error that units show, with the extensions for units that were not observed.
     return parts.add(
         "precision",
         f"""select {columns(node.dims, "u")}, u.items, u.shown, u.df, u.units, coalesce(l.down, 0) as down,
@@ -306,16 +313,17 @@ JACKKNIFED = frozenset(
         *("ece", "auroc", "length_controlled"),
     )
 )
-"""Aggregates whose influences are found by leaving out items."""
+"""Aggregates whose influences come from leaving out items."""
 CORRELATED = JACKKNIFED | {"bradley_terry", "self_preference"}
-"""Aggregates that are no means over items: where all items are alike, nothing says how far another could move them."""
+"""Aggregates that are no means over items: if all items are alike, nothing bounds how far another item could move
+them."""
 RARELY_BELOW_MINUS_1 = frozenset(("krippendorff_alpha", "gwet_ac2"))
-"""Aggregates that may come to less than -1, but hardly ever do: two raters who never agree come to -1 as items grow."""
+"""Aggregates that are hardly ever below −1: two raters who never agree approach −1 as the number of items grows."""
 
 
 def leaf_scale(plan: Plan, figure: Aggregate, scored: ScoredStep, missing: Missing, cut: Cut) -> Scale | None:
-    """Return the scale of an aggregate of something scored; None where one of its ends is not known. Of cells that go
-    by metric each has the scale of its own."""
+    """Return the scale of an aggregate of a scored step; None if an end is unknown. Cells that go by metric each have
+    their own scale."""
     if figure.function not in AGGREGATES:
         return None
     shows = figure.function not in CORRELATED
@@ -351,7 +359,7 @@ def _bounds(function: str, ends: Range, missing: Missing) -> Range | None:
 
 
 def _ranges(plan: Plan, scored: ScoredStep) -> tuple[dict[str, Range], Range]:
-    """Return the ends of something scored, by metric where judges give several, and of all of it."""
+    """Return the ends of the range of a scored step: by metric, if judges score several, and over all."""
     ranges = ranges_of(plan)
     scales = {metric.name: metric.ends for metric in plan.metrics}
     by_metric: dict[str, list[Range]] = {}

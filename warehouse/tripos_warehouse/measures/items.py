@@ -1,11 +1,8 @@
-"""The items of a run: which tell no models apart, go against the rest, are copies, or have judges at odds.
+"""Item analysis of a run: difficulty, discrimination, suspect keys, near duplicates, split judges, positions of
+answers.
 
-The items of a run one by one: how hard each is, whether it tells models apart, and what is wrong with it.
-
-Remarks on the items of a run: those that tell no models apart, those against the rest, those that judges are at odds
-about.
-
-The places at which the right option of a question stood, of the items of a run.
+An item is suspect if models that do better elsewhere do worse on it. The position of the right option should be uniform
+over the options; a skewed one lets a model score by guessing letters.
 """
 
 from __future__ import annotations
@@ -33,19 +30,19 @@ from tripos_warehouse.tables.text import TextColumn, grid, wrapped
 from tripos_warehouse.views.derived import analysis_of
 
 FEWEST = 5
-"""Fewer items than that may be alike by chance."""
+"""With fewer items, equal scores may be chance."""
 LEAST_MODELS = 3
-"""Of fewer models it is no wonder that all or none solve an item."""
+"""With fewer models, it is no surprise that all or none solve an item."""
 MANY = 0.2
-"""A share of the items that is worth a remark."""
+"""The share of the items that is worth a remark."""
 ROWS_AT_ONCE = 10_000
 """Rows of items that are held as Python values."""
 APART = 0.5
-"""Judges who are so much of a scale apart are at odds."""
+"""Judges whose scores of an item are at least this share of the scale apart disagree on it."""
 
 
 def told_of_items(connection: Connection, benchmark: str) -> Iterator[str]:
-    """Yield sentences about the items that `connection` shows of a benchmark."""
+    """Yield the remarks on the items that `connection` shows of a benchmark."""
     answer = connection.execute(
         f"""select metric::varchar, item_id, models, discrimination, solved_by, apart
         from {analysis_of(connection, benchmark)} order by scenario, metric, item_id"""
@@ -60,7 +57,7 @@ def told_of_items(connection: Connection, benchmark: str) -> Iterator[str]:
 
 
 class _AnalysedItems:
-    """The items of a metric: of a run of many, a few numbers each."""
+    """The statistics of the items of a metric: a few numbers per item, for runs of many."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -71,7 +68,7 @@ class _AnalysedItems:
     def add(
         self, name: str, models: int, discrimination: float | None, solved_by: str | None, apart: float | None
     ) -> None:
-        """Take in an item."""
+        """Add an item."""
         self.names.append(name)
         self._models.append(models)
         self._values.append(math.nan if discrimination is None else discrimination)
@@ -80,7 +77,7 @@ class _AnalysedItems:
         self._at_odds += apart is not None and apart >= APART
 
     def told(self, metric: str, benchmark: str) -> Iterator[str]:
-        """Yield what is to be said of them."""
+        """Yield the remarks on the items as sentences."""
         many = len(self.names)
         every, none = self._solved["every model"], self._solved["no model"]
         if every + none >= MANY * many:
@@ -107,19 +104,22 @@ class _AnalysedItems:
 MOST_COMPARED = 1000
 """The most items whose texts are compared with each other."""
 LEAST_LETTERS = 40
-"""Shorter texts are alike without being copies, as sums are."""
+"""Shorter texts may be similar without being copies, such as sums."""
 SHOWN = 15
-"""The items of a metric that the text has."""
+"""The items of a metric in the text."""
 KEPT = 300
-"""The items of a metric that the page has."""
+"""The items of a metric on the page."""
 EXCERPT = 60
-"""The letters of a text that are shown."""
+"""The number of characters shown of a text."""
 
 
 @dataclass(frozen=True)
 class AnalysedItem:
-    """An item on a metric. `share` is its mean place on the scale, `discrimination` its correlation with the other
-    items over models, with the 95 % interval `low` to `high`, and `apart` how far judges are apart on it."""
+    """The statistics of an item on a metric.
+
+    `share` is its mean position on the scale, `discrimination` its correlation with the other items over models, with
+    the 95 % interval `low` to `high`, and `apart` the distance between its judges, as a share of the scale.
+    """
 
     scenario: str
     metric: str
@@ -134,13 +134,13 @@ class AnalysedItem:
     wrong_key: bool = False
     """True if models that do better elsewhere do worse on it, at a false discovery rate of 5 %."""
     near: str | None = None
-    """The item whose text is nearly the same, which came before."""
+    """An earlier item with nearly the same text."""
     text: str | None = None
     """The beginning of its longest text."""
 
     @property
     def split(self) -> bool:
-        """True if judges are half of the scale apart, or more."""
+        """True if judges are at least half of the scale apart."""
         return self.apart is not None and self.apart >= APART
 
     @property
@@ -155,8 +155,7 @@ class AnalysedItem:
 
 
 def analysed_items(connection: Connection, benchmark: str) -> list[AnalysedItem]:
-    """Return the items that `connection` shows of a benchmark, metric by metric, those first that something is
-    wrong with."""
+    """Return the items that `connection` shows of a benchmark, by metric, items with remarks first."""
     schema = sql.name(benchmark)
     rows = connection.execute(
         f"""select scenario::varchar, metric::varchar, item_id, models, share, discrimination, low, high, solved_by,
@@ -202,7 +201,7 @@ def _texts(connection: Connection, schema: str, items: Sequence[str]) -> dict[st
 
 
 def short_id(item: str) -> str:
-    """Return an id as far as it is needed to tell it from others: those that are made of a row are long.
+    """Return an id shortened to what distinguishes it: ids that are digests of a row are long.
 
     >>> short_id("question-7"), short_id("7c4c88e0061061e150168f37e3ad0a9f")
     ('question-7', '7c4c88e00610…')
@@ -211,7 +210,7 @@ def short_id(item: str) -> str:
 
 
 def _against(items: Sequence[AnalysedItem], metric: str) -> Iterator[int]:
-    """Yield the places of the items of a metric that go against the rest."""
+    """Yield the positions of the items of a metric that contradict the rest."""
     places = [place for place, item in enumerate(items) if item.metric == metric]
     if len(places) < FEWEST:
         return
@@ -220,8 +219,8 @@ def _against(items: Sequence[AnalysedItem], metric: str) -> Iterator[int]:
 
 
 def near_items(connection: Connection, schema: str) -> dict[str, str]:
-    """Return the items whose texts are nearly those of another, each with the first such item. Of fewer than
-    `FEWEST` items, or more than `MOST_COMPARED`, none are compared."""
+    """Return the items whose texts are nearly those of another, each with the first such item. Empty for fewer than
+    `FEWEST` items or more than `MOST_COMPARED`."""
     rows = connection.execute(
         f"select item_id, any_value(fields) from {schema}.items group by item_id order by item_id"
     ).fetchmany(MOST_COMPARED + 1)
@@ -243,7 +242,7 @@ def near_items(connection: Connection, schema: str) -> dict[str, str]:
 
 
 def items_json(items: Sequence[AnalysedItem], most: int | None = None) -> dict[str, Any]:
-    """Return the items as JSON values, `most` of each metric at most, with how many there are of each kind."""
+    """Return the items as JSON values, at most `most` per metric, with the number of items of each kind."""
     shown: Counter[str] = Counter()
     rows = []
     for item in items:
@@ -268,7 +267,7 @@ def _counts(items: Sequence[AnalysedItem], metric: str) -> dict[str, Any]:
 
 
 def items_text(items: Sequence[AnalysedItem], benchmark: str, width: int) -> str:
-    """Return the items as text of `width` cells: of each metric what they come to, and the first ones in a table."""
+    """Return the items as text, `width` cells wide: a summary of each metric, and its first items as a table."""
     blocks = []
     for metric in dict.fromkeys(item.metric for item in items):
         own = [item for item in items if item.metric == metric]
@@ -328,15 +327,15 @@ def _figure(value: float | None) -> str:
 
 
 PLACES = ("shuffled_place", "key_place")
-"""The functions that `options` finds the place of the right option with."""
+"""The functions by which `options` finds the position of the right option."""
 LEAST_EXPECTED = 5
-"""At fewer items for each place an uneven draw says nothing."""
+"""With fewer expected items per position, a test of uniformity means little."""
 MOST_ITEMS = 20_000
-"""The items of a scenario that are looked at."""
+"""The most items of a scenario that are read."""
 
 
 def unbalanced_keys(connection: Connection, plan: Plan, schema: str) -> Iterator[str]:
-    """Yield a sentence for each scenario whose `options` have the right one at some place far too often."""
+    """Yield a sentence for each scenario whose right options are at some position far too often."""
     for scenario in plan.scenarios:
         places = _places(scenario)
         if not places or scenario.rows is None:
@@ -352,7 +351,7 @@ def unbalanced_keys(connection: Connection, plan: Plan, schema: str) -> Iterator
 
 
 def _places(scenario: Scenario) -> list[Call]:
-    """Return the places of right options that the scores of a scenario ask for."""
+    """Return the expressions for positions of right options that the scores of a scenario use."""
     found: dict[str, Call] = {}
     for treatment in scenario.treatments:
         for step in treatment.steps:
@@ -362,14 +361,15 @@ def _places(scenario: Scenario) -> list[Call]:
 
 
 def _outermost(expr: Expr) -> list[Call]:
-    """Return the places in an expression that stand in no other place: a shuffled place is made of one."""
+    """Return the outermost such expressions in an expression: a shuffled position contains an unshuffled one."""
     found = [each for each in subexpressions(expr) if isinstance(each, Call) and each.function in PLACES]
     inner = {id(part) for each in found for part in subexpressions(each) if part is not each}
     return [each for each in found if id(each) not in inner]
 
 
 def _counted(place: Call, rows: Iterable[Mapping[str, Any]]) -> Counter[tuple[int, int]]:
-    """Return how often the right option stands at a place of so many. What needs more than the row is left out."""
+    """Return how often the right option is at a position, by position and number of options. Rows that need more than
+    the item are left out."""
     counts: Counter[tuple[int, int]] = Counter()
     for names in rows:
         try:
@@ -380,7 +380,7 @@ def _counted(place: Call, rows: Iterable[Mapping[str, Any]]) -> Counter[tuple[in
 
 
 def _unbalanced(scenario: str, counts: Counter[tuple[int, int]]) -> str | None:
-    """Return a sentence where the places of the most frequent number of options are no even draw."""
+    """Return a sentence if the positions are not uniform, for the most frequent number of options."""
     sizes: Counter[int] = Counter()
     for (_, options), many in counts.items():
         sizes[options] += many

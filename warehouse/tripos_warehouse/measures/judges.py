@@ -1,10 +1,7 @@
-"""Judges of a run: beside people, beside each other, and beside themselves when they are asked again.
+"""The judges of a run: severity, use of the scale, stability, calibration by people, drift, and cascades.
 
-The judges of a run: severity, use of the scale, stability, calibration by people, and drift.
-
-Scores of judges and people on the same replies, as the rows of a run have them.
-
-Cascades of judges: what a run escalated and saved, and thresholds that labels teach.
+Judges are compared with people, with each other, and with themselves if they are asked several times. A cascade asks
+stronger judges only if the first ones are not confident enough; the threshold can be learned from labels.
 """
 
 from __future__ import annotations
@@ -44,7 +41,7 @@ from tripos_warehouse.views.benchmark_views import clusters_of
 from tripos_warehouse.views.runs import RunRecord
 
 VERDICT = "verdict"
-"""What a judge's one value is called in `judgements.parsed`; the metric is then called like the score."""
+"""The name of a judge's single value in `judgements.parsed`; the metric then has the name of the score."""
 
 MetricKey = tuple[str, str]
 """A scorer and a metric."""
@@ -52,7 +49,7 @@ MetricKey = tuple[str, str]
 
 class GradedScore(NamedTuple):
     """The score that one judge or person gave a reply, or an element of one, on a metric. `fingerprint` is that of the
-    score: the same in two runs where both asked the same."""
+    score: equal in two runs that asked the same question."""
 
     evaluator: str
     reply: str
@@ -65,7 +62,7 @@ class GradedScore(NamedTuple):
 
 
 def graded_scores(connection: Connection, plan: Plan) -> dict[MetricKey, list[GradedScore]]:
-    """Return the scores that somebody gave, by scorer and metric; of several rounds the last."""
+    """Return the scores by judges and people, by scorer and metric; of several rounds the last."""
     found: dict[MetricKey, list[GradedScore]] = defaultdict(list)
     rows = connection.execute(
         f"""select score.scorer, score.metric::varchar, score.evaluator,
@@ -86,9 +83,9 @@ def repeated_scorers(plan: Plan) -> frozenset[str]:
 
 
 def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, list[RepeatedVerdict]]:
-    """Return every verdict of judges that are asked several times, by scorer and metric. Of a judge that gives one
-    value the metric is called like the score. Verdicts on two replies, or on elements, are known by what the judge was
-    sent."""
+    """Return every verdict of judges that are asked several times, by scorer and metric. For a judge with a single
+    value, the metric has the name of the score. Verdicts on two replies, or on elements, are identified by the messages
+    to the judge."""
     wanted = repeated_scorers(plan)
     found: dict[MetricKey, list[RepeatedVerdict]] = defaultdict(list)
     if not wanted:
@@ -106,7 +103,7 @@ def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, lis
     cascades = {scorer.name for scorer in plan.scorers if scorer.then is not None}
     for _, scorer, evaluator, item, fingerprint, sample, parsed, sent, last in rows.fetchall():
         if scorer in cascades and not last:
-            continue  # a stronger judge, which is asked once
+            continue  # a stronger judge, asked only once
         for metric, told in read_scores(parsed).items():
             cluster = clusters.get(item, item)
             for name in names.get(fingerprint, (scorer,)) if metric == VERDICT else (metric,):
@@ -115,8 +112,8 @@ def repeated_verdicts(connection: Connection, plan: Plan) -> dict[MetricKey, lis
 
 
 def titles(plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Return the names of scores of one value, by the fingerprint of the judge's reply, first those of scores without a
-    condition. Several scores may have one reply."""
+    """Return the names of scores with a single value, by the fingerprint of the judge's reply; scores without a
+    condition come first. Several scores may share a reply."""
     steps = [step for scenario in plan.scenarios for step in scenario.steps]
     grades = [step for step in steps if isinstance(step, Grade) and not step.metrics]
     found: dict[str, dict[str, None]] = {}
@@ -126,8 +123,8 @@ def titles(plan: Plan) -> dict[str, tuple[str, ...]]:
 
 
 def _by_messages(plan: Plan) -> list[str]:
-    """Return the scorers whose verdicts on one reply may be on several things, which what was sent tells apart: which
-    of two replies is better, and elements of a list. One without a name where there is none."""
+    """Return the scorers whose verdicts on one reply may concern different things, which only the messages distinguish:
+    which of two replies is better, and elements of a list. If there are none, the list has one empty name."""
     chosen = {each.name for each in plan.scorers if each.gives is not None and each.gives.kind == "choice"}
     steps = (step for scenario in plan.scenarios for step in scenario.steps)
     return sorted(chosen | {step.scorer for step in steps if isinstance(step, Verdict) and step.loops}) or [""]
@@ -147,7 +144,7 @@ def read_scores(parsed: str | None) -> dict[str, float]:
 
 
 def by_reply(scores: Sequence[GradedScore], people: Sequence[str]) -> dict[str, float]:
-    """Return the mean of these people for each reply that they graded."""
+    """Return the mean grade of these people for each reply that they graded."""
     given: dict[str, list[float]] = defaultdict(list)
     for each in scores:
         if each.evaluator in people:
@@ -156,14 +153,14 @@ def by_reply(scores: Sequence[GradedScore], people: Sequence[str]) -> dict[str, 
 
 
 HALF_A_POINT = 0.5
-"""A score agrees with people where it is nearer to their mean than this: of true and false, where it is the same."""
+"""A score agrees with people if it is nearer to their mean than this; for true and false, if it is the same."""
 Roles = Mapping[str, Sequence[str]]
 """The models of a run, by role."""
 
 
 @dataclass(frozen=True)
 class CascadeUse:
-    """The calls of a cascade to its stronger judges. Costs are None where a provider did not tell."""
+    """The calls of a cascade to its stronger judges. Costs are None if a provider did not report one."""
 
     scorer: str
     unsure_below: float
@@ -173,12 +170,12 @@ class CascadeUse:
     saved_calls: int
     cost_usd: float | None
     saved_usd: float | None
-    """What the calls that were not made would have cost, at the mean of those that were."""
+    """The cost of the avoided calls, at the mean cost of the calls that were made."""
 
 
 @dataclass(frozen=True)
 class ScorerThreshold:
-    """The threshold of a scorer, if it were a cascade, or is one: `unsure below` this."""
+    """The learned threshold of a scorer that is, or could be, a cascade, for its option `unsure below`."""
 
     scorer: str
     level: float
@@ -187,17 +184,18 @@ class ScorerThreshold:
 
 @dataclass
 class _Reply:
-    """The verdicts of the first judges of a scorer on a reply, by metric, and how many of them were asked."""
+    """The verdicts of the first judges of a scorer on a reply, by metric, and the number of judges asked."""
 
     cluster: str
     asked: int = 0
     said: dict[str, list[float | str]] = field(default_factory=lambda: defaultdict(list))
     probability: float | None = None
-    """That of the one verdict, where its tokens tell it."""
+    """The probability of a single verdict, if its tokens tell it."""
 
     @property
     def confidence(self) -> float:
-        """The share of verdicts that are what most are, of several metrics the least; or the probability of the one."""
+        """The share of verdicts that equal the most frequent one, over metrics the least; or the probability of a
+        single verdict."""
         if self.probability is not None and self.asked == 1:
             return self.probability
         shares = [max(map(values.count, values)) / self.asked for values in self.said.values()]
@@ -219,8 +217,8 @@ def _use(connection: Connection, plan: Plan, scorer: Scorer, roles: Roles) -> Ca
         where scorer = ? and evaluator in {sql.texts(stronger) if stronger else "['']"} and round is null""",
         [scorer.name],
     ).fetchall()
-    # A stronger verdict on a reply may be there for another run, with another threshold: what the first judges said
-    # decides, as it did in the run.
+    # The store may have a stronger verdict from another run with another threshold, so the verdicts of the first
+    # judges decide, as in the run.
     unsure = {key for key, reply in replies.items() if reply.confidence < scorer.unsure_below}
     escalated = [float(key in unsure) for key in replies]
     saved = (len(replies) - len(unsure)) * len(stronger)
@@ -246,9 +244,11 @@ def learned_thresholds(
     people: Sequence[str],
     level: float,
 ) -> tuple[ScorerThreshold, ...]:
-    """Return the threshold of every scorer with several verdicts on a reply, from those that people graded. Of several
-    replies to the items of a cluster one counts, since the bound is of independent draws: the first by name, which is a
-    hash."""
+    """Return the threshold of every scorer with several verdicts on a reply, learned from replies that people graded.
+
+    The bound needs independent draws, so of the replies to the items of a cluster only one counts: the first by name,
+    which is a hash.
+    """
     found = []
     for scorer in plan.scorers:
         judges = [each for each in roles.get(scorer.role, ()) if each not in people]
@@ -280,7 +280,8 @@ Kind = TypeVar("Kind")
 
 
 def _read_verdict(parsed: str | None, name: str, kind: type[Kind]) -> dict[str, Kind]:
-    """Return what the JSON of a judgement has beside the score of a verdict, by the name of that."""
+    """Return the values of one type in the JSON of a judgement that come with the score of a verdict, by the score's
+    name."""
     told = orjson.loads(parsed) if parsed else None
     part = told.get(VERDICT) if isinstance(told, dict) else None
     found = part.get(name) if isinstance(part, dict) else None
@@ -288,7 +289,7 @@ def _read_verdict(parsed: str | None, name: str, kind: type[Kind]) -> dict[str, 
 
 
 def _combined(scorer: Scorer, verdicts: Sequence[float | str]) -> float:
-    """Return the score that verdicts come to: of true and false what most of them are, and else the mean."""
+    """Return the score of several verdicts: for true and false the majority, otherwise the mean."""
     said = [each for each in verdicts if not isinstance(each, str)]
     if scorer.gives is not None and scorer.gives.kind == "bool":
         return max(said, key=list(said).count)
@@ -298,7 +299,7 @@ def _combined(scorer: Scorer, verdicts: Sequence[float | str]) -> float:
 def _replies(
     connection: Connection, plan: Plan, scorer: Scorer, judges: Sequence[str]
 ) -> dict[tuple[str, str], _Reply]:
-    """Return what these judges said of each reply, by the fingerprint of what they were asked and the sample."""
+    """Return the verdicts of these judges on each reply, by the fingerprint of the request and the sample."""
     names, clusters = titles(plan), clusters_of(connection, plan)
     rows = connection.execute(
         f"""select distinct judgement_id, fingerprint, sample_id, item_id, parsed, repeat, status
@@ -311,7 +312,7 @@ def _replies(
     found: dict[tuple[str, str], _Reply] = {}
     failed: set[tuple[str, str]] = set()
     for _, fingerprint, sample, item, parsed, _, status in rows:
-        if status == "provider_error":  # nothing is decided until it arrives
+        if status == "provider_error":  # undecided until it arrives
             failed.add((fingerprint, sample))
         reply = found.setdefault((fingerprint, sample), _Reply(clusters.get(item, item)))
         reply.asked += 1
@@ -331,16 +332,16 @@ class RaterUse:
     mean: float
     deviation: float | None
     values: int
-    """How many different scores it gave."""
+    """The number of distinct scores that it gave."""
     lowest: float | None
     highest: float | None
     severity: StatisticResult
-    """How far it lies from the mean of all who scored the same replies: below 0 it is strict."""
+    """Its mean distance from the mean of all raters of the same replies: below 0 it is strict."""
 
 
 @dataclass(frozen=True)
 class ModelPrevalence:
-    """The share of a model's replies that people would find good, by a judge that says good or bad."""
+    """The share of a model's replies that people would find good, estimated from a judge with binary verdicts."""
 
     judge: str
     model: str
@@ -364,19 +365,19 @@ class JudgedMetric:
     metric: str
     raters: tuple[RaterUse, ...]
     panel: PanelStudy | None = None
-    """How dependable its judges are together; none of one judge."""
+    """How dependable its judges are together; None for a single judge."""
     stability: Mapping[str, JudgeStability] = field(default_factory=dict)
-    """By judge, of scorers with `samples`."""
+    """By judge, for scorers with `samples`."""
     noise: JudgeNoise | None = None
     calibrations: Mapping[str, Calibration] = field(default_factory=dict)
-    """By judge, where people graded."""
+    """By judge, if people graded."""
     prevalences: tuple[ModelPrevalence, ...] = ()
     drifts: tuple[DriftedJudge, ...] = ()
 
 
 @dataclass(frozen=True)
 class JudgeReport:
-    """The judges of a run; `since` is the earlier run that drift is counted from."""
+    """The judges of a run; `since` is the earlier run that drift is measured from."""
 
     run_id: str
     people: tuple[str, ...]
@@ -400,9 +401,11 @@ def report_judges(
     against: str | None = None,
     level: float = 0.9,
 ) -> JudgeReport:
-    """Return what is known of the judges of the run that `connection` shows. `before` shows an earlier run, with other
-    judges of the same replies. `against` is the evaluator that stands in the place of people, and `level` the agreement
-    that the thresholds of cascades are to have."""
+    """Return the report on the judges of the run that `connection` shows.
+
+    `before` shows an earlier run, in which other judges graded the same replies. `against` is the evaluator that takes
+    the place of people, and `level` the agreement that the thresholds of cascades must reach.
+    """
     scores, verdicts = graded_scores(connection, plan), repeated_verdicts(connection, plan)
     earlier = graded_scores(before, plan) if before is not None else {}
     raters = {each.evaluator for some in scores.values() for each in some}
@@ -467,7 +470,8 @@ def _uses(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[RaterUs
 
 
 def _matrix(scores: Sequence[GradedScore], raters: Sequence[str]) -> tuple[list[list[float | None]], list[str]]:
-    """Return a row of scores for each rater, a column for each reply that one of them scored, and its cluster."""
+    """Return a row of scores for each rater, with a column for each reply that one of them scored; and the cluster of
+    each column."""
     items = {each.reply: each.cluster for each in scores if each.evaluator in raters}
     given = {(each.evaluator, each.reply): each.value for each in scores}
     return [[given.get((rater, reply)) for reply in items] for rater in raters], list(items.values())
@@ -499,8 +503,8 @@ def _is_binary(plan: Plan, scorer: str) -> bool:
 def _prevalences(
     scores: Sequence[GradedScore], judges: Sequence[str], told: Mapping[str, float]
 ) -> list[ModelPrevalence]:
-    """Return the corrected share of each judge and model. Where people are split, the label is what most of them say,
-    and a reply on which as many say the one as the other has none."""
+    """Return the corrected share of each judge and model. If people disagree, the label is the majority, and a reply
+    with a tie has none."""
     labels = {reply: float(value > 0.5) for reply, value in told.items() if value != 0.5}
     found = []
     for judge in judges:
@@ -520,8 +524,8 @@ def _prevalences(
 
 
 def _drifts(earlier: Sequence[GradedScore], later: Sequence[GradedScore], people: Sequence[str]) -> list[DriftedJudge]:
-    """Return how each judge that the later run alone has differs from each that the earlier one alone had, where both
-    were asked the same about the same replies."""
+    """Return how each judge of the later run only differs from each judge of the earlier run only, if both were asked
+    the same about the same replies."""
     old = {each.evaluator for each in earlier} - {*people}
     new = {each.evaluator for each in later} - {*people}
     found = []

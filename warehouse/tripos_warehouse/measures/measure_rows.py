@@ -1,7 +1,7 @@
-"""The values of a measure: a row for each model and cell.
+"""The values of a measure: one row per model and cell.
 
-Runs that looked at their models after every item, and may have stopped at what they saw: the differences that may
-be told of them are those of their confidence sequences.
+A run that stops as soon as it is settled looks at its models after every item. Its differences come from confidence
+sequences, which hold at any stopping time; an interval for a fixed number of items would not.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ CLOSE = 1e-9
 SEQUENCE = "sequence"
 """The method of an interval that a confidence sequence gives."""
 STOPPED_EARLY = "stopped early: intervals are those of confidence sequences, which hold whenever a run stops"
-"""The sentence about intervals of such a run."""
+"""The note about the intervals of a run that stopped as soon as it was settled."""
 TOO_FAR_APART = "values of a run that stopped early exaggerate how far apart its models are; differences make up for it"
-"""The sentence about the values of models, each by itself, and about their differences."""
+"""The note about the values of single models in such a run, and about their differences."""
 INTERRUPTED = "stopped before it was settled: intervals and p-values hold unless what it showed was why it was stopped"
-"""The sentence about a run that a budget or a person stopped before, which has no sequences."""
+"""The note about a run that was ended by a budget or a person before it was settled; it has no sequences."""
 UNFOLLOWED = "the run stopped when it was settled, and no sequence follows this"
 OF_TWO_RUNS = "a run stopped when it was settled, and no sequence follows a difference of two runs"
-"""Reasons why there is no interval, and of a difference no size and no p-value."""
+"""Reasons for a missing interval; for a difference, also for a missing size and p-value."""
 
 
 def followed_difference(
@@ -39,9 +39,12 @@ def followed_difference(
     by: Mapping[str, str | None] | None = None,
     mean: float | None = None,
 ) -> StatisticResult | None:
-    """Return how far `first` is above `second` in a measure by the sequence of their differences, in the cell `by` of
-    one that goes by something: the estimate, the 95 % interval and the p-value, all of which hold whenever a run stops,
-    and the items. `None` if the run followed no such sequence, or none with this `mean`, if that is given."""
+    """Return how far `first` is above `second` in a measure, from the confidence sequence of their differences: the
+    estimate, the 95 % interval, the p-value and the number of items.
+
+    All of them hold at any stopping time. `by` is the cell of a measure with dimensions. `None` if the run followed no
+    such sequence, or none with the given `mean`.
+    """
     for each in run.settled_figures:
         if each["kind"] != "comparison" or each["name"] != measure or (each.get("by") or {}) != (by or {}):
             continue
@@ -55,15 +58,15 @@ def followed_difference(
 
 
 def mean_of_run(run: RunRecord, model: str, found: StatisticResult) -> StatisticResult:
-    """Return the mean of some scores of a model as a run tells it: if the model did not see all items, without an error
-    and an interval, as no sequence follows it."""
+    """Return the mean of some scores of a model as its run reports it: without an error and an interval if the model
+    did not see all items, since no sequence follows this mean."""
     if model not in run.stopped_models:
         return found
     return replace(found.without_interval(found.reason or UNFOLLOWED), standard_error=None)
 
 
 def text_of(value: Any) -> str | None:
-    """Return the value of a dimension as the figures of a run have it."""
+    """Return the value of a dimension as text, as the figures of a run store it."""
     return None if value is None else str(value)
 
 
@@ -77,17 +80,17 @@ def _result(followed: Mapping[str, Any], sign: int) -> StatisticResult:
 
 
 OF_CORRECTED = ("judged", "judged_low", "judged_high", "power")
-"""The columns that only rows of a measure have that people correct: the judge's figure with its interval, and λ."""
+"""The columns of a measure that people correct: the judge's figure with its interval, and λ."""
 
 
 OF_TRIES = ("tried_items", "all_items")
-"""The columns that only rows of a chance of several tries have."""
+"""The columns of a chance of several tries (pass@k)."""
 
 
 @dataclass(frozen=True)
 class UnreadScores:
-    """Scores of a figure that have no value: how many, and what the figure would be if each counted `as_what`. The
-    figure is None if nothing bounds it; then calls without an answer may be among them."""
+    """The scores of a figure without a value: their `count`, and the `figure` if each of them counted `as_what`.
+    `figure` is None if nothing bounds it; then some of them may be calls without an answer."""
 
     count: int
     figure: float | None = None
@@ -95,16 +98,16 @@ class UnreadScores:
 
 
 OF_UNREAD = {"unread": "int64", "if_wrong": "float64"}
-"""The columns that only rows of a headline measure have some of whose scores could not be read, with their types."""
+"""The columns of a headline measure with unreadable replies, with their types."""
 
 
 @dataclass(frozen=True)
 class MeasureRow:
     """One value of a measure, for one model and one value of each dimension.
 
-    `interval_low` and `interval_high` bound the 95 % interval. `items` are the independent rows behind the
-    value, `n` the scores that count, `total` those that should, of all that was asked; `coverage` is `n / total`, and
-    `None` of a run that did not come to its end: how many scores it should have is more than was asked.
+    `interval_low` and `interval_high` bound the 95 % interval. `items` is the number of independent items behind the
+    value, `n` the number of scores that count, and `total` the number that should count. `coverage` is `n / total`, and
+    `None` for an unfinished run: it should have more scores than were asked for.
     """
 
     model: str
@@ -118,28 +121,30 @@ class MeasureRow:
     total: int
     coverage: float | None
     half_width: float | None
-    """How far the interval reaches on its longer side; of a `t`, as it would without an end of the scale."""
+    """The distance from the value to the farther end of the interval; for the method `t`, before the end of the scale
+    cuts it."""
     method: str | None = None
-    """How the interval was found: `exact`, `logit`, `log`, `t`, `jackknife`, `bootstrap`, `cut`, `corrected`
-    or `generalized`."""
+    """The method of the interval: `exact`, `logit`, `log`, `t`, `jackknife`, `bootstrap`, `cut`, `corrected` or
+    `generalized`."""
     reason: str | None = None
     """Why there is no value, or no interval."""
     judged: MeasureRow | None = None
-    """Of a measure that people correct: the figure of the judge alone, whose interval speaks of the judge. The items
-    and `n` of the corrected row are those that people graded."""
+    """For a measure that people correct: the figure of the judge alone, with an interval for the judge. `items` and `n`
+    of the corrected row count what people graded."""
     power: float | None = None
-    """Of such a measure λ: how far the judge was followed, from 0."""
+    """For a measure that people correct: λ, the weight of the judge, 0 or more."""
     unread: UnreadScores | None = None
-    """Of a headline measure: the scores whose reply could not be read, where there are any."""
+    """For a headline measure: the scores whose reply could not be read, if there are any."""
 
     unseen: float = 0.0
-    """The part of the standard error that cells hide whose items are all alike."""
+    """The part of the standard error from cells whose items are all alike, which hide their own error."""
     tried: tuple[int, int] | None = None
-    """Of a chance of several tries: how many items have enough samples with a value, and of how many."""
+    """For a chance of several tries: the number of items with enough samples that have a value, and the number of all
+    items."""
 
     @property
     def beside(self) -> dict[str, float | None]:
-        """Return the columns `OF_CORRECTED` of a corrected row; none of another."""
+        """Return the columns `OF_CORRECTED` of a corrected row; empty for any other row."""
         if self.judged is None:
             return {}
         own = self.judged
@@ -148,7 +153,7 @@ class MeasureRow:
 
     @property
     def numbers(self) -> dict[str, Any]:
-        """The value with its error, interval and counts, as JSON has them."""
+        """Return the value with its error, interval and counts, as in JSON."""
         return {
             "value": self.value,
             "standard_error": self.standard_error,
@@ -168,26 +173,26 @@ class MeasureRow:
 
 @dataclass(frozen=True)
 class MeasureTable:
-    """A measure's values: rows in plan order of their dimensions, and within those by model."""
+    """The values of a measure: rows in plan order of their dimensions, then by model."""
 
     measure: Measure
     rows: tuple[MeasureRow, ...]
     error: str | None = None
-    """What the database refused its SQL with, where it did; then there are no rows."""
+    """The database's error if it refused the SQL of the measure; then there are no rows."""
 
     def without_coverage(self) -> MeasureTable:
-        """Return the values as those of a run that did not come to its end, which cover nobody knows how much."""
+        """Return the values of an unfinished run: with an unknown coverage."""
         rows = (replace(row, judged=row.judged and replace(row.judged, coverage=None)) for row in self.rows)
         return replace(self, rows=tuple(replace(row, coverage=None) for row in rows))
 
     @property
     def of_judge(self) -> MeasureTable:
-        """Return the figures of the judge alone, of a measure that people correct."""
+        """Return the figures of the judge alone, for a measure that people correct."""
         own = self.measure.model_copy(update={"corrected": False})
         return MeasureTable(own, tuple(row.judged for row in self.rows if row.judged is not None))
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a flat mapping a row: `measure`, `model`, the dimensions by name, then the numbers."""
+        """Return one flat mapping per row: `measure`, `model`, the dimensions by name, then the numbers."""
         return [
             {
                 "measure": self.measure.name,
@@ -205,9 +210,11 @@ ROUNDING = 1e-9
 def as_told(
     run: RunRecord, table: MeasureTable, *, by_people: bool = False, kind: Literal["measure", "expect"] = "measure"
 ) -> MeasureTable:
-    """Return the values of a measure or of the figure of an expectation as those of a run: without coverage where it
-    did not come to all its items, and with the intervals of its sequences where it stopped once it was settled. No
-    sequence follows those `by_people`."""
+    """Return the values of a measure, or of the figure of an expectation, with what the run knows of them.
+
+    A run that did not finish all its items has no coverage. A run that stopped as soon as it was settled has the
+    intervals of its confidence sequences; no sequence follows values `by_people`.
+    """
     if not run.ended:
         return table.without_coverage()
     if run.settled is None or not run.stopped_early:

@@ -29,10 +29,10 @@ class FigureProduct:
 
     constant: float
     powers: Mapping[str, tuple[Figure, float]]
-    """By what each figure is, as JSON."""
+    """Each figure with its power, by the JSON of the figure."""
 
     def to_the(self, power: float) -> FigureProduct | None:
-        """Return a power of the product; None if the number has none."""
+        """Return a power of the product; None if the constant has no such power."""
         if self.constant <= 0 and power != int(power):
             return None
         if self.constant == 0:
@@ -51,7 +51,7 @@ class FigureProduct:
 
 
 def unnamed(plan: Plan, measure: Measure) -> Measure:
-    """Return a measure that is another one under a name of its own with the figure of that one."""
+    """Return a measure in which names of measures are replaced by their figures."""
     return measure.model_copy(update={"figure": _unnamed(plan, measure.figure, measure.missing)})
 
 
@@ -65,8 +65,8 @@ def _unnamed(plan: Plan, figure: Figure, missing: Missing) -> Figure:
 
 
 def pooled_mean(plan: Plan, figure: Figure, missing: Missing) -> Aggregate | None:
-    """Return the mean that a sum of scores by the number of the same scores is; None of anything else, and of the
-    metrics of a judge together, which may weigh differently in a mean."""
+    """Return the mean that equals a sum of scores divided by the number of the same scores. None for anything else, and
+    for several metrics of a judge, which may have weights in a mean."""
     if not isinstance(figure, Formula) or figure.operator != "/" or missing != "skip":
         return None
     total, number = (_unnamed(plan, each, missing) for each in figure.values)
@@ -101,17 +101,17 @@ def _as_cell(row: MeasureRow, cell: MeasureRow | None) -> MeasureRow:
 
 
 def product_of(plan: Plan, measure: Measure) -> FigureProduct | None:
-    """Return the product that a measure is; None of any other, and of one figure times a number."""
+    """Return the product that a measure is; None for any other measure, and for one figure times a number."""
     try:
         plain = _product(plan, measure.figure, measure.missing)
-    except ArithmeticError:  # its number is past the range of numbers
+    except ArithmeticError:  # its constant is out of range
         return None
     found = _with_harmonic_means(plan, plain, measure.missing)
     powers = [power for _, power in found.powers.values()]
     if not powers or (powers == [1.0] and found is plain):
         return None
     if measure.low is not None and measure.high is not None and any(power < 0 for power in powers):
-        return None  # of a sum by the count of its own values, which is their mean
+        return None  # a sum divided by the count of its values, which is their mean
     return found
 
 
@@ -139,7 +139,7 @@ def _product(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct:
 
 
 def _exponential(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct | None:
-    """Return the product of which a figure is the logarithm: a sum of logarithms, each times a number, and numbers."""
+    """Return the product whose logarithm a figure is: a weighted sum of logarithms and numbers."""
     match figure:
         case Constant(value=value):
             return FigureProduct(math.exp(min(value, 700.0)), {})
@@ -162,8 +162,8 @@ def _exponential(plan: Plan, figure: Figure, missing: Missing) -> FigureProduct 
 
 
 def log_of_product(plan: Plan, measure: Measure) -> tuple[Figure, Callable[[float], float]] | None:
-    """Return the product of which a measure is the logarithm, as log(a) - log(b) is that of a / b, and the logarithm;
-    None of any other."""
+    """Return the product whose logarithm a measure is, such as a / b for log(a) − log(b), and the logarithm as a
+    function; None for any other measure."""
     figure = measure.figure
     if not isinstance(figure, Formula):
         return None
@@ -177,7 +177,7 @@ def log_of_product(plan: Plan, measure: Measure) -> tuple[Figure, Callable[[floa
 
 
 def _with_harmonic_means(plan: Plan, product: FigureProduct, missing: Missing) -> FigureProduct:
-    """Return the product with the harmonic mean of a and b in the place of 2 * a * b / (a + b)."""
+    """Return the product with the harmonic mean of a and b in place of 2 * a * b / (a + b)."""
     for key, (figure, power) in product.powers.items():
         match figure:
             case Formula(operator="+", values=(one, other)) if power == -1:
@@ -193,9 +193,9 @@ def _with_harmonic_means(plan: Plan, product: FigureProduct, missing: Missing) -
 def product_rows(
     plan: Plan, measure: Measure, product: FigureProduct, rows: Sequence[MeasureRow], evaluated: Rows
 ) -> list[MeasureRow]:
-    """Return rows with the interval of the product that they are; those as they are of which it cannot be told.
+    """Return rows with the interval of their product; a row without one stays as it is.
 
-    A figure that is drawn again is drawn together with the others, which shows more than this.
+    A figure from a bootstrap is drawn together with the other factors, which is more precise than this.
     """
     tables: list[tuple[tuple[int, ...], Mapping[tuple[object, ...], MeasureRow], float]] = []
     for figure, power in product.powers.values():
@@ -235,7 +235,7 @@ def _row_of(
         return row
     try:
         told = product_interval(product.constant, factors, row.value, row.standard_error)
-    except ArithmeticError:  # past the range of numbers
+    except ArithmeticError:  # out of range
         return row
     if told is None:
         return row
@@ -252,7 +252,7 @@ def _row_of(
 
 
 def dims_of(plan: Plan, figure: Figure, by: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the dimensions of `by` that the values of a figure differ by: a slice has one value over those that it
+    """Return the dimensions of `by` over which a figure varies: a slice is constant over the dimensions that it
     fixes."""
     kept = _dims(plan, figure, frozenset(by))
     return tuple(name for name in by if name in kept)

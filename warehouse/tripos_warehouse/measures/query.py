@@ -1,17 +1,11 @@
-"""The SQL of measures: aggregates, figures, and the errors that they carry.
+"""The building blocks of the SQL of measures: common table expressions, rows of what is scored, tables of figures.
 
-Pieces that the SQL of figures is put together from, and the rows that an aggregate looks at.
+A figure is a set of tables: its cells, its leaf cells with their derivatives, and the influences of units on leaf cells
+(`influences`). A formula counts each score once, although several of its parts may use it: `a` and `a[hint: none]` use
+the same scores in the cell of `none`. Whether one part contains another follows from the conditions on their rows.
 
-The tables of a figure, of ratings by pairs of raters, and of the replies of all compared models taken together; and
-how many values a formula rests on, where its parts share some: what several parts count counts once.
-
-Two parts may look at the same scores, or one at some of those of the other: `a` and `a[hint: none]` do, and in the cell
-of `none` both look at the same. Which part is contained in which follows from what its rows must be like.
-
-SQL of scores whose reply could not be read, as the value that counts for them if they count as wrong.
-
-A reply that came and has no value was refused, was cut off, or does not say what the score asks for. A call that was
-never answered is none of these, and neither is a grade that a person did not give.
+A reply is unread if it arrived and has no value: it was refused, was cut off, or lacks what the score needs. A call
+that was never answered is not unread, and neither is a missing grade by a person.
 """
 
 from __future__ import annotations
@@ -34,31 +28,32 @@ from tripos_warehouse.views.benchmark_views import NOT_GIVEN, Graders, apart_sco
 from tripos_warehouse.views.dimensions import arm_columns
 
 End = Literal["low", "high"]
-"""The end of a score's range that is the worst value of it."""
+"""The end of the range of a score that holds its worst value."""
 SCORED = "scored"
 COMPARED = frozenset(("accuracy", "precision", "recall", "f1"))
-"""Aggregates that hold a value against another: one that could not be read is equal to none."""
+"""Aggregates that compare a value with another one; an unreadable value equals none."""
 OF_TRIES = frozenset(("pass_at", "pass_all"))
-"""Aggregates that leave out items of too few values, so that an unread score may bring in others beside itself."""
+"""Aggregates that leave out items with too few values, so that counting an unread score may bring in other scores."""
 OF_NUMBERS = OF_TRIES | frozenset(
     ("mean", "share", "corrected_prevalence", "weighted_mean", "median", "sum", "min", "max")
 )
-"""Aggregates of numbers that take the worst value of a score like any other."""
+"""Aggregates of numbers that accept the worst value of a score like any other."""
 
 
 UNREAD = "is unread"
-"""The column that says so of a row."""
+"""The column that marks an unread row."""
 
 
 def is_unread(given: str) -> str:
-    """Return the condition that a row has no value although a reply came. `given` is the SQL of its name or text."""
+    """Return the SQL condition that a row has no value although a reply arrived. `given` is the SQL of its name or
+    text."""
     there = texts((SCORED, *AGAIN, NOT_GIVEN))
     return f"(value is null and {given} is null and status not in {there})"
 
 
 def worst_value(plan: Plan, figure: Aggregate, scored: ScoredStep, end: End) -> str | None:
-    """Return the SQL of the worst value that a row of something scored may have. None if nothing bounds one of them at
-    that end."""
+    """Return the SQL of the worst value that a row of a scored step may have; None if a range has no bound at that
+    end."""
     if figure.function not in OF_NUMBERS:
         return None
     ranges, place = ranges_of(plan), ("low", "high").index(end)
@@ -82,7 +77,7 @@ def worst_value(plan: Plan, figure: Aggregate, scored: ScoredStep, end: End) -> 
 
 
 def _by_row(found: Mapping[tuple[str, str], float]) -> str:
-    """Return the SQL of what each row has, by its metric or fingerprint."""
+    """Return the SQL that picks a row's value by its metric or fingerprint."""
     if len(set(found.values())) == 1:
         return _number(next(iter(found.values())))
     whens = " ".join(
@@ -96,15 +91,16 @@ def _number(value: float) -> str:
 
 
 Labels = Literal["none", "judges", "people"]
-"""Which of a judge's scores count: all, those of replies that people graded at random, or in their place people's."""
+"""The scores that count: all scores of judges, those of judges on replies that people graded at random, or the grades
+by people in their place."""
 Weights = Mapping[str, Mapping[str, float]]
-"""What a metric counts, by scenario and metric."""
+"""The weights of metrics, by scenario and metric."""
 OF_TALK = '"of talk"'
-"""The column that says which of its conversations a reply follows. A name with a space is no axis's."""
+"""The column with the conversation that a reply follows. Names of axes have no space, so it collides with none."""
 
 
 NODES = ".nodes"
-"""The end of a dimension that goes by every node above a path."""
+"""The suffix of a dimension that goes by every node above a path."""
 _PART = re.compile(r"(?:with |\), )(\w+) as \(\n((?:  .*\n)+)")
 _WORD = re.compile(r"\w+")
 
@@ -120,8 +116,8 @@ def columns(dims: Sequence[str], of: str = "") -> str:
 
 
 def ordered(aggregate: str, value: str) -> str:
-    """Return an aggregate of numbers that takes them from the least to the greatest: in another order a sum differs in
-    its last bits, so that a figure would tell how its rows lie on the disk.
+    """Return an aggregate that takes its numbers in ascending order. In another order the last bits of a sum differ, so
+    a figure would depend on how its rows are stored.
 
     >>> ordered("sum", "pull ** 2")
     'sum(pull ** 2 order by pull ** 2)'
@@ -130,7 +126,8 @@ def ordered(aggregate: str, value: str) -> str:
 
 
 def same(one: str, other: str, dims: Sequence[str]) -> str:
-    """Return whether rows of two tables are of one cell; a dimension that a scenario lacks is NULL in both."""
+    """Return the SQL condition that rows of two tables belong to one cell; a dimension that a scenario lacks is NULL in
+    both."""
     found = [f"{one}.model = {other}.model"]
     found += [f"{one}.{named(dim)} is not distinct from {other}.{named(dim)}" for dim in dims]
     return " and ".join(found)
@@ -138,13 +135,13 @@ def same(one: str, other: str, dims: Sequence[str]) -> str:
 
 @dataclass
 class Parts:
-    """The common table expressions of a query, in their order."""
+    """The common table expressions of a query, in order."""
 
     written: list[tuple[str, str]] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, stem: str, body: str) -> str:
-        """Add one, and give its name."""
+        """Add an expression under a new name that starts with `stem`, and return that name."""
         self.counts[stem] = self.counts.get(stem, 0) + 1
         name = f"{stem}{self.counts[stem]}"
         self.written.append((name, body))
@@ -152,7 +149,7 @@ class Parts:
 
     @property
     def text(self) -> str:
-        """All of them, with `with`."""
+        """Return all expressions as a `with` clause."""
         return _with(self.written)
 
 
@@ -162,18 +159,18 @@ def _with(parts: Iterable[tuple[str, str]]) -> str:
 
 @dataclass(frozen=True)
 class Query:
-    """A query as `Parts` writes it: its common table expressions by name, and what is asked of them."""
+    """A query written by `Parts`: its common table expressions by name, and its final `select`."""
 
     parts: Mapping[str, str]
     answer: str
 
     @property
     def text(self) -> str:
-        """The query."""
+        """Return the SQL text."""
         return f"{_with(self.parts.items())}\n{self.answer}"
 
     def needed(self, *names: str) -> dict[str, str]:
-        """Return these parts and those that they are made of, in their order."""
+        """Return these parts and all parts that they read, in order."""
         words = set(names)
         found: dict[str, str] = {}
         for name, body in reversed(list(self.parts.items())):
@@ -183,13 +180,13 @@ class Query:
         return dict(reversed(list(found.items())))
 
     def without(self, *names: str) -> Query:
-        """Return the query without these parts, and without those that nothing but them is made of."""
+        """Return the query without these parts, and without parts that only they read."""
         rest = Query({name: body for name, body in self.parts.items() if name not in names}, self.answer)
         return Query(rest.needed(*_WORD.findall(self.answer)), self.answer)
 
 
 def query_in(text: str) -> Query | None:
-    """Return a query that `Parts` wrote; None for another one.
+    """Parse a query that `Parts` wrote; None for any other text.
 
     >>> found = query_in("with rows1 as (\\n  select 1 as n\\n), cells1 as (\\n  from rows1\\n)\\nfrom cells1")
     >>> dict(found.parts), found.answer
@@ -211,37 +208,37 @@ def indented(text: str) -> str:
 
 
 PLACE = "element_place"
-"""The column that tells the elements of a list apart."""
+"""The column that distinguishes the elements of a list."""
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Which rows are looked at: the dimensions that they are parted by, the values that a slice fixes, and whose scores
-    they are."""
+    """A selection of rows: the dimensions that split them into cells, the values that a slice fixes, and whose scores
+    count."""
 
     dims: tuple[str, ...] = ()
     fixed: tuple[tuple[str, str], ...] = ()
     graders: Graders = "counted"
     labels: Labels = "none"
     unread: tuple[tuple[str, End], ...] = ()
-    """The scores whose unreadable replies count as wrong, by name, each with the end of its range that is the worst.
-    Empty if they are left out, or as the measure says."""
+    """The scores whose unreadable replies count as wrong, by name, each with the worst end of its range. Empty if they
+    are left out, or treated as the measure says."""
 
     @property
     def of_each(self) -> bool:
-        """True if every evaluator is taken apart, or one is named."""
+        """True if evaluators are kept separate, or one is named."""
         return self.graders == "each" or "evaluator" in dict(self.fixed)
 
 
 def condition(plan: Plan, scored: ScoredStep, cut: Cut) -> str:
-    """Return which rows of the view are of something scored, by the graders of the cut."""
+    """Return the SQL condition for the rows of a scored step in a view, by the graders of the selection."""
     column = {"scorer": "scorer", "compare": "step"}.get(scored.kind, "metric")
     within = f" and scenario = {quoted(scored.within)}" if scored.within is not None else ""
     return f"{column} = {quoted(scored.name)}{within}{_by_graders(plan, scored, cut)}"
 
 
 def has_apart(plan: Plan, scored: ScoredStep) -> bool:
-    """Return true if scores by people are apart from others of what is scored."""
+    """Return true if a scored step has scores by people that are kept separate from others."""
     return bool(set(_judges_of(scored)) & set(apart_scorers(plan)))
 
 
@@ -257,13 +254,13 @@ def _by_graders(plan: Plan, scored: ScoredStep, cut: Cut) -> str:
 
 
 def _judges_of(scored: ScoredStep) -> list[str]:
-    """Return the scorer of each step that a judge gives; of elements, where its choice is the score."""
+    """Return the scorer of each step that a judge scores, for elements only if the judge's choice is the score."""
     graded = [step.scorer for step in scored.steps if isinstance(step, Grade | Compare)]
     return graded + [step.judge for step in scored.steps if isinstance(step, Score) and step.judge is not None]
 
 
 def weights_of(scored: ScoredStep) -> Weights:
-    """Return the weights of a judge's metrics where they are not all alike; of one metric they make no difference."""
+    """Return the weights of a judge's metrics, if they differ; a single metric needs none."""
     if scored.kind != "scorer":
         return {}
     own = {step.fingerprint: step for step in judged_steps(scored)}
@@ -276,7 +273,7 @@ def weights_of(scored: ScoredStep) -> Weights:
 
 
 def weight_sql(weights: Weights) -> str:
-    """Return what a row weighs: 1 where nothing is said of it."""
+    """Return the SQL of the weight of a row, 1 by default."""
     rows = [
         f"when scenario = {quoted(scenario)} and metric = {quoted(metric)} then {weight!r}"
         for scenario, metrics in weights.items()
@@ -292,13 +289,13 @@ def is_choice(scored: ScoredStep) -> bool:
 
 
 def given_column(scored: ScoredStep) -> str:
-    """Return the column of a view that has the name or the text that something scored comes to."""
+    """Return the column of a view that holds the name or the text of a scored step."""
     return "given" if scored.kind == "column" else "choice"
 
 
 def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = (), worst: str | None = None) -> str:
-    """Return the rows of something scored: `model`, the dimensions, `item_id`, `cluster_id`, `sample_id`, `value`,
-    `given`, and `more`. `worst` is the SQL of the value of those whose reply could not be read."""
+    """Return the SQL of the rows of a scored step: `model`, the dimensions, `item_id`, `cluster_id`, `sample_id`,
+    `value`, `given`, and the columns `more`. `worst` is the SQL of the value of unread replies."""
     view = "columns" if scored.kind == "column" else "scores"
     given = "given" if scored.kind == "column" else "NULL::varchar as given"
     if is_choice(scored):
@@ -311,8 +308,8 @@ def rows_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = (),
 
 
 def compared_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] = ()) -> str:
-    """Return the rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom, and
-    `more`."""
+    """Return the SQL of comparisons: the dimensions, the arms, the columns that identify the replies and the judge, and
+    the columns `more`."""
     own = [
         "item_id",
         "cluster_id",
@@ -329,8 +326,8 @@ def compared_sql(plan: Plan, scored: ScoredStep, cut: Cut, more: Sequence[str] =
 
 
 def with_talks(plan: Plan, parts: Parts, rows: str, scored: ScoredStep) -> str:
-    """Return the table of rows, each with the conversation that its reply follows; the table itself where none follows
-    several."""
+    """Return the name of a table of the rows with the conversation that each reply follows; the given table if no reply
+    follows several."""
     talks = conversations_before(scored)
     if not talks:
         return rows
@@ -345,14 +342,14 @@ where fingerprint in ({", ".join(map(quoted, talks))})""",
 
 
 def with_numbers(plan: Plan, parts: Parts, rows: str) -> str:
-    """Return the table of rows, each with the number of its sample."""
+    """Return the name of a table of the rows with the number of each sample."""
     samples = f"{named(plan.benchmark.name)}.samples"
     numbers = parts.add("numbers", f"select distinct sample_id, sample_number\nfrom {samples}")
     return parts.add("rows", f"select * from {rows} left join {numbers} using (sample_id)")
 
 
 def _dimension_name(dim: str) -> str:
-    """Return a dimension as it is named beside columns that it may be one of."""
+    """Return the alias of a dimension, next to columns that may have its name."""
     return dim if dim in FIXED else named(dim)
 
 
@@ -364,12 +361,12 @@ def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: ScoredStep,
     lines = [f"select {', '.join(picked)}", f"from {schema}.{view}"]
     if elements:
         beside = ", ".join(f"element_value ->> {quoted(path_of(name))} as {named(name)}" for name in elements)
-        there = "element_place is not null"  # a reply of which nobody knows what it lists is in no cell
+        there = "element_place is not null"  # a reply whose list is unknown belongs to no cell
         lines[-1] = f"from (select *, {beside} from {schema}.{view} where {there})"
     groups = [name for name in fields if name.partition(".")[0] in {axis.name for axis in plan.axes}]
     nodes = [name for name in fields if _goes_by_nodes(plan, scored, name)]
     read = [f"fields ->> {quoted(path_of(name))} as {named(name)}" for name in fields if name not in (*groups, *nodes)]
-    # Every list of nodes is a join of its own: two that are unnested side by side would be no combinations.
+    # Each list of nodes needs a separate join: two lists unnested in parallel would not be combined.
     for own in [", ".join(read), *(f"{_nodes_sql(name)} as {named(name)}" for name in nodes)]:
         if own:
             lines.append(f"left join (select scenario, item_id, {own} from {schema}.items) using (scenario, item_id)")
@@ -380,12 +377,12 @@ def _from_view(plan: Plan, view: str, picked: Sequence[str], scored: ScoredStep,
 
 
 def goes_by_elements(scored: ScoredStep, dim: str) -> bool:
-    """Return true if a dimension is the element that is scored, or a field of it."""
+    """Return true if a dimension is the scored element, or a field of it."""
     return dim.partition(".")[0] in {element_name(step) for step in scored.steps}
 
 
 def _groups_sql(plan: Plan, name: str) -> str:
-    """Return the join that puts the group of its value of an axis beside a row: `stage.group`."""
+    """Return the join that adds the group of a row's axis value: `stage.group`."""
     axis = next(axis for axis in plan.axes if axis.name == name.partition(".")[0])
     rows = ", ".join(f"({quoted(each.name)}, {quoted(each.group)})" for each in axis.values if each.group is not None)
     column = f"{axis.name} value"
@@ -394,14 +391,14 @@ def _groups_sql(plan: Plan, name: str) -> str:
 
 
 def _nodes_sql(name: str) -> str:
-    """Return the nodes that a path of a row lies below or at, from the top: `q.point.nodes`."""
+    """Return the SQL of the nodes above or at the path of a row, from the top: `q.point.nodes`."""
     names = f"string_split(fields ->> {quoted(path_of(name.removesuffix(NODES)))}, {quoted(BETWEEN)})"
     upper = f"array_to_string({names}[:depth], {quoted(BETWEEN)}) for depth in range(1, len({names}) + 1)"
     return f"unnest([{upper}])"
 
 
 def _goes_by_nodes(plan: Plan, scored: ScoredStep, name: str) -> bool:
-    """Return true if a dimension is the nodes of a path, and no field of that name."""
+    """Return true if a dimension means the nodes of a path, and is not a field of that name."""
     if not name.endswith(NODES):
         return False
     alias, *path = name.removesuffix(NODES).split(".")
@@ -415,7 +412,7 @@ def _goes_by_nodes(plan: Plan, scored: ScoredStep, name: str) -> bool:
 
 
 def path_of(name: str) -> str:
-    """Return where a field of a row stands in the JSON of its item.
+    """Return the JSON path of a field in the JSON of its item.
 
     >>> path_of("q.subject"), path_of("q.source.book")
     ('$."subject"', '$."source"."book"')
@@ -424,22 +421,22 @@ def path_of(name: str) -> str:
 
 
 def given_value(missing: Missing) -> str:
-    """Return a value, where one that is missing counts as zero or not at all."""
+    """Return the SQL of a value in which a missing one counts as zero or not at all."""
     return "coalesce(value, 0)" if missing == "zero" else "value"
 
 
 WITH_AXES = ("scores", "columns", "comparisons")
-"""The views that have a column for each axis and arm."""
+"""The views with a column for each axis and arm."""
 _TOKEN = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*"(?P<schema>\.)?|(?P<word>\w+)""")
 
 
 def renamed(text: str, schema: str, axes: Iterable[str], dims: Iterable[str]) -> str:
-    """Return a query in which no axis or arm is called like something of the query's own; the query itself where none
-    is. `dims` are those that the answer has.
+    """Return a query in which no axis or arm has the name of something in the query itself; the same query if there is
+    no collision. `dims` are those in the answer.
 
-    What is written of a measure quotes the names of axes and arms, and no other name without a space. So the words that
-    stand without quotes are the query's own, and a quoted name that is one of them becomes another, which the query
-    gives that column of the views.
+    Generated SQL quotes the names of axes and arms, and no other name without a space. So unquoted words belong to the
+    query, and a quoted name that equals one of them is replaced by another, which the query also gives to that column
+    of the views.
 
     >>> print(renamed('select "n", count(*) as n\\nfrom "b".scores group by "n"', "b", ["n"], ["n"]))
     select * exclude ("its n"), "its n" as "n"
@@ -473,23 +470,23 @@ def renamed(text: str, schema: str, axes: Iterable[str], dims: Iterable[str]) ->
 
 
 PAIR = "pair"
-"""The dimension whose values are every two evaluators."""
+"""The dimension with a value for every two evaluators."""
 REPLY_TO_ITEM = '"of item" || chr(31) || subject'
-"""What is rated, behind the item that it is a reply to; the warehouse parts them there."""
+"""What is rated, with the item as a prefix; the warehouse splits them there."""
 
 
 IS_ITEM = "not starts_with(cluster_id, chr(31))"
-"""Of what pulls at a figure: whether it is an item, and no study behind a rate (`list_statistics.STUDY`)."""
+"""The condition that a unit is an item, and not the study behind a rate of a judge (`list_statistics.STUDY`)."""
 OF_ONE_CELL = ("min", "max", "median")
-"""Aggregates of cells that are the value of a single one, or of the two in the middle, and rest on that alone."""
+"""Aggregates of cells that take the value of a single cell, or of the two in the middle, and depend on it alone."""
 
 Conditions = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
 class CountedRows:
-    """The rows that an aggregate looks at: `required` are the columns that choose them, each with its value in SQL,
-    `given` what holds of them beside. A dimension that it goes by has the value of the cell, `base`."""
+    """The rows that an aggregate reads: `required` are the columns that select them, each with its value in SQL, and
+    `given` further facts about them. A dimension of the aggregate has the value of the cell, `base`."""
 
     required: Conditions = ()
     given: Conditions = ()
@@ -500,46 +497,47 @@ UNSEEN = CountedRows()
 
 @dataclass(frozen=True)
 class FigureTables:
-    """The tables of a figure, and the dimensions that its cells go by."""
+    """The tables of a figure, and the dimensions of its cells."""
 
     cells: str
     leaves: str
-    """The table of its leaf cells, each with its derivative (`influences`)."""
+    """The table of leaf cells, each with its derivative (`influences`)."""
     dims: tuple[str, ...]
     influences: tuple[str, ...] = ()
-    """The tables of the influences of units on leaf cells, its own and others'."""
+    """The tables of the influences of units on leaf cells, of this figure and of its parts."""
     is_leaf: bool = False
-    """Whether each of its cells is a single leaf cell (`influences`)."""
+    """True if each cell is a single leaf cell (`influences`)."""
     drawn: str | None = None
-    """The table of `draws`: the value of every cell in each of many draws of the items. Only where the pulls alone give
-    no interval, as of a median and what is made of it."""
+    """The table of `draws`: the value of every cell in each bootstrap draw. Only for figures whose influences give no
+    interval, such as a median and its formulas."""
     classes: bool = False
-    """Whether its cells have `classes`: the shares of classes, where some have few items, and how many."""
+    """True if the cells have `classes`: the shares of classes of which some have few items, and the items of each."""
     limited: bool = False
-    """Whether its cells have `limits`: the ends of an interval that is not the one of their error."""
+    """True if the cells have `limits`: the ends of an interval that does not come from their error."""
     tried: bool = False
-    """Whether its cells have `items that count`, and `all items`: those of a chance of several tries."""
+    """True if the cells have `items that count` and `all items`, as a chance of several tries has."""
     rows: CountedRows = UNSEEN
-    """What it looks at, where it is an aggregate of scores or of the cells of such."""
+    """The rows that it reads, for an aggregate of scores or of cells of such."""
     made_of: tuple[FigureTables, ...] = ()
-    """Of a formula, and of the cells of one, the tables of all that it looks at."""
+    """For a formula, and for cells of one: the tables of everything that it reads."""
     is_moved: bool = False
-    """Whether it is a formula of one part that numbers move and stretch, or the cells of such."""
+    """True if it is an affine formula of one part, or an aggregate of cells of one."""
     bends: bool = False
-    """Whether it is a formula that is no sum of its parts, or is made of such."""
+    """True if it is a nonlinear formula, or made of one."""
     exceeds: bool = False
-    """Whether its cells have an `excess`: how far chance alone moves the value up."""
+    """True if the cells have an `excess`: the estimated upward bias of the value."""
     trial: str | None = None
-    """Of what bends, and stands inside of an aggregate of cells: its draws, which no interval is taken from."""
+    """For a nonlinear figure inside an aggregate of cells: the table of draws that estimates its bias; no interval
+    comes from it."""
 
 
 def without_pair(dims: Sequence[str]) -> tuple[str, ...]:
-    """Return the dimensions that rows have of their own; who makes a pair follows from them."""
+    """Return the dimensions that rows have themselves; a pair of evaluators follows from the ratings."""
     return tuple(dim for dim in dims if dim != PAIR)
 
 
 def by_pair(parts: Parts, rows: str) -> str:
-    """Return ratings under every pair that their rater is in."""
+    """Return the table of ratings, each repeated for every pair that its rater is in."""
     raters = f"(select distinct rater from {rows} where rater is not null)"
     pairs = parts.add(
         "pairs",
@@ -554,12 +552,13 @@ from {rows} as r join {pairs} as p on r.rater in (p.one, p.other)""",
 
 
 def models_as_one(parts: Parts, rows: str) -> str:
-    """Return the same rows with nothing said of whose reply it is, so that cells hold those of all models."""
+    """Return the same rows without a model, so that a cell holds the rows of all models."""
     return parts.add("rows", f"select * replace ('' as model)\nfrom {rows}")
 
 
 def for_every_model(parts: Parts, node: FigureTables, rows: str) -> FigureTables:
-    """Return a figure of all models together, as that of each of them: what else is made of it goes by model."""
+    """Return a figure of all models together, repeated for each model, so that it can be combined with figures by
+    model."""
     models = parts.add("models", f"select distinct model\nfrom {rows}")
     cells = f"select c.* replace (m.model as model)\nfrom {node.cells} as c cross join {models} as m"
     leaves = f"select l.* replace (m.model as model)\nfrom {node.leaves} as l cross join {models} as m"
@@ -567,7 +566,7 @@ def for_every_model(parts: Parts, node: FigureTables, rows: str) -> FigureTables
 
 
 def seen(figure: Aggregate, scored: Sequence[ScoredStep], cut: Cut) -> CountedRows:
-    """Return the rows of an aggregate in a cell."""
+    """Return the rows that an aggregate reads in a cell."""
     of = scored[0]
     required = {"": quoted(_TABLES.get(of.kind, "scores"))}
     if of.within is not None:
@@ -593,13 +592,13 @@ def _given(of: ScoredStep) -> Conditions:
 
 
 def _given_graders(cut: Cut) -> Conditions:
-    """Return that a model, where one is named, is among those that count."""
+    """Return the fact that a named model is among the graders that count."""
     named_one = dict(cut.fixed).get("evaluator")
     return () if named_one is None or named_one.startswith(HUMAN) else (("its graders", quoted("counted")),)
 
 
 def counted_once(parts: Sequence[tuple[str, CountedRows]], column: str) -> str:
-    """Return the sum of a column over parts, given by their names, without those whose rows another part counts."""
+    """Return the SQL of the sum of a column over named parts, without parts whose rows another part counts."""
     terms = []
     for place, (name, rows) in enumerate(parts):
         within: list[str] = []
@@ -607,7 +606,7 @@ def counted_once(parts: Sequence[tuple[str, CountedRows]], column: str) -> str:
             contained = _contained(rows, wider)
             if other == place or contained is None:
                 continue
-            back = _contained(wider, rows) if other > place else None  # of equal parts the first counts
+            back = _contained(wider, rows) if other > place else None  # of equal parts only the first counts
             if back is None:
                 within.append(" and ".join(contained) or "true")
             elif not set(back) <= set(contained):
@@ -621,7 +620,7 @@ def counted_once(parts: Sequence[tuple[str, CountedRows]], column: str) -> str:
 
 
 def _contained(rows: CountedRows, wider: CountedRows) -> tuple[str, ...] | None:
-    """Return what must hold of a cell for all of the rows to be among the wider ones; None where they never are."""
+    """Return the conditions on a cell under which the rows are among the wider ones; None if they never are."""
     known = dict(rows.given) | dict(rows.required)
     conditions = []
     for name, value in wider.required:
@@ -636,8 +635,8 @@ def _contained(rows: CountedRows, wider: CountedRows) -> tuple[str, ...] | None:
 def over_cells(
     parts: Parts, inner: FigureTables, cells: str, dims: tuple[str, ...], of_one: Aggregate | None
 ) -> tuple[FigureTables, ...]:
-    """Return the tables of all that an aggregate of a formula's cells looks at, each score counting once. `of_one`: it
-    rests on one of its cells, which have a weight."""
+    """Return the tables of everything that an aggregate of the cells of a formula reads, with each score counted once.
+    `of_one`: it depends on one of its cells, which have a weight."""
     found = []
     for each in inner.made_of:
         own = columns(tuple(dict.fromkeys([*dims, *each.dims])))
@@ -653,7 +652,7 @@ group by {columns(dims, "b")}""",
 
 
 def seen_over(node: FigureTables, dims: tuple[str, ...], of_one: Aggregate | None) -> CountedRows:
-    """Return the rows of an aggregate of the cells of a figure; `of_one`: of one of them, whichever it is."""
+    """Return the rows of an aggregate of the cells of a figure; `of_one`: of one of the cells, whichever it is."""
     inside = {f"base.{named(dim)}" for dim in node.dims if dim not in dims}
     required = [pair for pair in node.rows.required if pair[1] not in inside]
     if of_one is not None:

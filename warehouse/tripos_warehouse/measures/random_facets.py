@@ -1,8 +1,8 @@
-"""Figures that speak of other judges and prompts too: intervals of measures with random facets, and of differences.
+"""Intervals that generalise to other judges and prompts: measures with random facets, and their differences.
 
-The value of such a measure is that of the plain mean, and so is the interval over items that it starts from. The scores
-are read a row each, and the mean is taken once more with the judges, or the values of an arm, in the place of items:
-the error that these show is added (`generalized`).
+The value of such a measure is that of the plain mean, and its interval over items is the starting point. Scores are
+read one row each, and the mean is computed again with the judges, or the values of an arm, in place of items: the error
+over these is added (`generalized`).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class FacetedScores:
-    """The scores of one model, or differences of two, in one cell of a measure: their values and weights, with a number
-    for the cluster of items, the inner cell, and the level of each random facet."""
+    """The scores of one model, or differences of two, in one cell of a measure: values and weights, with codes for the
+    cluster of items, the inner cell, and the level of each random facet."""
 
     values: Floats
     weights: Floats
@@ -38,16 +38,16 @@ class FacetedScores:
     levels: Mapping[str, Ints]
 
     def mean(self, units: Ints, ends: tuple[float, float] | None = None) -> StatisticResult:
-        """Return the mean with the error over some units."""
+        """Return the mean with its error over some units."""
         return mean_of_cells(self.values, units, self.cells, self.weights, ends=ends, paired=False)
 
     def facets(self, plan: Plan) -> list[StatisticResult]:
-        """Return the mean with its error over the levels of each facet, or with the reason why there is none."""
+        """Return the mean with its error over the levels of each facet, or the reason why there is none."""
         return [_facet(plan, self.mean(levels), name) for name, levels in self.levels.items()]
 
 
 def _facet(plan: Plan, found: StatisticResult, name: str) -> StatisticResult:
-    """Return the mean over the levels of a facet; a reason says which levels they are."""
+    """Return the mean over the levels of a facet; a reason names the levels."""
     judges = any(role.name == name for role in plan.roles)
     if found.clusters is not None and found.clusters < 2:
         one = "one judge shows nothing of judges like it"
@@ -66,8 +66,8 @@ def _facet(plan: Plan, found: StatisticResult, name: str) -> StatisticResult:
 def generalized_rows(
     connection: Connection, plan: Plan, measure: Measure, by_people: bool, rows: Sequence[MeasureRow]
 ) -> list[MeasureRow]:
-    """Return the rows of a measure with random facets, whose intervals speak of items alone so far, with intervals that
-    speak of its facets too. Raises `StoreError` where the SQL of its scores fails."""
+    """Return the rows of a measure with random facets, with intervals over items replaced by intervals over items and
+    facets. Raises `StoreError` if the SQL of its scores fails."""
     found = _by_cell(_read(connection, plan, measure, by_people), _facet_columns(plan, measure))
     return [_row(plan, measure, row, found.get((row.by, row.model))) for row in rows]
 
@@ -94,7 +94,7 @@ def _row(plan: Plan, measure: Measure, row: MeasureRow, scores: FacetedScores | 
 
 @dataclass(frozen=True)
 class FacetedDifference:
-    """The means of two sides over the scores that both have, and how they differ (`b` less `a`)."""
+    """The means of two sides over the scores that both have, and their difference (`b` less `a`)."""
 
     a: float
     b: float
@@ -111,11 +111,11 @@ def faceted_differences(
     items: Collection[str],
     wanted: Sequence[Sides],
 ) -> list[dict[Cell, FacetedDifference]]:
-    """Return, for each of the `wanted` pairs of sides, how the models of the second differ from those of the first in a
-    measure with random facets, in each cell, over the scores that both have to some `items`.
+    """Return, for each pair of sides in `wanted`, how the models of the second differ from those of the first in a
+    measure with random facets, by cell, over the scores that both have for some `items`.
 
-    Scores are paired by item, judge, prompt, metric and all else that tells scores apart; the samples of a reply, and
-    the models of a side, are averaged first. Raises `StoreError` where the SQL of the scores fails.
+    Scores are paired by item, judge, prompt, metric and everything else that distinguishes scores; the samples of a
+    reply, and the models of a side, are averaged first. Raises `StoreError` if the SQL of the scores fails.
     """
     one, two = connections
     before = _scores_by_key(_read(one, plan, measure, False), plan, measure, items)
@@ -131,7 +131,7 @@ def _read(connection: Connection, plan: Plan, measure: Measure, by_people: bool)
 
 
 def _mean_of(plan: Plan, measure: Measure) -> tuple[Measure, Aggregate]:
-    """Return the measure that is a mean, of which another may be only another name, and the mean of scores in it."""
+    """Return the measure that is a mean, possibly under another name, and the mean of scores in it."""
     if isinstance(measure.figure, Measured):
         own = named(plan.measures, measure.figure.measure)
         measure = own.model_copy(update={"by": measure.by, "random": measure.random})
@@ -143,7 +143,8 @@ def _mean_of(plan: Plan, measure: Measure) -> tuple[Measure, Aggregate]:
 
 
 def _facet_columns(plan: Plan, measure: Measure) -> Callable[[Mapping[str, Any]], tuple[Cell, Cell, dict[str, Any]]]:
-    """Return what parts a row of scores: its cell, its inner cell, and its level of each random facet."""
+    """Return a function that splits a row of scores into its cell, its inner cell, and its level of each random
+    facet."""
     roles = {role.name for role in plan.roles}
     columns = {name: "evaluator" if name in roles else name for name in measure.random}
     inner = _mean_of(plan, measure)[1].by
@@ -168,7 +169,7 @@ def _by_cell(
 
 
 def _faceted(scores: Sequence[tuple[float, float, str, Cell, dict[str, Any]]]) -> FacetedScores:
-    # In one order, so that the last bits of sums are the same however rows lie on the disk.
+    # In a fixed order, so that the last bits of sums do not depend on how rows are stored.
     scores = sorted(scores, key=lambda each: (each[2], repr(each[3]), repr(each[4]), each[0], each[1]))
     return FacetedScores(
         np.array([value for value, *_ in scores], dtype=np.float64),
@@ -186,7 +187,7 @@ def _numbered(names: Sequence[Any]) -> Ints:
 
 @dataclass(frozen=True)
 class _Keyed:
-    """A score, or the mean of several that one key tells nothing apart of."""
+    """A score, or the mean of several scores with one key."""
 
     cell: Cell
     inner: Cell
@@ -201,7 +202,7 @@ class _Keyed:
 
 
 def _scores_by_key(rows: Rows, plan: Plan, measure: Measure, items: Collection[str]) -> dict[str, dict[Key, _Keyed]]:
-    """Return the scores of each model to some items, by what tells them apart."""
+    """Return the scores of each model for some items, by key."""
     parted = _facet_columns(plan, measure)
     keys = keys_of_scores(plan, _mean_of(plan, measure)[1])
     kept = frozenset(items)

@@ -1,22 +1,17 @@
-"""The tables that every aggregate is made of: rows of scores, cells with their values, and the pulls of items.
+"""The rows that aggregates read, and the tables that aggregates have in common: cells, units, influences, plain means.
 
-SQL of the scores of replies that people graded in a judge's place: the judge's, or people's.
+Labels correct a judge. A label is the mean of people's grades of a reply on a metric. It counts if the reply was drawn
+at random from at least as many replies of its scenario and model as the judge has graded, in a run that has all their
+items, or if people graded all of these. The labels of a scenario, model, scorer and metric together weigh as much as
+everything that the judge graded there, so drawing more of one scenario does not give it more weight. If one of these
+groups has no label, its cell has no value, since it would be a figure of the other groups.
 
-A label is the mean of people's grades of a reply on a metric. It counts where the reply was drawn at random from no
-fewer replies of its scenario and model than the judge has graded, in a run that has all their items, or where people
-graded all of these. The labels of a
-scenario, model, scorer and metric weigh as much together as all that the judge graded there, so a scenario of which
-more was drawn counts no more than it should. A cell where one of them has no label has no value: it would be a figure
-of the others.
+Plain means over the view `scores` by axes and arms, which most figures are made of, give the same result as any other
+mean (`AggregateTables`) in fewer passes: rows are grouped as they are read, or taken from the sums that a store keeps.
+If metrics have weights w, a mean over metrics is sum(w * score) / sum(w). A mean that goes by metric has no weights.
 
-SQL of means over a benchmark's `scores` view by axes and arms, which most figures are made of.
-
-It is that of any other mean of scores (`AggregateTables`), in fewer passes: the rows are grouped as they are read, or
-taken from the sums that a store keeps. Where metrics have weights w, a mean over metrics is sum(w * score) / sum(w).
-Weights say what metrics count beside each other, so a mean that goes by metric has none.
-
-All sums of numbers are taken from the least to the greatest, here and in the other modules of this room: in another
-order their last bits differ, and a figure would tell how its rows lie on the disk.
+All sums take their numbers in ascending order, here and in the other modules of this package: in another order their
+last bits differ, and a figure would depend on how its rows are stored.
 """
 
 from __future__ import annotations
@@ -62,13 +57,18 @@ from tripos_warehouse.views.benchmark_views import Graders
 from tripos_warehouse.views.dimensions import arm_columns
 
 LABELS: tuple[Labels, ...] = ("none", "judges", "people")
-"""What the three figures of a corrected one are of: judges on all, judges on what people graded, and people."""
+"""The labels of the three figures behind a corrected one: judges on all replies, judges on replies that people graded,
+and people."""
 
 
 @dataclass(frozen=True)
 class Gradable:
-    """The grades of people in a judge's place: the rows of a view, the columns of what is drawn with one chance, those
-    that name one of it, what people say of one, which is its label, and what is drawn, where it holds several."""
+    """What people can grade in a judge's place.
+
+    `view` has its rows. `stratum` are the columns of what is drawn with one probability, `own` those that identify a
+    unit within it, `label` is the SQL of people's grade of a unit, and `drawn` the unit that is drawn, if it holds
+    several.
+    """
 
     view: str
     stratum: str
@@ -79,16 +79,16 @@ class Gradable:
 
     @property
     def unit(self) -> str:
-        """The columns that name one."""
+        """The columns that identify a unit."""
         return f"{self.stratum}, {self.own}"
 
 
 REPLIES = Gradable(
     "scores", "model, scenario, scorer, metric", "sample_id, fingerprint", ordered("avg", "value"), "sample_id"
 )
-"""Replies, each under every step that grades it: arms may share a reply and ask the judge different things of it."""
+"""Replies, once for every step that grades them: arms may share a reply and ask the judge different things about it."""
 ELEMENTS = replace(REPLIES, own=f"{REPLIES.own}, element_place", drawn="concat_ws(' ', sample_id, element_place)")
-"""Elements of lists, each drawn and labelled on its own."""
+"""Elements of lists, each drawn and labelled separately."""
 BOTH_ORDERS = """least(first_model, second_model) as "one model", greatest(first_model, second_model) as "other model",
     least(first_sample_id, second_sample_id) as "one sample",
     greatest(first_sample_id, second_sample_id) as "other sample\""""
@@ -99,7 +99,7 @@ TWO_REPLIES = Gradable(
     "list({'evaluator': evaluator, 'first': first_model, 'second': second_model, 'value': value} order by evaluator)",
     made=f"select *, {BOTH_ORDERS}",
 )
-"""Two replies to an item, in either order: the label is the list of people's verdicts."""
+"""Two replies to an item, in either order. The label is the list of people's verdicts."""
 
 
 def labelled_rows(
@@ -112,12 +112,13 @@ def labelled_rows(
     arms: Sequence[str],
     beside: Sequence[str] = (),
 ) -> str:
-    """Return the table of the values of a cut that have a label: of the judges or of people, each with what it weighs.
+    """Return the name of the table of the labelled values of a selection: those of the judges or of people, with
+    weights.
 
-    `rows` is the SQL of the judges' scores, and `arms` are the columns that part those of one reply. `beside` names
-    columns of theirs that the table has too; all of people are one evaluator there, in one round. A score without a
-    label has no value; in a cell that lacks labels none has, and `is lacking` says of what. Names with a space are no
-    axis's.
+    `rows` is the SQL of the judges' scores, and `arms` are the columns that separate the scores of one reply. `beside`
+    names further columns of the judges' rows to carry over; all people count as one evaluator there, in one round. A
+    score without a label has no value. In a cell that lacks labels no score has one, and `is lacking` has the reason.
+    Names with a space cannot collide with axes.
     """
     of, placed = (ELEMENTS, [PLACE]) if scored.scores_elements else (REPLIES, [])
     labels = _labels(plan, parts, scored, of)
@@ -129,6 +130,7 @@ def labelled_rows(
     where = "' in `' || scenario || '` on `' || metric || '`'"
     of_people = {"evaluator": "'people' as evaluator", "round": "NULL::bigint as round"} if by_people else {}
     further = "".join(f", {of_people.get(name, named(name))}" for name in beside)
+    # A row is a judge's score of a labelled reply, or once per reply for people; `part` is a stratum of a cell.
     return parts.add(
         "rows",
         f"""select {cell}, item_id, cluster_id, sample_id{further}, "it counts" and "is lacking" is null as "has value",
@@ -149,14 +151,16 @@ from (
 
 
 def labelled_comparisons(plan: Plan, parts: Parts, scored: ScoredStep, cut: Cut) -> str:
-    """Return the table of the comparisons of a cut that have a label: of the judges in both orders, or of people.
+    """Return the name of the table of the labelled comparisons of a selection: of the judges in both orders, or of
+    people.
 
-    `its weight` is how often each counts, those of several people together as one; `is lacking here` says why two
-    models have no label that counts. A comparison without one has no value.
+    `its weight` is the weight of each comparison; those of several people together weigh as much as one. `is lacking
+    here` has the reason why two models have no label that counts. A comparison without a label has no value.
     """
     labels = _labels(plan, parts, scored, TWO_REPLIES)
     cell = "".join(f"{named(dim)}, " for dim in cut.dims)
     who = "' in `' || scenario || '` on `' || step || '` of `' || \"one model\" || '` and `' || \"other model\" || '`'"
+    # A row is a judge's verdict on two replies that judges graded, with their label and the labels of the stratum.
     marked = f"""select *, {_why_lacking(who)} as "is lacking here"
   from (
     select *, count("its label") over part as "labels here", count(*) filter ("it counts") over part as "counted here"
@@ -179,6 +183,7 @@ from (
   {marked}
 )""",
         )
+    # A row is a person's verdict on two replies; two replies without a label that counts have one row without a value.
     return parts.add(
         "compared",
         f"""select {told}, verdict.evaluator as evaluator, coalesce(verdict.first, first_model) as first_model,
@@ -195,14 +200,15 @@ from (
 
 
 def _why_lacking(where: str) -> str:
-    """Return the SQL of why what is drawn together has no label that counts; NULL where it has one."""
+    """Return the SQL of the reason why a stratum has no label that counts; NULL if it has one."""
     return f"""case when "labels here" = 0 then 'people graded nothing' || {where}
     when "counted here" = 0
       then 'the replies that people graded' || {where} || ' were not drawn at random from all' end"""
 
 
 def _labels(plan: Plan, parts: Parts, scored: ScoredStep, of: Gradable = REPLIES) -> str:
-    """Return the table of what judges graded, a row a reply and metric or two replies, each with its label."""
+    """Return the name of the table of what judges graded, one row per reply and metric or per two replies, with its
+    label."""
     schema = named(plan.benchmark.name)
     judges, people = (condition(plan, scored, Cut(graders=graders)) for graders in ("counted", "people"))
     view = f"({of.made} from {schema}.{of.view})" if of.made else f"{schema}.{of.view}"
@@ -216,6 +222,7 @@ from (select {own} from {view} where {people} and value is not null)
 group by {of.unit}""",
     )
     judged = f"from {view} where {judges} and value is not null"
+    # A row is a stratum and a run that drew from it: whether that run has all items that judges graded.
     frames = parts.add(
         "frames",
         f"""select {of.stratum}, "drawn from", bool_and("is there") as "has all"
@@ -230,6 +237,7 @@ from (
 )
 group by all""",
     )
+    # A row is a unit that judges graded: its label, if any, whether it counts, and the weight of labels in its stratum.
     return parts.add(
         "labels",
         f"""select *, "all graded" / nullif(count(*) filter ("it counts") over stratum, 0) as "raised by"
@@ -249,12 +257,12 @@ window stratum as (partition by {of.stratum})""",
 
 
 def corrected_sql(parts: Parts, on_all: FigureTables, on_graded: FigureTables, people: FigureTables) -> str:
-    """Return the query of a figure that people correct: a row a cell of the judges' figure.
+    """Return the query of a figure that people correct: one row per cell of the judges' figure.
 
-    It yields `model`, the dimensions, `of judge` (the figure on all), `on graded` and `of people` (those of the replies
-    with a label), `reason` (why one of them is missing), `n` (labels), `total` (scores by judges), `df`,
-    `are known` (that the three have errors) and `effective items` of the labels, and `all pulls`: for each item its
-    influence on the three, in their order.
+    Its columns are `model`, the dimensions, `of judge` (the figure on all replies), `on graded` and `of people` (on the
+    labelled replies), `reason` (why one of them is missing), `n` (labels), `total` (scores by judges), `df`, `are
+    known` (whether all three have errors), `effective items` of the labels, and `all pulls`: per item its influence on
+    the three, in this order.
     """
     dims = on_all.dims
     figures = (on_all, on_graded, people)
@@ -278,6 +286,7 @@ group by {columns(dims)}, cluster_id""",
 from {pulls}
 group by {columns(dims)}""",
     )
+    # A row is a cell of the judges' figure, next to the other two figures in the same cell.
     return f"""{parts.text}
 select {columns(dims, "c")}, c.value as "of judge", g.value as "on graded", p.value as "of people",
   coalesce(c.reason, p.reason, g.reason) as reason, coalesce(p.n, 0) as n, c.total, coalesce(e.df, 0) as df,
@@ -292,7 +301,7 @@ order by all
 
 
 def _only(name: str) -> str:
-    """Return the columns of all three pulls, of which a table has one."""
+    """Return the columns of all three influences for a table that has one of them."""
     return ", ".join(f"{'influence' if each == name else 'NULL'} as {each}" for each in _PULLS)
 
 
@@ -300,7 +309,7 @@ _PULLS = ("of_judge", "of_graded", "of_people")
 
 
 Sums = Callable[[Collection[str]], str | None]
-"""Returns the name of the table of sums of the scores that has these dimensions, where there is one."""
+"""Returns the name of the table of score sums with these dimensions, or None if there is none."""
 
 
 def no_sums(dims: Collection[str]) -> str | None:
@@ -309,7 +318,7 @@ def no_sums(dims: Collection[str]) -> str | None:
 
 
 def is_plain_mean(figure: Aggregate, scored: ScoredStep, cut: Cut, missing: Missing) -> bool:
-    """Return true if an aggregate is a mean of scores that the columns of `scores` alone choose."""
+    """Return true if an aggregate is a mean of scores that are selected by columns of `scores` alone."""
     if figure.function != "mean" or figure.of_condition or missing == "paired" or not scored.kept:
         return False
     names = (*cut.dims, *(name for name, _ in cut.fixed))
@@ -319,7 +328,7 @@ def is_plain_mean(figure: Aggregate, scored: ScoredStep, cut: Cut, missing: Miss
 
 @dataclass(frozen=True)
 class PlainMean:
-    """The rows of a mean: the schema that has them, a condition, and the dimensions of its cells."""
+    """The rows of a plain mean: the schema that has them, a condition, and the dimensions of its cells."""
 
     parts: Parts
     benchmark: str
@@ -327,7 +336,8 @@ class PlainMean:
     dims: tuple[str, ...]
 
     def tables(self, weights: Weights, missing: Missing, sums: str | None = None) -> tuple[str, str]:
-        """Return the tables of the cells, and of the units with their plain influences and weights (`leaf_tables`)."""
+        """Return the names of the tables of cells, and of units with their plain influences and weights
+        (`leaf_tables`)."""
         if sums is not None and not weights and missing == "skip":
             rows = self._of_sums(sums)
         else:
@@ -352,7 +362,7 @@ where "that count" > 0""",
         return cells, units
 
     def _of_scores(self, weights: Weights, missing: Missing) -> str:
-        """Return the table of the sums of each unit in each cell."""
+        """Return the name of the table of the sums of each unit in each cell, from the scores."""
         sums = f"""{ordered("sum", "value")} as "its total", count(value) as "its weight",
   1 as "least weight", 1 as "most weight\""""
         weighed, there = "", "value is not null"
@@ -362,6 +372,7 @@ where "that count" > 0""",
   min("own weight") filter ({there}) as "least weight", max("own weight") filter ({there}) as "most weight\""""
             weighed = f""",
     {weight_sql(weights)} as "own weight\""""
+        # A row is a unit in a cell: sums over its scores.
         return self.parts.add(
             "rows",
             f"""select {columns(self.dims)}, cluster_id, {sums},
@@ -376,7 +387,7 @@ group by {columns(self.dims)}, cluster_id""",
         )
 
     def _of_sums(self, sums: str) -> str:
-        """Return the same from the sums of each item's scores."""
+        """Return the same table from the stored sums of each item's scores."""
         return self.parts.add(
             "rows",
             f"""select {columns(self.dims)}, cluster_id, {ordered("sum", '"its total"')} as "its total",
@@ -389,7 +400,7 @@ group by {columns(self.dims)}, cluster_id""",
 
 
 def arms_of(scored: ScoredStep) -> dict[str, int]:
-    """Under how many combinations of arms each scenario has what is scored."""
+    """Return the number of combinations of arms under which each scenario has the scored step."""
     own = {step.fingerprint for step in scored.steps}
     return {
         scenario.name: sum(any(step.fingerprint in own for step in each.steps) for each in scenario.treatments)
@@ -398,21 +409,24 @@ def arms_of(scored: ScoredStep) -> dict[str, int]:
 
 
 def keys_of(scored: ScoredStep) -> list[str]:
-    """Return the columns that tell items apart, beside the model: where judges grade, each on each metric by itself."""
+    """Return the columns that identify an item, next to the model; if judges grade, items on different metrics are
+    separate."""
     return ["scenario", "item_id", *(("metric", "evaluator") if scored.judges else ())]
 
 
 def paired_rows(plan: Plan, parts: Parts, rows: str, scored: ScoredStep, least: int, graders: Graders) -> str:
-    """Return the table of rows, which has the columns `keys_of`, without the values of items that lack one under some
-    combination of arms; `least` is how many replies to one question must have a value."""
+    """Return the name of a table of rows, which must have the columns `keys_of`. The values of an item are dropped
+    unless it has one under every combination of arms; `least` is the number of replies to a question that need a value.
+    """
     judged = ["evaluator"] if scored.judges else []
     every = parts.add("rows", rows_sql(plan, scored, Cut(graders=graders), [*judged, *map(named, arm_columns(plan))]))
     talks = [OF_TALK] if conversations_before(scored) else []
     every = with_talks(plan, parts, every, scored)
     item = ", ".join(["model", *keys_of(scored)])
-    # Arms that a scenario has not are NULL in all its rows: they part nothing.
+    # Arms that a scenario lacks are NULL in all its rows, so they split nothing.
     arms = ", ".join([item, *map(named, arm_columns(plan))])
     wanted = " ".join(f"when {quoted(name)} then {count}" for name, count in arms_of(scored).items())
+    # A row is an item that has a value under every combination of arms of its scenario.
     whole = parts.add(
         "whole",
         f"""select {item}
@@ -451,20 +465,20 @@ JUDGED = (
     "mean_tau_agreement",
 )
 OF_CATEGORIES = ("gwet_ac1", "gwet_ac2")
-"""Agreements that depend on the categories that a rater may choose, also those that nobody did."""
+"""Agreements that depend on the categories that a rater may choose, including those that nobody chose."""
 OF_TEXTS = ("corpus_bleu", "corpus_chrf", "corpus_ter")
 OF_NUMBERS = ("brier", "log_loss", "ece", "auroc", "length_controlled")
 PYTHON = "python"
-"""What the statistic of a function of the user's is called."""
+"""The name of the statistic for a user's Python function."""
 SUMMED = (*OF_TEXTS, "mcc", *OF_NUMBERS)
 """Metrics of a whole set that are functions of sums over its items."""
 RATED = ("scorer", "round")
-"""What tells scores of a reply apart, beside its rater."""
+"""The columns that identify a score of a reply, next to its rater."""
 
 
 @dataclass(frozen=True)
 class AggregateTables:
-    """Write the tables that the aggregates of what is scored have in common."""
+    """The tables that all aggregates of scored steps have in common."""
 
     plan: Plan
     parts: Parts
@@ -473,7 +487,7 @@ class AggregateTables:
     cut: Cut
     missing: Missing
     sums: Sums = no_sums
-    """Finds a table of sums of the scores, which plain means are taken from."""
+    """Finds a table of score sums for plain means."""
 
     @property
     def _by(self) -> str:
@@ -490,13 +504,13 @@ class AggregateTables:
         if self._worst_end is not None and self.figure.function in COMPARED | OF_TRIES and scored is self.scored[0]:
             more.append(f'{is_unread(given_column(scored))} as "{UNREAD}"')
         rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)], self._worst(scored))
-        for name in hidden:  # it stands among the dimensions already
+        for name in hidden:  # it is among the dimensions already
             rows = rows.replace(f", {name},", ",", 1)
         return self._chosen(rows) if scored is self.scored[0] else rows
 
     @property
     def _worst_end(self) -> End | None:
-        """The end of its range that a score counts as if its reply could not be read; None if it is left out."""
+        """The end of its range that an unreadable reply's score counts as; None if it is left out."""
         return dict(self.cut.unread).get(self.figure.values[0])
 
     def _worst(self, scored: ScoredStep) -> str | None:
@@ -505,7 +519,7 @@ class AggregateTables:
         return worst_value(self.plan, self.figure, scored, self._worst_end)
 
     def _chosen(self, rows: str) -> str:
-        """Return the rows whose choice counts, and with true and false as the values of a condition on it."""
+        """Return the rows whose choice counts; for a condition on it, with true and false as values."""
         true, among = self.figure.true_of, self.figure.among
         if not true and not among:
             return rows
@@ -513,13 +527,14 @@ class AggregateTables:
         if true:
             value = f"case when given is not null then given in ({_names(true)}) end::double"
             if self._worst_end is not None:
-                value = f"coalesce({value}, value)"  # the worst value, of what could not be read
+                value = f"coalesce({value}, value)"  # the worst value, for an unreadable reply
             kept += f"\n  replace ({value} as value, NULL::varchar as given)"
         only = f"\nwhere given is null or given in ({_names(among)})" if among else ""
         return f"{kept}\nfrom (\n{indented(rows)}\n){only}"
 
     def _single(self, *beside: str) -> str:
-        """Return a row a value: `value` as it counts, and whether it was there; `beside` names further columns."""
+        """Return one row per value: `value` as it counts, and whether it was present; `beside` names further
+        columns."""
         scored = self.scored[0]
         weights = {} if "metric" in self.cut.dims else weights_of(scored)
         weight = weight_sql(weights) if self.figure.function == "mean" else "1"
@@ -548,7 +563,8 @@ from (
         return paired_rows(self.plan, self.parts, rows, scored, least, self.cut.graders)
 
     def pairs(self) -> str:
-        """Return a row a reply, or a verdict on it: what it has and what it should have, as texts and as numbers."""
+        """Return one row per reply, or per verdict on it: the actual and the expected value, as texts and as
+        numbers."""
         one, other = self.scored
         raters = ", ".join(f"{of}.evaluator" for of, scored in (("one", one), ("other", other)) if scored.judges)
         rater = f"concat_ws(' ', {raters})" if raters else "''"
@@ -568,15 +584,16 @@ from (
         )
 
     def _beside(self, other: ScoredStep, alias: str, taken: str) -> str:
-        """Return the join of what is scored beside the rows of `one`: a row a reply, or where it stands beside no reply
-        a row an item. Of what judges give it is a row a verdict, beside those of the same judge where one is there."""
+        """Return the join that adds a second scored step to the rows `one`: a row per reply, or per item if it does not
+        belong to a reply. For scores of judges it is a row per verdict, joined with that of the same judge if there is
+        one."""
         arms = arm_columns(self.plan)
         if self.scored[0].of == other.of:
             also = ", sample_id"
             met = f"one.sample_id = {alias}.sample_id"
-        else:  # what stands beside no reply is the same for every reply to the item
+        else:  # a value without a reply is the same for every reply to the item
             also, met = "", "true"
-        if other.scores_elements:  # both are of the elements of one list
+        if other.scores_elements:  # both score the elements of one list
             also, met = f"{also}, {PLACE}", f"{met} and one.{PLACE} is not distinct from {alias}.{PLACE}"
         shared = [f"one.{named(arm)} is not distinct from {alias}.{named(arm)}" for arm in arms]
         conditions = " and ".join([f"one.model = {alias}.model", f"one.item_id = {alias}.item_id", met, *shared])
@@ -595,10 +612,10 @@ from (
 ) as {alias} on {conditions}"""
 
     def _agreeing(self) -> str:
-        """Return pairs as a score: whether both are the same."""
+        """Return pairs as a score: 1 if both values are equal."""
         pairs = self.pairs()
         equal = 'case when "has value" then (key = gold)::double end'
-        if self._worst_end is not None:  # a value that could not be read is equal to none
+        if self._worst_end is not None:  # an unreadable value equals none
             equal = 'case when "has value" then coalesce((key = gold)::double, 0) end'
         value = f"case when gold is not null then coalesce({equal}, 0) end" if self.missing == "zero" else equal
         return self.parts.add(
@@ -608,7 +625,7 @@ from {pairs}""",
         )
 
     def _plain_mean(self) -> FigureTables:
-        """The mean of scores that columns of `scores` choose."""
+        """Return the tables of a mean of scores that columns of `scores` select."""
         scored, cut = self.scored[0], self.cut
         weights = {} if "metric" in cut.dims else weights_of(scored)
         fixed = "".join(f" and {named(name)} = {quoted(value)}" for name, value in cut.fixed)
@@ -618,7 +635,7 @@ from {pairs}""",
         return self._leaf(cells, units, weighted=True)
 
     def _mean(self, rows: str, reason: str = "NULL::varchar") -> FigureTables:
-        """The mean of rows; `reason` is the SQL of why there is none."""
+        """Return the tables of the mean of some rows; `reason` is the SQL of why there is none."""
         means = self.parts.add(
             "cells",
             f"""select {self._by},
@@ -636,21 +653,21 @@ group by {self._by}""",
         return self._leaf(means, self._units(rows, means, influence, weight), weighted=True)
 
     def _in_role(self, scored: ScoredStep) -> str:
-        """Return a condition that leaves scores by the raters of the role that the aggregate is taken across, where
-        those of other roles have scores of the same name."""
+        """Return a condition that keeps scores by raters of the role that the aggregate is taken across, if other roles
+        have scores of the same name."""
         found = {step.scorer for step in judged_steps(scored)}
         own = sorted(scorer for scorer in found if self.plan.scorer(scorer).role == self.figure.across)
         return f"\n    and scorer in ({', '.join(map(quoted, own))})" if len(own) < len(found) else ""
 
     def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> str:
-        """Return a row a cell, with what a statistic of lists came to."""
+        """Return one row per cell, with the result of a statistic of lists."""
         key = "key" if function in (*JUDGED, *SUMMED, PYTHON) else "NULL::varchar"
         row = f"{{'item': cluster_id, 'subject': {subject}, 'rater': {rater}, 'key': {key}, 'value': value}}"
-        # What two columns say of a reply is two rows here, and one pair that counts.
+        # Two columns of a reply are two rows here, and count as one pair.
         pair = "rater = 'gold'" if function in JUDGED and len(self.scored) == 2 else ""
         counted = f'"has value" and {pair}' if pair else '"has value"'
         every = f"count(*) filter ({pair})" if pair else "count(*)"
-        by = columns(sorted(self.cut.dims))  # in one order, so that measures of the same cells have the same words
+        by = columns(sorted(self.cut.dims))  # sorted, so that measures of the same cells have the same SQL
         return self.parts.add(
             "cells",
             f"""select {by}, count(*) filter ({counted}) as n, {every} as total,
@@ -660,7 +677,7 @@ group by {by}""",
         )
 
     def _opened(self, found: str) -> FigureTables:
-        """Return the tables of cells whose values were found by a function."""
+        """Return the tables of cells whose values a function of lists computed."""
         cells = self.parts.add(
             "cells",
             f"""select {self._by}, found.value as value, n, total, false as "is share", found.reason as reason
@@ -674,7 +691,7 @@ from {found}""",
         return self._leaf(cells, units)
 
     def _units(self, rows: str, cells: str, influence: str, weight: str | None = None, every: bool = False) -> str:
-        """Return the plain influence of each unit, and its weight where units differ in it."""
+        """Return the plain influence of each unit, and its weight if units differ in it."""
         only = "" if every else "\nwhere rows.value is not null"
         weighed = "" if weight is None else f", {weight} as weight"
         return self.parts.add(
@@ -685,7 +702,7 @@ group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
         )
 
     def _leaf(self, cells: str, units: str, weighted: bool = False) -> FigureTables:
-        """Return the two tables of the figure, from its cells and the plain influences of the units."""
+        """Return the tables of the figure, from its cells and the plain influences of the units."""
         cut, figure = self.cut, self.figure
         told = [figure.model_copy(update={"by": ()}).model_dump_json(), self.missing, cut.graders, cut.labels]
         scale = leaf_scale(self.plan, figure, self.scored[0], self.missing, cut)
@@ -695,5 +712,5 @@ group by {columns(self.cut.dims, "rows")}, rows.cluster_id""",
 
 
 def _names(names: tuple[str, ...]) -> str:
-    """Return names as rows have them: each the JSON of a text."""
+    """Return names as rows store them: each as JSON text."""
     return ", ".join(quoted(json.dumps(name, ensure_ascii=False)) for name in names)

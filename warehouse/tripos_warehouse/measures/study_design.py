@@ -1,25 +1,18 @@
-"""Variance components of a measure: how much of what two models differ by lies in items, samples and judges.
+"""What more data would gain: variance components of a measure, and the precision per cost of items, samples and labels.
 
-A measure that is a mean of scores has them. The scores of a reply on several metrics, and of an item's replies in
-several scenarios and arms, are averaged, each less the mean of its own kind: what remains are the items, the models,
-samples and judges of `difference_components`. Where the measure is a mean of cells, of topics for instance, differences
-between cells are no noise, and cells of few items make the whole less sure, as they weigh more than their items.
+A measure that is a mean of scores has variance components: how much of the difference of two models is due to items,
+samples and judges. Scores of a reply on several metrics, and of an item's replies in several scenarios and arms, are
+averaged after subtracting the mean of their kind: what remains are the items, models, samples and judges of
+`difference_components`. If the measure is a mean of cells, such as topics, differences between cells are not noise, and
+small cells make the whole less precise, since they weigh more than their items.
 
-The lessons of people's grades for a design: how much people's difference of two models varies, and how far judges
-go with it.
+Labels by people: a label is the mean of people's grades of a model's replies to an item, paired with the mean of the
+judges on the same replies. The variance and covariance over items that people graded for several models are those
+within items, times two; with too few such items, two models are assumed to correlate by `CORRELATION`.
 
-A label is the mean of people's grades of a model's replies to an item, and beside it stands the mean of the judges on
-the same replies. Over items that people graded for several models, the variance and the covariance are those within
-items, twice; where these are too few, two models are taken to correlate by `CORRELATION`.
-
-The gain from more labels in a measure that people correct: how far its interval would reach, and up to which price
-of a label more labels are worth more than more items.
-
-The lever that would have sharpened a measure most for the same money: items, samples of each, judges, repeats of
-their marks, or labels by people.
-
-For a tenth more of what a run cost, spent on one of them, the error of a difference of two models falls: from
-√V(I, S, J) to √V(1.1 I, S, J), and so on, with V of `DifferenceComponents` and each lever as far as the money goes.
+The gain of spending a tenth more of the cost of a run on one lever is the reduction of the error of a difference of two
+models: from √V(I, S, J) to √V(1.1 I, S, J), and so on, with V of `DifferenceComponents`, and each lever as far as the
+money goes.
 """
 
 from __future__ import annotations
@@ -55,39 +48,39 @@ from tripos_warehouse.views.benchmark_views import Graders, axis_columns
 from tripos_warehouse.views.dimensions import arm_columns, shows_several_times
 
 MOST_ITEMS = 2000
-"""Components of more items are taken from as many: their error is below that of what they are used for."""
+"""The most items that components are estimated from; the error of more would be smaller than what they are used for."""
 
 
 @dataclass(frozen=True)
 class MeasureComponents:
-    """The components of a difference in a measure, and what they are estimated from."""
+    """The variance components of a difference in a measure, and what they are estimated from."""
 
     measure: Measure
     parts: DifferenceComponents
     models: tuple[str, ...]
     judges: tuple[str, ...]
-    """Who gave the scores; none where a formula did."""
+    """The evaluators; empty if a formula computed the scores."""
     items: int
-    """All items with scores; the parts may be from fewer."""
+    """All items with scores; the components may be from fewer."""
     scenarios_an_item: float
-    """In how many scenarios an item has scores, on average."""
+    """The average number of scenarios in which an item has scores."""
     scenarios: tuple[str, ...] = ()
-    """The scenarios whose scores it is a mean of."""
+    """The scenarios whose scores it averages."""
     unevenness: float = 1.0
-    """How many times larger the parts are for the sizes of the cells in the store."""
+    """The factor by which unequal cell sizes in the store enlarge the variance."""
 
     def planned(self, times: float) -> DifferenceComponents:
-        """Return the parts of a design whose variance is so many times that of as many items that weigh alike."""
+        """Return the components of a design whose variance is `times` that of as many items of equal weight."""
         return self.parts.scaled(times / self.unevenness)
 
 
 def measure_components(
     connection: Connection, plan: Plan, measure: Measure, models: tuple[str, ...] = ()
 ) -> MeasureComponents | Unknown:
-    """Return the components of a difference in a measure, over what `connection` shows of the benchmark.
+    """Return the variance components of a difference in a measure, over what `connection` shows of the benchmark.
 
-    With `models`, those of them that have scores are what is compared, else all. `Unknown` says why a measure has none:
-    it is no mean of scores, or too little was scored.
+    With `models`, those of them that have scores are compared, otherwise all. `Unknown` says why a measure has none: it
+    is no mean of scores, or too little was scored.
     """
     if measure.corrected:
         return Unknown("people correct it, so its error is that of their grades too")
@@ -116,7 +109,7 @@ def measure_components(
 
 @dataclass(frozen=True)
 class MeanOfScores:
-    """A measure that is a mean of scores, or of cells of such: what is scored, the inner mean, and its axes."""
+    """A measure that is a mean of scores, or of cells of such: the scored step, the inner mean, and its axes."""
 
     measure: Measure
     scored: ScoredStep
@@ -125,7 +118,7 @@ class MeanOfScores:
 
 
 def mean_of_scores(plan: Plan, measure: Measure) -> MeanOfScores | None:
-    """Return the mean that a measure is; `None` where it is anything else."""
+    """Return the mean that a measure is; `None` if it is anything else."""
     figure, measure = _mean_of(plan, measure)
     scored = scored_step(plan, measure)
     if figure is None or scored is None:
@@ -137,12 +130,13 @@ def mean_of_scores(plan: Plan, measure: Measure) -> MeanOfScores | None:
 def _with_repeats(
     connection: Connection, plan: Plan, mean: MeanOfScores, parts: DifferenceComponents, share: float
 ) -> DifferenceComponents:
-    """Return the parts with that of repeats apart, where judges gave each reply several marks: what a judge gives the
-    same reply when it is asked again is as much noise of one mark as repeats differ. `share` is that of a mark's
-    variance that is left in the value of a reply, which may be a mean over metrics.
+    """Return the components with that of repeats separated, if judges graded each reply several times.
 
-    A score is the mean of so many marks, so their noise is in what is left over. Of verdicts that are no numbers the
-    most frequent one is the score, which is no mean: nothing is said of more of them."""
+    A judge's variance on the same reply is the noise of one grade. `share` is the part of a grade's variance that is
+    left in the value of a reply, which may be a mean over metrics. A score is the mean of its grades, so their noise is
+    in the residual. If verdicts are not numbers, the score is the most frequent one, which is no mean, so the effect of
+    more of them is unknown.
+    """
     asked = {step.scorer: plan.scorer(step.scorer) for step in judged_steps(mean.scored)}
     counts = {scorer.samples for scorer in asked.values()}
     repeats = counts.pop() if len(counts) == 1 else 1
@@ -171,7 +165,7 @@ def _of_the_most(scorer: Scorer) -> bool:
 
 
 def call_costs(connection: Connection, plan: Plan) -> dict[str, float]:
-    """Return what a kept call of a model cost on average, in USD; a model that judges is known by its evaluator."""
+    """Return the average cost of a stored call of each model, in USD; a judge goes by the name of its evaluator."""
     schema = quoted(plan.benchmark.name)
     query = f"""select model, avg(cost_usd) from (
       select distinct sample_id, model, cost_usd from {schema}.samples
@@ -181,15 +175,15 @@ def call_costs(connection: Connection, plan: Plan) -> dict[str, float]:
 
 
 def scored_step(plan: Plan, measure: Measure) -> ScoredStep | None:
-    """Return the scores that a measure is the mean of; `None` where it is anything else."""
+    """Return the scores that a measure is the mean of; `None` if it is anything else."""
     figure, _ = _mean_of(plan, measure)
     scored = None if figure is None else scored_by(scored_values_of(plan), figure)[0]
     return scored if scored is not None and scored.kept else None
 
 
 def lower_scores(plan: Plan) -> frozenset[tuple[str, str]]:
-    """Return the scores of which lower values are better, each by its scenario and metric: every measure that is a mean
-    of them says so."""
+    """Return the scores for which lower is better, each by its scenario and metric, if every measure that is a mean of
+    them says so."""
     told: defaultdict[tuple[str, str], set[bool]] = defaultdict(set)
     for measure in plan.measures:
         scored = scored_step(plan, measure)
@@ -201,7 +195,7 @@ def lower_scores(plan: Plan) -> frozenset[tuple[str, str]]:
 
 
 def _mean_of(plan: Plan, measure: Measure) -> tuple[Aggregate | None, Measure]:
-    """Return the mean that a measure is, itself or by another name; None where it is anything else."""
+    """Return the mean that a measure is, itself or under another name; None if it is anything else."""
     match measure.figure:
         case Measured(measure=name, slice=fixed) if not fixed:
             return _mean_of(plan, named(plan.measures, name).model_copy(update={"name": measure.name}))
@@ -215,11 +209,12 @@ def _mean_of(plan: Plan, measure: Measure) -> tuple[Aggregate | None, Measure]:
 def scores_query(
     plan: Plan, mean: MeanOfScores, models: tuple[str, ...], graders: Graders = "counted", labelled: bool = False
 ) -> str:
-    """Return the SQL of a value for every model, cluster of items, sample and judge, with the cell, the number of all
-    clusters, and the share that a value has of the variance of one score. Clusters that lie in several cells have none.
-    `labelled` leaves replies that no person graded out.
+    """Return the SQL of a value for every model, cluster of items, sample and judge.
 
-    The scores are read twice: kept in between, they would all be held at once."""
+    Further columns are the cell, the number of all clusters, and the share of the variance of one score that a value
+    has. Clusters in several cells are left out. `labelled` keeps only replies that a person graded. The scores are read
+    twice: a table in between would hold all of them in memory.
+    """
     scored, inner, axes = mean.scored, mean.inner, mean.axes
     arms = [quoted(arm) for arm in arm_columns(plan)]
     more = tuple(dict.fromkeys(["evaluator", *arms, *(quoted(axis) for axis in axes)]))
@@ -235,6 +230,7 @@ def scores_query(
         f"semi join (select sample_id, metric from ({by_people}) where value is not null) using (sample_id, metric)"
     )
     only = f"{graded} " if labelled else ""
+    # A row is a cluster of items with a model, a sample and a judge: its mean score, centred by kind of score.
     return f"""\
 with whole as not materialized (
   select * from ({rows}) {only}{chosen}
@@ -266,7 +262,7 @@ order by all
 
 
 def _unevenness(items: tuple[str, ...], cells: tuple[str, ...]) -> float:
-    """Return how many times larger the variance of a mean of cells is for cells of different sizes: n / C² · Σ 1 / n_c.
+    """Return the factor by which unequal cell sizes enlarge the variance of a mean of cells: n / C² · Σ 1 / n_c.
 
     >>> _unevenness(("a", "b"), ("x", "y")), _unevenness(("a", "b", "c", "d"), ("x", "x", "x", "y"))
     (1.0, 1.3333333333333333)
@@ -280,7 +276,7 @@ def _unevenness(items: tuple[str, ...], cells: tuple[str, ...]) -> float:
 
 @dataclass(frozen=True)
 class GradedItems:
-    """The lessons, and the items that people graded."""
+    """The variance of labels, and the number of items that people graded."""
 
     parts: LabelComponents
     items: int
@@ -289,7 +285,8 @@ class GradedItems:
 def label_components(
     connection: Connection, plan: Plan, measure: Measure, models: tuple[str, ...] = ()
 ) -> GradedItems | Unknown:
-    """Return how people's grades of a measure vary, and how far judges follow them, over what `connection` shows."""
+    """Return how people's grades of a measure vary, and how closely judges follow them, over what `connection`
+    shows."""
     found = mean_of_scores(plan, measure)
     if found is None:
         return Unknown("it is no mean of scores")
@@ -310,8 +307,10 @@ def label_components(
 
 
 def label_lessons(rows: Floats, items: Sequence[str], models: Sequence[str]) -> LabelComponents:
-    """Return twice the variance and the covariance within items, of rows of (people, judges) in which each model has
-    the mean 0; where too few items have two models, those of a model as the correlation leaves them.
+    """Return twice the variance and covariance within items.
+
+    `rows` are pairs (people, judges) in which each model has the mean 0. If too few items have two models, those of a
+    single model are used, reduced by `CORRELATION`.
 
     >>> rows = np.array([[1.0, 2.0], [-1.0, -2.0], [-2.0, -1.0], [2.0, 1.0]])
     >>> found = label_lessons(np.tile(rows, (4, 1)), [item for item in "abcdefgh" for _ in "ab"], ["a", "b"] * 8)
@@ -335,8 +334,8 @@ def label_lessons(rows: Floats, items: Sequence[str], models: Sequence[str]) -> 
 
 
 def _shrunk(products: Floats, df: int) -> float:
-    """Return what a covariance is multiplied by, so that its squared correlation is not too high on average (Ezekiel
-    1930): a design is chosen for it."""
+    """Return the factor that shrinks a covariance so that its squared correlation is unbiased (Ezekiel 1930), since a
+    design is chosen by it."""
     square = float(products[0, 1] ** 2 / (products[0, 0] * products[1, 1])) if products[0, 1] else 0.0
     adjusted = 1 - (1 - square) * df / max(df - 1, 1)
     return float(np.sqrt(max(adjusted, 0.0) / square)) if square else 1.0
@@ -350,13 +349,13 @@ def _means(rows: Floats, groups: np.ndarray[tuple[int], np.dtype[np.intp]]) -> F
 
 
 MORE_LABELS = (30, 60, 100)
-"""The numbers of further graded items that are told of."""
+"""The numbers of additional graded items that are reported."""
 
 
 @dataclass(frozen=True)
 class MoreLabels:
-    """How far the interval of a corrected measure reaches `now`, with so many graded `items`, and about `then`: pairs
-    of graded items and of how far it would reach with them."""
+    """The half-width of the interval of a corrected measure: `now`, with the graded `items`, and in `then` for larger
+    numbers of graded items, approximately."""
 
     measure: str
     model: str
@@ -366,7 +365,7 @@ class MoreLabels:
 
     @property
     def sentence(self) -> str:
-        """Return it for people."""
+        """Return it as a sentence."""
         told = ", ".join(f"±{reach:.3g} with {items:,}" for items, reach in self.then)
         first = f"`{self.measure}` of {self.model}: ±{self.now:.3g} with {self.items:,} graded items"
         return f"{first}, about {told}." if told else f"{first}, which are all."
@@ -378,7 +377,7 @@ class MoreLabels:
 
 
 def find_more_labels(connection: Connection, plan: Plan, measure: Measure) -> Iterator[MoreLabels]:
-    """Yield what more labels would bring to each model's figure of a measure that people correct already."""
+    """Yield the gain of more labels for each model's figure of a measure that people already correct."""
     if not measure.corrected or measure.by:
         return
     for model, three in sorted(find_corrected(connection, plan, measure).items()):
@@ -400,9 +399,10 @@ def _then(three: ThreeFigures) -> Iterator[tuple[int, float]]:
 def worth_of_a_label(
     parts: DifferenceComponents, labels: LabelComponents, items: int, graded: int, spent: float, share: float
 ) -> float | None:
-    """Return the price below which a label of both models' replies to an item is worth more than more items: a `share`
-    more of what was `spent` on `items`, of which people graded some, lessens the variance of the corrected difference
-    as much as the labels that this money buys. None where labels of all items would lessen it less.
+    """Return the price below which labels are worth more than items; None if labels of all items would gain less.
+
+    A label covers both models' replies to an item. At this price, a `share` more of the money `spent` on `items`, of
+    which `graded` have labels, reduces the variance of the corrected difference equally if spent on labels or on items.
 
     >>> parts, labels = DifferenceComponents(items=1.0, known=frozenset()), LabelComponents(people=1.2, items=0.9)
     >>> round(worth_of_a_label(parts, labels, 400, 50, 20.0, 0.1), 2)
@@ -425,29 +425,29 @@ def worth_of_a_label(
 
 
 MORE = 0.1
-"""The share of the cost of a run that is spent on more."""
+"""The share of the cost of a run that is spent in addition."""
 
 
 @dataclass(frozen=True)
 class Sharpening:
-    """By what share the error of a difference falls for a tenth more money, by what it is spent on; or why nothing is
-    known."""
+    """The relative reduction of the error of a difference for 10 % more money, by lever; or the reason why it is
+    unknown."""
 
     measure: str
     falls: Mapping[str, float] = field(default_factory=dict)
-    """By lever, `items`, `samples`, `judges` or `repeats`, the most first."""
+    """By lever, `items`, `samples`, `judges` or `repeats`, the largest first."""
     in_calls: bool = False
     """True if calls are counted, since no cost is known."""
     reason: str | None = None
-    """Why there are none."""
+    """Why there is no result."""
     labels: tuple[MoreLabels, ...] = ()
-    """Of a measure that people correct: what more labels would bring."""
+    """For a measure that people correct: the gain of more labels."""
     worth: float | None = None
-    """Of such a measure: the price in USD of a graded reply below which labels are worth more than items."""
+    """For such a measure: the price in USD of a graded reply below which labels are worth more than items."""
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Return sentences for people; none where nothing is known."""
+        """Return the result as sentences; empty if nothing is known."""
         labels = tuple(each.sentence for each in self.labels)
         if self.worth is not None:
             price = usd(self.worth)
@@ -476,7 +476,8 @@ class Sharpening:
 
 
 def find_sharpening(connection: Connection, plan: Plan, measure: Measure) -> Sharpening:
-    """Return what would have sharpened a measure of a run more, over what `connection` shows of the benchmark."""
+    """Return which lever would have reduced the error of a measure most, over what `connection` shows of the
+    benchmark."""
     if measure.corrected:
         return _of_people(connection, plan, measure)
     scored = scored_step(plan, measure)
@@ -490,7 +491,7 @@ def find_sharpening(connection: Connection, plan: Plan, measure: Measure) -> Sha
 
 
 def _of_people(connection: Connection, plan: Plan, measure: Measure) -> Sharpening:
-    """Return what more labels would bring to a measure that people correct."""
+    """Return the gain of more labels for a measure that people correct."""
     more = tuple(find_more_labels(connection, plan, measure))
     reason = "people correct it, so its error is that of their grades too"
     judged = measure.model_copy(update={"corrected": False})
@@ -501,13 +502,13 @@ def _of_people(connection: Connection, plan: Plan, measure: Measure) -> Sharpeni
         in_calls, asked, graded = _costs(connection, plan, scored)
         spent = 0.0 if in_calls else asked + graded
         both = worth_of_a_label(found.parts, labels.parts, found.items, labels.items, spent, MORE)
-        # That money went to all models, and a label is a reply of one of them.
+        # The money was spent on all models, and a label covers the reply of one model.
         worth = None if both is None or not spent else both / len(found.models)
     return Sharpening(measure.name, reason=reason, labels=more, worth=worth)
 
 
 def _costs(connection: Connection, plan: Plan, scored: ScoredStep) -> tuple[bool, float, float]:
-    """Return true if calls are counted, and what replies and judgements cost."""
+    """Return whether calls are counted instead of money, and the cost of replies and of judgements."""
     schema, scenarios = quoted(plan.benchmark.name), texts(scenario.name for scenario in scored.scenarios)
     several = any(shows_several_times(plan, role.name) for role in plan.roles if role.kind == "compared")
     replies, judged = (
@@ -520,7 +521,7 @@ def _costs(connection: Connection, plan: Plan, scored: ScoredStep) -> tuple[bool
 
 
 def error_falls(parts: DifferenceComponents, asked: float, graded: float) -> dict[str, float]:
-    """Return the share by which the error falls, by lever, of a run that spent `asked` on replies and `graded` on
+    """Return the relative reduction of the error, by lever, for a run that spent `asked` on replies and `graded` on
     judges.
 
     >>> parts = DifferenceComponents(items=1.0, samples=2.0, judges=0.5, observed=(1, 2, 1))
@@ -543,8 +544,8 @@ def error_falls(parts: DifferenceComponents, asked: float, graded: float) -> dic
 
 
 def _spent(connection: Connection, tables: list[str], scenarios: str, several: bool) -> tuple[float | None, int]:
-    """Return what calls cost in USD, `None` where one is not known, and how many they were. `several`: one call may
-    stand in several rows. To tell it means to hold the names of all."""
+    """Return the cost of calls in USD, `None` if one is unknown, and their number. `several`: one call may be in
+    several rows; to count it once, all names must be held in memory."""
     keys = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
     once = {table: f"distinct {keys[table.rpartition('.')[2]]} as call," if several else "" for table in tables}
     parts = " union all ".join(

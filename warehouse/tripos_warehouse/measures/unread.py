@@ -1,9 +1,10 @@
-"""A figure as it would be if the replies that could not be read counted as wrong.
+"""A figure as it would be if unreadable replies counted as wrong.
 
 Scores without a value are left out of a figure, so a model whose hard replies are unreadable looks better than it is.
-The same figure is taken again over the same rows, in which these scores have the worst value of their range: the lowest
-if the figure rises with the score and more is better, or if it falls with it and less is better; else the highest. If a
-figure has one score on both sides, as a gain has, or if a range has no such end, nothing can be said but the count.
+The same figure is computed again over the same rows, with the worst value of their range for these scores: the lowest
+if the figure rises with the score and higher is better, or if it falls with the score and lower is better; otherwise
+the highest. If a score enters a figure with both signs, as in a gain, or a range has no such end, only the count is
+known.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from tripos_warehouse.query.connection import Connection
 from tripos_warehouse.query.results import query_rows
 
 RISING = frozenset(("mean", "median", "sum", "min", "max"))
-"""Aggregates of cells that fall with none of these."""
+"""Aggregates of cells that never fall if a cell rises."""
 
 
 def with_unread(connection: Connection, plan: Plan, table: MeasureTable) -> MeasureTable:
-    """Return the values of a measure with what they would be if unreadable replies counted as wrong, where a score has
-    no value. Figures that people correct, and those that count a missing score as zero, stay as they are."""
+    """Return the values of a measure, with what they would be if unreadable replies counted as wrong, if a score has no
+    value. Figures that people correct, and figures that count a missing score as zero, are unchanged."""
     measure = table.measure
     short = [row for row in table.rows if row.n < row.total]
     if not short or measure.corrected or measure.missing == "zero":
@@ -54,7 +55,7 @@ def _with_unread(
 def _evaluated(
     connection: Connection, plan: Plan, measure: Measure, ends: Ends
 ) -> dict[object, tuple[float | None, int]]:
-    """Return the value and the number of scores of every cell, with these ends in the place of unreadable scores."""
+    """Return the value and the number of scores of every cell, with these ends in place of unreadable scores."""
     _, rows = query_rows(connection, sql_of(plan, measure, unread=tuple(sorted(ends.items()))))
     return {
         (str(row["model"]), tuple(str(row[name]) for name in measure.by)): (_value(row["value"]), int(row["n"] or 0))
@@ -67,11 +68,11 @@ def _value(value: object) -> float | None:
 
 
 Ends = Mapping[str, End]
-"""The end of its range that is the worst value of each score, by name."""
+"""The worst end of the range of each score, by name."""
 
 
 def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
-    """Return the worst end of every score of a measure; None if one of them has none, or is worst at either end."""
+    """Return the worst end of every score of a measure; None if a score has none, or is worst at either end."""
     measures = {each.name: each for each in plan.measures}
     rises = {True, False}
     found: dict[str, set[bool]] = {}
@@ -99,7 +100,7 @@ def worst_ends(plan: Plan, measure: Measure) -> Ends | None:
 
 def _leaves(plan: Plan, figure: Figure, sign: bool | None) -> Iterator[tuple[Aggregate, bool | None]]:
     """Yield the aggregates of scores in a figure, each with whether a higher score is better for the figure; None if
-    that is not known."""
+    that is unknown."""
     match figure:
         case Aggregate(of=None):
             yield figure, sign

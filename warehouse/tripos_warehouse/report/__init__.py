@@ -1,1 +1,1 @@
-"""Views of runs: the report, the comparison of two, and the leaderboard."""
+"""Reports of runs, comparisons of two runs, leaderboards and histories, as data, as text and as tables."""

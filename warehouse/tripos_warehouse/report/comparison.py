@@ -1,14 +1,10 @@
-"""Comparing two runs, or two models of one: paired by item, over each measure, metric and scenario.
+"""Comparisons of two runs, or of two models of one run: paired by item, for each measure, metric and scenario.
 
-A comparison in words and as text for a terminal, with what changed between its two runs.
+All differences in the tables of a comparison are one family of tests: the risk of a single false "better" is at most 5
+%, and so is that of a single false "more than x is ruled out" and of a single false "equivalent" or "not worse". A
+figure in several tables is one hypothesis.
 
 Runs whose scores mean different things are not compared.
-
-The rows of a comparison, and what they say together.
-
-All differences of the tables of a comparison are one family: the risk of a single false "better" is at most 5 %, and so
-is that of a single false "more than x is ruled out" and of a single false "equivalent" or "not worse". A figure that
-several tables show is one hypothesis.
 """
 
 from __future__ import annotations
@@ -74,26 +70,26 @@ from tripos_warehouse.views.dimensions import LANGUAGE, arm_columns, dimension_l
 from tripos_warehouse.views.runs import RunRecord
 
 LEVEL = 0.05
-"""A corrected p-value below this settles which side is better."""
+"""A corrected p-value below this decides which side is better."""
 HEADLINE_SHARE = 0.8
-"""The part of the level that tests the headline while there are other figures. With all of it nothing else could be
-told apart if the headline shows no difference, however small its p-value is."""
+"""The part of the level that tests the headline if there are other figures. If the headline had all of it and showed no
+difference, no other figure could be significant, however small its p-value."""
 
 Figure = tuple[Hashable, StatisticResult]
-"""A hypothesis: what a row is computed from, and its difference. Rows with one figure are one hypothesis."""
+"""A hypothesis: what a row is computed from, and its difference. Rows with the same figure are one hypothesis."""
 Margins = Mapping[str | None, float]
-"""By the name of a row, within what margin two sides are alike; by None that of all other rows."""
+"""By the name of a row, the margin within which two sides are equivalent; under None that of all other rows."""
 NO_MARGINS: Margins = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class Equivalence:
-    """Two one-sided tests that two sides are alike within a `margin`, in the unit of their figure (Schuirmann 1987).
+    """Two one-sided tests that two sides are equivalent within a `margin`, in the unit of their figure (Schuirmann
+    1987).
 
-    `low` and `high` are the 90 % interval of the difference, for this figure alone. `p_equivalent` is the p-value of
-    sides that are the margin apart or more, and `p_not_worse` that of a second side that is worse by it or more; both
-    are corrected for all figures that have a margin. If nobody knows which direction is good, there is no
-    `p_not_worse`.
+    `low` and `high` are the 90 % interval of the difference, for this figure alone. `p_equivalent` tests the hypothesis
+    that the sides are at least the margin apart, and `p_not_worse` that the second side is worse by the margin or more;
+    both are corrected for all figures that have a margin. If the measure has no direction, there is no `p_not_worse`.
     """
 
     margin: float
@@ -111,12 +107,12 @@ class Equivalence:
 
 @dataclass(frozen=True)
 class ComparedRow:
-    """One row: the mean of each side over the shared pairs, and how they differ (`b` less `a`).
+    """One row: the mean of each side over the shared pairs, and their difference (`b` less `a`).
 
-    `name` and `of` say what is compared, such as a scenario and a scorer. `p` is that of the difference, corrected for
-    all figures of the comparison; `q` is the false discovery rate at which it counts among them. `graded`: a higher
-    value is a better one, or a lower one if `lower_is_better`; else it is a higher one and no more. `span` is how far
-    apart two values can be, if the scale has bounds.
+    `name` and `of` say what is compared, such as a scenario and a scorer. `p` is the p-value of the difference,
+    corrected for all figures of the comparison; `q` is the lowest false discovery rate at which the difference is
+    significant. `graded`: a higher value is better, or a lower one if `lower_is_better`; otherwise it has no direction.
+    `span` is the length of the scale, if it has bounds.
     """
 
     name: str
@@ -130,14 +126,15 @@ class ComparedRow:
     lower_is_better: bool = False
     q: float | None = None
     figure: Hashable = None
-    """Equal for rows that are computed from the same scores in the same way; None of a row that is like no other."""
+    """Equal for rows that are computed from the same scores in the same way; None for a row that is unlike all
+    others."""
     farthest: float | None = None
-    """The largest difference, in either direction, of a pair or of a group of items."""
+    """The largest difference of a pair or a group of items, in either direction."""
     ruled_out: float | None = None
     """A difference beyond this, in either direction, is ruled out, for all figures at once."""
     equivalence: Equivalence | None = None
     by_sequence: bool = False
-    """True if the difference, its interval and its p-value are those of a confidence sequence that a run followed."""
+    """True if the difference, its interval and its p-value come from a confidence sequence of a run."""
 
     @property
     def is_apart(self) -> bool:
@@ -146,7 +143,7 @@ class ComparedRow:
 
     @property
     def is_second_ahead(self) -> bool:
-        """True if the second side has the better value, or the higher one if nobody knows which is better."""
+        """True if the second side has the better value, or without a direction the higher one."""
         return ((self.difference.value or 0.0) > 0) != self.lower_is_better
 
     @property
@@ -170,8 +167,8 @@ class Section:
 
 @dataclass(frozen=True)
 class Family:
-    """The tables after correction. `tests` counts the figures that were tested, and `of_headline` those of the
-    headline."""
+    """The tables after correction. `tests` is the number of tested figures, and `of_headline` that of headline
+    figures."""
 
     sections: tuple[Section, ...]
     tests: int
@@ -180,7 +177,7 @@ class Family:
 
 def corrected(sections: Sequence[Section], headline: Sequence[str] = (), margins: Margins = NO_MARGINS) -> Family:
     """Return tables whose p-values are corrected for all of their figures: the measures of the `headline` in their
-    order, the others after Holm (`fixed_sequence`). What is ruled out holds for all figures at once (Bonferroni).
+    order, then the others by Holm (`fixed_sequence`). Ruled-out differences hold for all figures at once (Bonferroni).
 
     Raises `StoreError` S0616 for a margin that fits no row.
     """
@@ -212,7 +209,7 @@ Hypothesis = TypeVar("Hypothesis", bound=Hashable)
 
 
 def _corrected(given: Mapping[Hypothesis, float | None], first: Iterable[Hypothesis]) -> dict[Hypothesis, float | None]:
-    """Return the p-values of hypotheses, corrected for all of them; those that are `first` are tested before others."""
+    """Return the p-values of hypotheses, corrected for all of them; those in `first` are tested before the others."""
     places = {hypothesis: place for place, hypothesis in enumerate(given)}
     order = [places[hypothesis] for hypothesis in first if hypothesis in places]
     return dict(zip(given, fixed_sequence(list(given.values()), order, HEADLINE_SHARE), strict=True))
@@ -221,8 +218,8 @@ def _corrected(given: Mapping[Hypothesis, float | None], first: Iterable[Hypothe
 def _with_equivalence(
     rows: Sequence[ComparedRow], figures: Sequence[Figure], first: Sequence[Figure], margins: Margins
 ) -> list[ComparedRow]:
-    """Return rows with what they say of their margins. Claims of either kind, "equivalent" and "not worse", are a
-    family of their own."""
+    """Return rows with the tests of their margins. Claims of either kind, "equivalent" and "not worse", are a separate
+    family."""
     asked = [(row, figure, margins.get(row.name, margins.get(None))) for row, figure in zip(rows, figures, strict=True)]
     alike: dict[tuple[Figure, float], float | None] = {}
     not_worse: dict[tuple[Figure, float, bool], float | None] = {}
@@ -245,8 +242,8 @@ def _with_equivalence(
 
 
 def _equivalence(row: ComparedRow, margin: float, alike: float | None, not_worse: float | None) -> Equivalence:
-    """Return what a row says of its margin. A second side that is shown to be better is not worse, whatever its bound
-    is: a single test has less to show than the bound has."""
+    """Return the test of the margin of a row. A second side that is shown to be better is not worse, whatever its
+    bound: a single test needs less evidence than the bound."""
     high, low = (_bound(row, each, LEVEL) for each in (row.difference, negated(row.difference)))
     verdict: Literal["equivalent", "not worse", "different", "undecided"] = "undecided"
     if alike is not None and alike < LEVEL:
@@ -259,7 +256,8 @@ def _equivalence(row: ComparedRow, margin: float, alike: float | None, not_worse
 
 
 def _beyond(row: ComparedRow, level: float) -> float | None:
-    """Return the bound of the difference in either direction, each with a risk of the level: a truth lies in one."""
+    """Return the bound of the difference in either direction, each at this level, since the truth lies in only one of
+    them."""
     bounds = [_bound(row, each, level) for each in (row.difference, negated(row.difference))]
     return None if bounds[0] is None or bounds[1] is None else max(bounds[0], bounds[1])
 
@@ -273,7 +271,7 @@ def _p_of_beyond(row: ComparedRow, difference: StatisticResult, margin: float) -
 
 
 def _check_margins(rows: Sequence[ComparedRow], margins: Margins) -> None:
-    """Raise `StoreError` S0616 for the name of no row, and for a margin that no two values of a row can exceed."""
+    """Raise `StoreError` S0616 for a margin that names no row, or that no two values of a row can exceed."""
     names = list(dict.fromkeys(row.name for row in rows))
     for name in margins:
         if name is not None and name not in names:
@@ -288,14 +286,14 @@ def _check_margins(rows: Sequence[ComparedRow], margins: Margins) -> None:
 
 
 ITEM, SLOT, CLUSTER = "its item", "its slot", "cluster_id"
-"""Columns that stand beside axes and arms: no name of those has a space."""
+"""Columns next to axes and arms, whose names have no space."""
 
 
 @dataclass(frozen=True)
 class Side:
-    """One side of a comparison: a run, seen by a connection that shows it alone, and those of its models that count.
+    """One side of a comparison: a run, a connection that shows only this run, and the models to compare.
 
-    The models of both sides belong together by their places: the first of one with the first of the other.
+    The models of both sides correspond by position: the first of one with the first of the other.
     """
 
     connection: Connection
@@ -306,11 +304,13 @@ class Side:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The difference of two sides. `pairs` are shared scores of `items` items; `only_a` and `only_b` are scores with a
-    value that the other side lacks, `same` results that two models share because neither took part in them, `unpaired`
-    measures that cannot be compared, each with the reason, and `together` those that a run has once for all of its
-    models, so that they tell no two of these apart. The people in `people` have scores of their own, which are no part
-    of it."""
+    """The difference of two sides.
+
+    `pairs` is the number of shared scores, of `items` items. `only_a` and `only_b` are the numbers of scores that the
+    other side lacks, `same` that of results that two models share because neither took part in them. `unpaired` are
+    measures that cannot be compared, with the reason, and `together` those that are one figure of all models of a run,
+    so that they distinguish no two models. `people` are those whose scores are kept separate, and not compared.
+    """
 
     sections: tuple[Section, ...]
     pairs: int
@@ -326,21 +326,21 @@ class Comparison:
     by_people: tuple[str, ...] = ()
     """The measures that people correct."""
     clusterings: tuple[Clustering, ...] = ()
-    """What errors cluster by, where items were drawn together."""
+    """The clusters of the errors, if items were drawn together."""
     tests: int = 0
     """The number of figures whose p-values are corrected together."""
     shares_level: bool = False
     """True if the headline has a part of the level, and other figures the rest."""
     margins: Margins = field(default_factory=dict)
-    """The margins within which the sides were to be alike."""
+    """The margins within which the sides should be equivalent."""
     stopped: bool = False
-    """True if a model of a side did not see all items, since its run stopped when it was settled."""
+    """True if a model of a side did not see all items, since its run stopped as soon as it was settled."""
     interrupted: bool = False
-    """True if the run of a side was to stop then, and was stopped before."""
+    """True if the run of a side should stop as soon as it is settled, and was ended before."""
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """The sentences on rows of a run that looked at its models after every item."""
+        """The notes on rows of a run that looked at its models after every item."""
         rows = [row for section in self.sections for row in section.rows if row.by_sequence]
         names = ", ".join(dict.fromkeys(row.name for row in rows))
         told = f"{names}: B − A, its interval and p are those of a confidence sequence, which hold whenever a run stops"
@@ -350,7 +350,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Judged:
-    """Known facts about scores, by name: those of which more is better, and how far apart two values can be."""
+    """Facts about scores, by name: those for which higher is better, and the lengths of their scales."""
 
     graded: set[str]
     spans: dict[str, float]
@@ -358,14 +358,14 @@ class Judged:
 
 @dataclass(frozen=True)
 class _Pairs:
-    """Shared scores as columns of one length; texts of `columns`, and the values of both sides."""
+    """Shared scores as columns of one length: names in `columns`, and the values of both sides."""
 
     columns: dict[str, NDArray[Any]]
     a: NDArray[np.float64]
     b: NDArray[np.float64]
     weight: NDArray[np.float64]
     place: NDArray[np.int64]
-    """The places of the pairs among all that are shared."""
+    """The position of each pair among all shared pairs."""
 
     def where(self, mask: NDArray[np.bool_]) -> _Pairs:
         columns = {name: column[mask] for name, column in self.columns.items()}
@@ -373,11 +373,11 @@ class _Pairs:
 
 
 def compare(one: Side, two: Side, *, by_judge: bool = True, margins: Margins = NO_MARGINS) -> Comparison:
-    """Compare `two` with `one`. With `by_judge` a pair is two scores by the same judge, which is right where both sides
-    have the same ones; without it, two means over judges. With `margins`, rows say whether the sides are equivalent.
+    """Compare `two` with `one`. With `by_judge` a pair is two scores by the same judge, which is right if both sides
+    have the same judges; without it, two means over judges. With `margins`, rows say whether the sides are equivalent.
 
-    Raises `StoreError`: S0611 where they are of two benchmarks, S0612 where a metric has another scale, S0613 where
-    they share no item, S0616 for a margin that fits no row.
+    Raises `StoreError`: S0611 if they belong to two benchmarks, S0612 if a metric has another scale, S0613 if they
+    share no item, S0616 for a margin that fits no row.
     """
     check_comparable(one, two)
     found, only_a, only_b, same = _read(one, two, by_judge)
@@ -430,7 +430,7 @@ def check_comparable(one: Side, two: Side) -> None:
 
 
 def _scales(plan: Plan) -> dict[str, str]:
-    """Return what the values of every score are, in words."""
+    """Return the type of the values of every score, in words."""
     found = {
         metric.name: f"{metric.low} to {metric.high}"
         + (f", outside {metric.outside}" if metric.outside != "refuse" else "")
@@ -456,13 +456,13 @@ def _given(type_: Type) -> str:
 
 
 def spans_of(plan: Plan) -> dict[str, float]:
-    """Return how far apart two values of a score can be, of those whose scale has bounds."""
+    """Return the lengths of the scales of scores, if they have bounds."""
     found = {metric.name: float(metric.ends[1] - metric.ends[0]) for metric in plan.metrics if metric.ends is not None}
     return found | {name: high - low for name, (low, high) in score_spans(plan).items() if low < high < low + math.inf}
 
 
 def graded_scores(plan: Plan) -> set[str]:
-    """Return the scores of which more is better: what judges give, and what is true or false."""
+    """Return the scores for which higher is better: those of judges, and true or false."""
     steps = [step for scenario in plan.scenarios for step in scenario.steps]
     computed = {step.name for step in steps if isinstance(step, Score) and step.truth}
     given = {name for step in steps if isinstance(step, Grade) for name in (*step.metrics, step.name, step.scorer)}
@@ -470,8 +470,8 @@ def graded_scores(plan: Plan) -> set[str]:
 
 
 def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
-    """Return the shared scores, how many have a value on one side only, and how many are of the same reply for two
-    models."""
+    """Return the shared scores, the number of scores on either side only, and the number that are of the same reply for
+    two models."""
     import duckdb
     import pyarrow.compute as pc
 
@@ -505,7 +505,8 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
 
 
 def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
-    """The mean value of every key of a side; `SLOT` is the place of the model, `ITEM` the item with its scenario."""
+    """Return the mean value of every key of a side; `SLOT` is the position of the model, `ITEM` the item with its
+    scenario."""
     plain = [name for name in (*keys, *more) if name not in (ITEM, SLOT)]
     slots = " ".join(f"when {sql.text(model)} then {place}" for place, model in enumerate(side.models))
     return side.connection.sql(
@@ -552,14 +553,14 @@ def _cells(found: _Pairs, names: Sequence[str]) -> list[tuple[Any, ...]]:
 
 
 def _figure(found: _Pairs, cell: Sequence[object] | None, weight: NDArray[np.float64]) -> tuple[bytes, ...]:
-    """Return what a mean of cells is computed from: its pairs, their weights, and which of them share a cell."""
+    """Return what identifies a mean of cells: its pairs, their weights, and which of them share a cell."""
     known: dict[object, int] = {}
     cells = np.array([known.setdefault(each, len(known)) for each in cell or ()])
     return found.place.tobytes(), (weight / weight.max()).tobytes(), cells.tobytes() if len(known) > 1 else b""
 
 
 def _together(one: Side, two: Side) -> tuple[str, ...]:
-    """Return the measures that are one figure of all models of a run, where both sides are of one run."""
+    """Return the measures that are one figure of all models of a run, if both sides belong to one run."""
     if one.run.run_id != two.run.run_id:
         return ()
     return tuple(
@@ -572,8 +573,8 @@ def _together(one: Side, two: Side) -> tuple[str, ...]:
 def _measures(
     one: Side, two: Side, found: _Pairs, items: Sequence[str], judged: Judged, together: Sequence[str]
 ) -> tuple[tuple[ComparedRow, ...], tuple[tuple[str, str], ...]]:
-    """Return every measure over all but those `together`, and the names of those that cannot be compared, each with
-    why."""
+    """Return the rows of every measure except those `together`, and the names of measures that cannot be compared, with
+    the reason."""
     means = {row.name: row for row in _means(two.plan, found, judged)}
     half, other = (Half(side.connection, side.run.benchmark, side.models) for side in (one, two))
     rows: list[ComparedRow] = []
@@ -630,7 +631,7 @@ def _why_unpaired(one: Side, two: Side, measure: Measure) -> str:
 
 
 def _stand_for(plan: Plan) -> dict[Any, Measure]:
-    """Of measures that are one and the same mean of cells, the one that is shown."""
+    """Return, for measures that are the same mean of cells, the one that is shown."""
     chosen: dict[Any, Measure] = {}
     for measure in sorted(plan.measures, key=lambda each: len(each.by)):
         if (mean := paired_mean_of(plan, measure)) is not None:
@@ -639,7 +640,7 @@ def _stand_for(plan: Plan) -> dict[Any, Measure]:
 
 
 def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
-    """Yield every measure that is a mean: of one that goes by something, each cell counts alike."""
+    """Yield the row of every measure that is a mean; if it has dimensions, all cells weigh the same."""
     chosen = _stand_for(plan)
     for measure in plan.measures:
         mean = paired_mean_of(plan, measure)
@@ -657,7 +658,7 @@ def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
 
 
 def _sum_row(plan: Plan, measure: Measure, whole: SumOfMeans, found: _Pairs, judged: Judged) -> ComparedRow | None:
-    """Return the row of a sum of means of cells; None if one of these has no pairs."""
+    """Return the row of a sum of means of cells; None if a cell has no pairs."""
     cells = ["evaluator" if name == "judge" else name for name in whole.by]
     if any(name not in found.columns for name in cells):
         return None
@@ -675,7 +676,7 @@ def _sum_row(plan: Plan, measure: Measure, whole: SumOfMeans, found: _Pairs, jud
 
 
 def _cell_rows(plan: Plan, measure: Measure, mean: Aggregate, found: _Pairs, judged: Judged) -> Iterable[ComparedRow]:
-    """Yield the row of each cell of a mean of scores in which there are pairs."""
+    """Yield the row of each cell of a mean of scores that has pairs."""
     names = ["evaluator" if name == "judge" else name for name in mean.by]
     if any(name not in found.columns for name in names):
         return
@@ -690,7 +691,7 @@ def _cell_rows(plan: Plan, measure: Measure, mean: Aggregate, found: _Pairs, jud
 
 
 def _of_mean(mean: Aggregate, found: _Pairs) -> NDArray[np.bool_]:
-    """Return which pairs a mean of scores is of."""
+    """Return the mask of the pairs that belong to a mean of scores."""
     mask: NDArray[np.bool_] = np.isin(found.columns["scorer"], mean.values)
     mask |= np.isin(found.columns["metric"], mean.values)
     return mask if mean.scenario is None else mask & (found.columns["scenario"] == mean.scenario)
@@ -717,8 +718,9 @@ def _stopped(side: Side) -> bool:
 
 
 def _as_followed(section: Section, one: Side, two: Side) -> Section:
-    """Return a section with the differences of the sequences that the run of both sides followed. No test for a fixed
-    number of items holds of others whose run stopped when it was settled: their size is not told."""
+    """Return a section with differences from the confidence sequences that the run of both sides followed. For other
+    runs that stopped as soon as they were settled, no test for a fixed number of items holds, so their sizes are
+    dropped."""
     alone = one.run.run_id == two.run.run_id
     pair = (two.models[0], one.models[0]) if alone and len(one.models) == len(two.models) == 1 else None
     dimensions = {measure.name: measure.by for measure in two.plan.measures}
@@ -744,7 +746,7 @@ def _as_followed(section: Section, one: Side, two: Side) -> Section:
 
 
 def _headline(plan: Plan) -> list[str]:
-    """Return the names under which the measures of the headline stand in a comparison."""
+    """Return the names of the headline measures in a comparison."""
     chosen, named = _stand_for(plan), {measure.name: measure for measure in plan.measures}
     means = {name: paired_mean_of(plan, named[name]) for name in plan.benchmark.headline if name in named}
     return [name if mean is None else chosen[mean.values, mean.scenario, mean.by].name for name, mean in means.items()]
@@ -763,8 +765,8 @@ class ChangeLine(NamedTuple):
 
 
 class Between(NamedTuple):
-    """What changed between two runs: in the spec and in who graded. `by_judge`: the same judges graded both, so their
-    scores are paired judge by judge."""
+    """What changed between two runs, in the spec and in who graded. `by_judge`: the same judges graded both, so scores
+    are paired judge by judge."""
 
     changes: list[ChangeLine]
     by_judge: bool
@@ -773,8 +775,8 @@ class Between(NamedTuple):
 def changes_between(one: Side, two: Side, *, anyway: bool = False) -> Between:
     """Return what changed between the runs of two sides.
 
-    Raises `StoreError`: S0611 and S0612 where they cannot be compared, and unless it is to be done `anyway` S0859 for
-    versions that differ in kind, and S0615 where scores mean different things.
+    Raises `StoreError`: S0611 and S0612 if they cannot be compared; and unless `anyway` is true, S0859 if their
+    versions differ in kind, and S0615 if their scores mean different things.
     """
     check_comparable(one, two)
     judges = _judges(one.run, two.run)
@@ -786,8 +788,8 @@ def changes_between(one: Side, two: Side, *, anyway: bool = False) -> Between:
 
 
 def spec_changes(before: Plan, after: Plan) -> list[ChangeLine]:
-    """Return what changed between two plans and can change a score, or is a new scenario. A change in several scenarios
-    is told with the first that has it and the number of the others."""
+    """Return the changes between two plans that can change a score, or add a scenario. A change in several scenarios is
+    listed once, with the first scenario and the number of others."""
     old, new = before.benchmark.version, after.benchmark.version
     told: dict[tuple[str, str, bool], dict[str, None]] = {}
     for each in find_changes(before, after):
@@ -820,7 +822,7 @@ def _judges(one: RunRecord, two: RunRecord) -> list[ChangeLine]:
 
 
 def _refuse_majors(one: RunRecord, two: RunRecord) -> None:
-    """Raise `StoreError` S0859 where the versions of a benchmark say themselves that their figures differ in kind."""
+    """Raise `StoreError` S0859 if the versions of a benchmark declare that their figures differ in kind."""
     if not are_comparable(one.version, two.version):
         message = f"the runs are of versions {one.version} and {two.version} of `{two.benchmark}`, which differ in kind"
         raise StoreError("S0859", message, "list the changes: tripos diff A B; compare anyway with --anyway")
@@ -837,10 +839,10 @@ TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario
 
 
 def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
-    """Return what a row says, in words; it is one of so many `tests`.
+    """Return the verdict of a row, in words; it is one of `tests` tests.
 
     >>> from dataclasses import replace
-    >>> from tripos_warehouse.statistics import StatisticResult
+    >>> from tripos_warehouse.statistics.result import StatisticResult
     >>> found = StatisticResult(0.31, low=0.12, high=0.5, standard_error=0.09, df=40, p=0.002, n=41, clusters=41)
     >>> made = ComparedRow("RIGHT", "", 7, 7.31, found, 0.004, True)
     >>> verdict(made)
@@ -866,7 +868,7 @@ def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
         if abs(apart) <= ROUNDING:
             return f"no difference in any of {_count(found.n, 'pair')}"
         return f"{told} {size}, the same everywhere: no interval"
-    # Told from the side that is above, so that the numbers are those of the sentence.
+    # From the side of the higher value, so that the interval matches the sentence.
     low, high = (found.low, found.high) if apart > 0 else (-found.high, -found.low)
     within = None if row.equivalence is None else _within(row.equivalence, decimals)
     interval = f"{size} ({low:.{decimals}f} to {high:.{decimals}f})"
@@ -886,7 +888,7 @@ def verdict(row: ComparedRow, tests: int = 1, decimals: int = 2) -> str:
 
 
 def _within(found: Equivalence, decimals: int) -> str | None:
-    """Return what a row says of its margin, with the 90 % interval of B − A; None of one without an interval."""
+    """Return the verdict on the margin of a row, with the 90 % interval of B − A; None without an interval."""
     if found.low is None or found.high is None:
         return None
     margin = f"{found.margin:g}"
@@ -904,18 +906,18 @@ def _within(found: Equivalence, decimals: int) -> str | None:
 
 
 def _rounded_up(bound: float, decimals: int) -> str:
-    """Return a bound with so many decimals, such that it still holds.
+    """Return a bound rounded up to `decimals`, so that it still holds.
 
     >>> _rounded_up(0.0301, 2), _rounded_up(0.03, 2)
     ('0.04', '0.03')
     """
-    if bound > 1e12:  # no digits are shown that rounding could change
+    if bound > 1e12:  # show no digits that are rounding errors
         return f"{bound:.{decimals}f}"
     return f"{math.ceil(round(bound * 10**decimals, 6)) / 10**decimals:.{decimals}f}"
 
 
 def verdicts(section: Section, tests: int, decimals: int = 2) -> list[str]:
-    """Return the verdict of each row of a section; each is one of so many `tests`."""
+    """Return the verdict of each row of a section; each is one of `tests` tests."""
     return [verdict(row, tests, decimals) for row in section.rows]
 
 
@@ -952,6 +954,7 @@ def _table(section: Section, tests: int, width: int) -> Iterable[str]:
 
 
 def notes_of(comparison: Comparison) -> Iterable[str]:
+    """Yield the notes below a comparison: its pairs, what it leaves out, and how p-values are corrected."""
     pairs = f"{_count(comparison.pairs, 'pair')} of " if comparison.pairs else ""
     if comparison.clusterings:
         yield f"{pairs}{_count(comparison.items, 'item')}."

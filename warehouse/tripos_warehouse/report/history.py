@@ -1,10 +1,8 @@
-"""A measure over the runs of a store: a line for each model and cell, broken where its meaning changed.
+"""The history of a measure: its values over the runs of a store, one line per model and cell, broken if its meaning
+changes.
 
-The effect of the changes between two plans on each measure, with its figures before and after in a store.
-
-The lines of a measure over the runs of a store, and what breaks them.
-
-Measures in every run of a benchmark: their values as the report of the run has them, and the names of its rows.
+Two values mean the same if the plan, the items and the models in other roles agree in everything that the measure
+reads. The effect of changes between two plans on each measure follows from the same rule.
 """
 
 from __future__ import annotations
@@ -34,23 +32,24 @@ from tripos_warehouse.views.dimensions import LANGUAGE
 from tripos_warehouse.views.runs import RunRecord, all_runs, get_plan, get_selected
 
 Item = tuple[str, str]
-"""The scenario of an item, and its name."""
+"""The scenario and the id of an item."""
 Name = tuple[str | None, ...]
-"""What names the rows of a step apart from their items: scenario, fingerprint, binding, the other model, condition."""
+"""The columns that identify the rows of a step, besides their items: scenario, fingerprint, binding, the other model,
+condition."""
 
 
 class ListedItem(NamedTuple):
-    """An item of a run: the compared models that were asked about it, `None` for all, and where it lies."""
+    """An item of a run: the compared models that were asked about it (`None` for all), its context and its fields."""
 
     scenario: str
     item_id: str
     models: Collection[str] | None
     context: Mapping[str, str]
     fields: Mapping[str, Any] | None
-    """`None` of an item of which the store has nothing."""
+    """`None` for an item that the store does not have."""
 
     def content(self, wanted: Collection[str] | None) -> str:
-        """Return what a figure looks at of it: the context, and the fields that are `wanted`, or all."""
+        """Return what a figure reads of the item: the context, and the `wanted` fields, or all."""
         if self.fields is None:
             return self.item_id
         looked = self.fields if wanted is None else {name: self.fields.get(name) for name in wanted}
@@ -59,7 +58,7 @@ class ListedItem(NamedTuple):
 
 @dataclass(frozen=True)
 class MeasuredRun:
-    """A run with the values of a measure, as its report has them. `connection` is one over the whole store."""
+    """A run with the values of a measure, as in its report. `connection` covers the whole store."""
 
     connection: Connection
     run: RunRecord
@@ -67,7 +66,7 @@ class MeasuredRun:
     measure: Measure
     table: MeasureTable
     steps: Sequence[tuple[str, Name]]
-    """The compared model and what names the rows of every step whose values the measure takes."""
+    """The compared model and the identity of the rows, for every step whose values the measure takes."""
     listed: tuple[Any, ...]
     """A digest of the items of its scenarios, and of the models that were asked about each."""
     meanings: dict[tuple[Any, ...], MeasureMeaning] = field(default_factory=dict, compare=False)
@@ -80,15 +79,15 @@ class MeasuredRun:
         return self.meanings[by]
 
     def names(self, model: str, by: tuple[Any, ...]) -> frozenset[Name]:
-        """Return what names the rows behind the figure of a model in a cell. Where it depends on who else is compared,
-        those of all models."""
+        """Return the identities of the rows behind the figure of a model in a cell; those of all models if the figure
+        depends on the other compared models."""
         meaning = self.meaning(by)
         every = meaning.of_all_models
         return frozenset(name for of, name in self.steps if (every or of == model) and name[:2] in meaning.prints)
 
     def items(self, model: str, by: tuple[Any, ...]) -> list[ListedItem]:
-        """Return the items that the figure of a model in a cell is taken of. They are read when they are first asked
-        for: where two runs list the same, nobody asks."""
+        """Return the items behind the figure of a model in a cell. They are read on the first call: runs that list the
+        same items never need them."""
         if not self.read:
             whole = meaning_of(self.plan, self.measure)
             self.read.append(_items(self.connection, self.run, whole))
@@ -103,7 +102,7 @@ class MeasuredRun:
 
 @dataclass(frozen=True)
 class UnreadRun:
-    """A run of the benchmark without a value of the measure, and why it has none."""
+    """A run of the benchmark without a value of the measure, and the reason."""
 
     run: RunRecord
     reason: str
@@ -114,7 +113,7 @@ Measured = tuple[list[MeasuredRun], list[UnreadRun]]
 
 def measured_runs(store: Store, connection: Connection, benchmark: str, measures: Sequence[str]) -> dict[str, Measured]:
     """Return for each measure the runs of a benchmark that have it, the earliest first, and those that lack it.
-    `connection` is one over the whole store. Raises `StoreError` where the store cannot be read."""
+    `connection` covers the whole store. Raises `StoreError` if the store cannot be read."""
     found: dict[str, Measured] = {name: ([], []) for name in measures}
     for run in reversed(all_runs(connection)):
         if run.benchmark != benchmark:
@@ -122,7 +121,7 @@ def measured_runs(store: Store, connection: Connection, benchmark: str, measures
         try:
             own = _measured(store, connection, run.run_id, measures)
         except StoreError as error:
-            if error.code != "S0104":  # a plan of a format that this version does not read
+            if error.code != "S0104":  # a plan in a format that this version cannot read
                 raise
             for _, unread in found.values():
                 unread.append(UnreadRun(run, error.message))
@@ -160,7 +159,7 @@ def _steps(connection: Connection, run: RunRecord, meaning: MeasureMeaning) -> l
 
 
 def _listed(connection: Connection, run: RunRecord, meaning: MeasureMeaning) -> tuple[Any, ...]:
-    """Return how many items of each scenario a run lists, with the sum of their hashes."""
+    """Return the number of items of each scenario of a run, with the sum of their hashes."""
     query = f"""select scenario, count(*), sum(hash(item_id, models)::hugeint)::varchar from main.run_items
       where run_id = {sql.text(run.run_id)} and scenario in {sql.texts(sorted(meaning.scenarios))}
       group by scenario order by scenario"""
@@ -168,7 +167,7 @@ def _listed(connection: Connection, run: RunRecord, meaning: MeasureMeaning) -> 
 
 
 def _items(connection: Connection, run: RunRecord, meaning: MeasureMeaning) -> list[ListedItem]:
-    """Return the items of the scenarios of a measure, as they are known in the benchmark or in one that it extends."""
+    """Return the items of the scenarios of a measure, with their fields from the benchmark or one that it extends."""
     if not meaning.scenarios:
         return []
     scenarios = sql.texts(sorted(meaning.scenarios))
@@ -190,8 +189,8 @@ OTHERWISE = "asks or scores otherwise"
 
 
 class LineBreak(NamedTuple):
-    """A reason for which a figure means something else than the one before it: of what kind of thing, which, and
-    what of it."""
+    """A reason why a figure means something else than the one before it: the kind and the name of a thing, and what
+    changed."""
 
     kind: str
     name: str
@@ -199,7 +198,7 @@ class LineBreak(NamedTuple):
 
     @property
     def text(self) -> str:
-        """All of it in words.
+        """The reason in words.
 
         >>> LineBreak("items", "quiz", "2 are others").text
         'items `quiz`: 2 are others'
@@ -209,8 +208,8 @@ class LineBreak(NamedTuple):
 
 @dataclass(frozen=True)
 class HistoryPoint:
-    """A value of a run. Values with one `segment` mean the same; `causes` say why one begins. A value of a run that
-    did not come to its end has no segment."""
+    """A value of a run. Values with the same `segment` mean the same; `causes` say why a segment begins. The value of
+    an unfinished run has no segment."""
 
     run: RunRecord
     row: MeasureRow
@@ -289,9 +288,9 @@ class MeasureHistory:
 def history_of(
     store: Store, measure: str, benchmark: str | None = None, models: Collection[str] = ()
 ) -> MeasureHistory:
-    """Return a measure over the runs of a benchmark, of these models or of all.
+    """Return the history of a measure over the runs of a benchmark, for these models or all.
 
-    Raises `StoreError`: S0301 where there is no run of the benchmark; S0602 where no run has a value of it, or several
+    Raises `StoreError`: S0301 if the benchmark has no run; S0602 if no run has a value of the measure, or if several
     benchmarks have it and none is named.
     """
     with connect(store) as connection:
@@ -306,8 +305,8 @@ def history_of(
 
 
 def histories_of(store: Store, connection: Connection, benchmark: str, measures: Sequence[str]) -> list[MeasureHistory]:
-    """Return measures over the runs of a benchmark, those that some run has a value of. `connection` is one over the
-    whole store. Raises `StoreError` where the store cannot be read."""
+    """Return the histories of those measures that some run of a benchmark has a value of. `connection` covers the whole
+    store. Raises `StoreError` if the store cannot be read."""
     found = measured_runs(store, connection, benchmark, measures)
     return [_history(benchmark, *found[name], ()) for name in measures if found[name][0]]
 
@@ -374,13 +373,13 @@ def _lines(measured: Sequence[MeasuredRun], models: Collection[str]) -> tuple[Hi
 
 
 class _Compared:
-    """Says of two runs why figures of a measure mean different things, and finds what changed between plans once."""
+    """Compares the meanings of figures of two runs, and caches the changes between plans."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[str, str], list[Change]] = {}
 
     def causes(self, before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> tuple[LineBreak, ...]:
-        """Return why a figure means something else in a later run; nothing where it means the same."""
+        """Return why a figure means something else in a later run; empty if it means the same."""
         old, new = before.meaning(row.by), after.meaning(row.by)
         was, now = (each.names(row.model, row.by) for each in (before, after))
         steps = was != now
@@ -402,8 +401,8 @@ class _Compared:
 
 
 def _other_items(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> list[LineBreak]:
-    """Return how the items of two runs differ in what a figure looks at, scenario by scenario. Runs that stopped once
-    they were settled took the first items of one drawn order: of such, one may have more than the other."""
+    """Return how the items of two runs differ in what a figure reads, by scenario. Runs that stopped as soon as they
+    were settled took the first items of one random order, so one of them may have more."""
     was, now = (_contents(each, row) for each in (before, after))
     gone, new = was - now, now - was
     if not gone and not new:
@@ -422,14 +421,14 @@ def _other_items(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> li
 
 
 def _contents(measured: MeasuredRun, row: MeasureRow) -> Counter[tuple[str, str]]:
-    """Return how often each content is among the items behind a figure, by scenario."""
+    """Return how often each content occurs among the items behind a figure, by scenario."""
     fields = measured.meaning(row.by).fields
     items = measured.items(row.model, row.by)
     return Counter((each.scenario, each.content(fields.get(each.scenario))) for each in items)
 
 
 def _population(measured: MeasuredRun) -> object:
-    """Return what says which items a run would have asked about at most."""
+    """Return what decides which items a run would have asked about at most."""
     plan, run = measured.plan, measured.run
     most = run.items if run.settled is None else run.settled["of"]
     rows = [each.rows and each.rows.model_dump(mode="json") for each in plan.scenarios]
@@ -438,7 +437,8 @@ def _population(measured: MeasuredRun) -> object:
 
 
 def _others_in_roles(before: MeasuredRun, after: MeasuredRun, row: MeasureRow) -> list[LineBreak]:
-    """Return who fills roles otherwise that the rows of a measure build on, and who answers under the same names."""
+    """Return which roles that the rows of a measure depend on are filled differently, and which models answer under the
+    same names."""
     old_meaning, meaning = before.meaning(row.by), after.meaning(row.by)
     roles = old_meaning.roles | meaning.roles
     together = old_meaning.of_all_models or meaning.of_all_models
@@ -463,7 +463,7 @@ def _names(models: Sequence[str]) -> str:
 
 
 CONTINUES, OTHER_ROWS, BREAKS, ADDED, REMOVED = "goes on", "other rows", "breaks", "is new", "is gone"
-"""What becomes of the line of a measure. With other rows it breaks where the measure reads what is other."""
+"""The effects on the line of a measure. With other rows, it breaks if the measure reads what differs."""
 
 
 @dataclass(frozen=True)
@@ -476,8 +476,8 @@ class MeasureEffect:
 
 
 class FigurePair(NamedTuple):
-    """The value of a measure of a model in a cell, before a change and after it, each with its run; `None` where no run
-    over all items of a store has it."""
+    """The value of a measure of a model in a cell, before and after a change, each with its run; `None` if no run over
+    all items has it."""
 
     measure: str
     model: str
@@ -487,7 +487,7 @@ class FigurePair(NamedTuple):
 
     @property
     def others(self) -> dict[str, tuple[str, ...]]:
-        """Return the roles that others fill in the run after the change than before it, with those."""
+        """Return the roles that other models fill in the run after the change, with those models."""
         if self.before is None or self.after is None:
             return {}
         was, now = self.before[0].evaluators, self.after[0].evaluators
@@ -495,7 +495,7 @@ class FigurePair(NamedTuple):
 
 
 def effects_between(before: Plan, after: Plan) -> list[MeasureEffect]:
-    """Return what becomes of every measure of two plans of a benchmark, in the order of the later one."""
+    """Return the effect on every measure of two plans of a benchmark, in the order of the later plan."""
     was, now = ({each.name: each for each in plan.measures} for plan in (before, after))
     changes = find_changes(before, after)
     told = []
@@ -515,8 +515,8 @@ def effects_between(before: Plan, after: Plan) -> list[MeasureEffect]:
 
 
 def figures_between(store: Store, before: Plan, after: Plan, measures: Sequence[str]) -> list[FigurePair]:
-    """Return the figures of some measures in the last whole runs of a store that mean what each of two plans says.
-    Raises `StoreError` where the store cannot be read."""
+    """Return the figures of some measures in the last complete runs of a store that have the meaning of either plan.
+    Raises `StoreError` if the store cannot be read."""
     found: dict[tuple[str, str, tuple[Any, ...]], list[tuple[RunRecord, MeasureRow] | None]] = {}
     for side, plan in enumerate((before, after)):
         for run, row, name in _figures(store, plan, measures):
@@ -525,7 +525,7 @@ def figures_between(store: Store, before: Plan, after: Plan, measures: Sequence[
 
 
 def _figures(store: Store, plan: Plan, measures: Sequence[str]) -> list[tuple[RunRecord, MeasureRow, str]]:
-    """Return the values of measures as a plan has them, each of the last run that has it for a model."""
+    """Return the values of measures with the meaning of a plan, each of the last run that has it for a model."""
     wanted = {each.name: each for each in plan.measures if each.name in measures}
     meanings = {name: meaning_of(plan, measure) for name, measure in wanted.items()}
     known: dict[str, dict[str, tuple[Measure, MeasureMeaning]]] = {}
@@ -557,7 +557,7 @@ def _figures(store: Store, plan: Plan, measures: Sequence[str]) -> list[tuple[Ru
 
 
 def _is_whole(connection: Connection, run: RunRecord) -> bool:
-    """Return true if a run came to its end over all items of its plan, which this version can read."""
+    """Return true if a run finished all items of its plan, and this version can read it."""
     if not run.ended or run.partial or run.only:
         return False
     try:

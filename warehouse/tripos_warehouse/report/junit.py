@@ -1,9 +1,9 @@
-"""Reports and comparisons as JUnit XML, which GitLab, Jenkins and the actions of GitHub show among results of tests.
+"""Reports and comparisons as JUnit XML, which GitLab, Jenkins and GitHub actions show as test results.
 
-Of a report there is a test case for every expectation, model and cell, one that is in error where replies did not
-arrive or the run did not finish, and one that fails where scores are undefined. Of a comparison there is one for every
-row, which fails where the second side is worse beyond error, or of a row with a margin, where it is not shown to be as
-good within it; and one skipped for each measure that is not compared.
+A report has a test case for every expectation, model and cell; one in error if replies failed or the run did not
+finish; and one that fails if scores are undefined. A comparison has a test case for every row, which fails if the
+second side is shown to be worse or, with a margin, is not shown to be as good within it; and a skipped one for each
+measure that is not compared.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 FAILED = ("provider_error", "function_error")
-"""Statuses of what did not come about, and is tried again by the next run."""
+"""Statuses of failures that the next run tries again."""
 
 
 def junit(report: Report) -> str:
-    """Return the XML, ending in a line feed. What did not hold is a `failure`, of a run with mock models
-    `skipped`; failed replies are an `error`."""
+    """Return the XML of a report, ending in a line feed. An expectation that does not hold is a `failure`, in a run
+    with mock models `skipped`; failed replies are an `error`."""
     run = report.run
     cases = [_case(report, gate, outcome) for gate in report.gates for outcome in gate.outcomes]
     cases.append(_replies(report))
@@ -38,8 +38,8 @@ def junit(report: Report) -> str:
 
 
 def comparison_junit(one: Side, two: Side, found: Comparison) -> str:
-    """Return the XML of a comparison, ending in a line feed. A row is a `failure` where the first side is better, or
-    where the sides are not shown to be alike within the margin of the row."""
+    """Return the XML of a comparison, ending in a line feed. A row is a `failure` if the first side is better, or if
+    the sides are not shown to be equivalent within the margin of the row."""
     cases = []
     for section in found.sections:
         for row, told in zip(section.rows, verdicts(section, found.tests), strict=True):
@@ -60,7 +60,7 @@ def comparison_junit(one: Side, two: Side, found: Comparison) -> str:
 
 
 def _failure(row: ComparedRow) -> str | None:
-    """Return the kind of failure that a row is, if it is one."""
+    """Return the kind of failure of a row, or None."""
     if row.equivalence is not None:
         return None if row.equivalence.holds else row.equivalence.verdict
     return "worse" if row.first_is_better else None
@@ -109,8 +109,8 @@ def _case(report: Report, gate: CheckedExpectation, outcome: ExpectationOutcome)
 
 
 def told_of(gate: CheckedExpectation, outcome: ExpectationOutcome) -> str:
-    """Return what an outcome came to, in words: the value with its interval, and by how much it is off; or that it
-    stands on too few scores."""
+    """Return an outcome in words: the value with its interval, and by how much it misses; or that too few scores have a
+    value."""
     row = outcome.row
     if row.value is None:
         return f"there is no value: {row.reason}"
@@ -138,7 +138,8 @@ def _replies(report: Report) -> ElementTree.Element:
 
 
 def _gaps(report: Report) -> ElementTree.Element:
-    """Return what a reply left undefined, and what was not asked for that."""
+    """Return the test case for results that a reply left undefined, and for calls that were not made for that
+    reason."""
     case = _new(report.run, "scores", "every score has a value")
     told = [f"{gap.kind}: {gap.shown}" for gap in report.gaps]
     failure = ElementTree.SubElement(case, "failure", {"message": _legal(told[0]), "type": "undefined"})
@@ -152,7 +153,7 @@ def _new(run: RunRecord, kind: str, name: str) -> ElementTree.Element:
 
 
 def _legal(text: str) -> str:
-    """Return text without what XML cannot hold."""
+    """Return text without characters that XML does not allow."""
     return "".join(
         each if each in "\t\n" or (each >= " " and each not in "\ufffe\uffff") else "\ufffd" for each in text
     )

@@ -1,11 +1,7 @@
-"""Leaderboards: the public face of their facts, their ranks and what to remark on them.
+"""Leaderboards: models ranked by the headline measures of benchmarks, with ties, facts per model, and notes.
 
-Models over the benchmarks of a store: a measure that stands for each, and ranks that are tied where the items do not
-tell two models apart.
-
-Facts behind the standings of a board, by model: its items, its runs, who graded it and who took part beside it.
-
-Notes on a board: what is to be known beside its ranks.
+Ranks are tied if the items do not distinguish two models. The facts per model are its items, runs, graders and the
+models that filled other roles in its replies.
 """
 
 from __future__ import annotations
@@ -61,12 +57,12 @@ from tripos_warehouse.views.run_rows import step_counts
 from tripos_warehouse.views.runs import RunRecord, get_selected
 
 WHOLE = "overall"
-"""What a measure is called that stands for its benchmark."""
+"""The name of a measure that stands for its benchmark."""
 
 
 def items_by_model(connection: Connection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
-    """Return the items of every model, in the scenario of a measure where it has one. Models with the same items have
-    one and the same set."""
+    """Return the items of every model, in the scenario of a measure if it has one. Models with the same items share one
+    set."""
     import numpy as np
 
     tables = [f"select model, item_id from {each}" for each in _scored(connection, plan, measure)]
@@ -88,8 +84,8 @@ def items_by_model(connection: Connection, plan: Plan, measure: Measure) -> dict
 
 
 def _scored(connection: Connection, plan: Plan, measure: Measure, *, valued: bool = False) -> list[str]:
-    """Return what has the scores and the columns of a benchmark, as they are behind `from`: the sums of them, or the
-    views; in the scenario of a measure where it has one, and `valued` those that have a value."""
+    """Return the sources of the scores and columns of a benchmark, for a `from`: the stored sums or the views, in the
+    scenario of a measure if it has one; `valued`: only rows with a value."""
     there = "true" if measure.scenario is None else f"scenario = {sql.text(measure.scenario)}"
     sums, schema = sums_of(connection, plan.benchmark.name), sql.name(plan.benchmark.name)
     if sums is not None:
@@ -100,14 +96,14 @@ def _scored(connection: Connection, plan: Plan, measure: Measure, *, valued: boo
 
 
 def _compared(plan: Plan, measure: Measure) -> list[str]:
-    """Return what has the comparisons of a benchmark, as `_scored` does: once for either side."""
+    """Return the sources of the comparisons of a benchmark, like `_scored`: once for either side."""
     there = "true" if measure.scenario is None else f"scenario = {sql.text(measure.scenario)}"
     view = f"{sql.name(plan.benchmark.name)}.comparisons"
     return [f"(select *, {side}_model as model from {view}) as compared where {there}" for side in ("first", "second")]
 
 
 def runs_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str, tuple[str, ...]]:
-    """The runs whose rows every model stands on."""
+    """Return the runs whose rows every model has."""
     tables = [f"select model, shown_run from {each}" for each in _scored(connection, plan, measure)]
     tables += [f"select model, shown_run from {each}" for each in _compared(plan, measure)]
     query = f"""select model, list_sort(list(distinct shown_run)) from ({" union all ".join(tables)}) group by model"""
@@ -117,8 +113,8 @@ def runs_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str, t
 def parts_of(
     connection: Connection, shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord], models: Iterable[str]
 ) -> dict[str, str]:
-    """Return of models that do not stand on all that the benchmark plans: on what, and why, by the runs whose rows they
-    have: items that a release withholds or that somebody left out, and runs that did not come to their end."""
+    """Return, for models without all planned items, what they cover and why, from the runs of their rows: items that a
+    release withholds or that a user left out, and unfinished runs."""
     by_id = {run.run_id: run for run in runs}
     of_run: dict[str, list[str]] = {}
     found = {}
@@ -139,8 +135,8 @@ def parts_of(
 def company_of(
     plan: Plan, measure: Measure, shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord]
 ) -> dict[str, tuple[str, ...]]:
-    """Return who took part in the replies of every model, beside it and its judges: by the roles that are asked, talk,
-    embed or make data sets."""
+    """Return the models that took part in the replies of every model, besides its judges: by the roles that are asked,
+    talk, embed or generate data sets."""
     scenarios = [each for each in plan.scenarios if measure.scenario in (None, each.name)]
     roles = {ask.role for made in plan.made for ask in made.asks}
     for step in (step for scenario in scenarios for step in scenario.steps):
@@ -167,15 +163,15 @@ def company_of(
 
 
 def partly_of(connection: Connection, plan: Plan, measure: Measure, models: Iterable[str]) -> tuple[str, ...]:
-    """Return the models that lack steps which others have, in the scenario of a measure where it has one."""
+    """Return the models that lack steps which others have, in the scenario of a measure if it has one."""
     found = step_counts(connection, plan.benchmark.name, measure.scenario)
     most = max((found.get(model, 0) for model in models), default=0)
     return tuple(sorted(model for model in models if found.get(model, 0) < most))
 
 
 def graders_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str, tuple[str, ...]]:
-    """Return who graded the replies of every model, inside expressions too, in the scenario of a measure where it has
-    one. People whose scores are apart are not among them."""
+    """Return who graded the replies of every model, including inside expressions, in the scenario of a measure if it
+    has one. People whose scores are kept separate are not included."""
     there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
     schema, counted = sql.name(plan.benchmark.name), are_counted(plan)
     valued = _scored(connection, plan, measure, valued=True)
@@ -194,7 +190,8 @@ def graders_of(connection: Connection, plan: Plan, measure: Measure) -> dict[str
 def of_other_versions(
     newest: RunRecord, runs: Sequence[RunRecord], comparable: Callable[[str, str], bool]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the models that ran only under versions whose figures mean something else than those of the newest run."""
+    """Return the models that ran only under versions whose figures are not comparable with those of the newest run,
+    with these versions."""
     under: dict[str, list[str]] = defaultdict(list)
     for run in runs:
         for model in run.models:
@@ -208,8 +205,8 @@ def of_other_versions(
 
 
 def headlines(plan: Plan) -> tuple[Measure, ...]:
-    """Return the measures that stand for a benchmark: those of its `headline`. One that has none is judged by what
-    comes to one value for each model: `overall`; else the first of the benchmark; else the first of each scenario."""
+    """Return the measures that stand for a benchmark: those of its `headline`. Without one, those with one value per
+    model: `overall`, or the first of the benchmark, or the first of each scenario."""
     if plan.benchmark.headline:
         return tuple(measure for name in plan.benchmark.headline for measure in plan.measures if measure.name == name)
     alone = [measure for measure in plan.measures if _is_alone(plan, measure)]
@@ -220,8 +217,8 @@ def headlines(plan: Plan) -> tuple[Measure, ...]:
 
 
 def board_measure(plan: Plan, name: str) -> Measure:
-    """Return the measure of a board that was asked for. Raises `StoreError` S0602 for one that the benchmark has not,
-    or that does not come to one value for each model."""
+    """Return the requested measure of a board. Raises `StoreError` S0602 if the benchmark does not have it, or if it
+    does not have one value per model."""
     known = {measure.name: measure for measure in plan.measures}
     if name not in known:
         close = nearest(name, known)
@@ -235,27 +232,27 @@ def board_measure(plan: Plan, name: str) -> Measure:
 
 
 def _is_alone(plan: Plan, measure: Measure) -> bool:
-    """Return true if it comes to one value for each model."""
+    """Return true if a measure has one value per model."""
     return why_no_headline(measure, {each.name: each for each in plan.measures}) is None
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that is most like another, if any is."""
+    """Return the known name that is most similar to another, or None."""
     return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)
 
 
 def followed_until_settled(
     shown: Mapping[str, tuple[str, ...]], runs: Sequence[RunRecord]
 ) -> dict[str, tuple[RunRecord, ...]]:
-    """Return the models with rows of a run that was to stop when it is settled, and the runs of their rows."""
+    """Return the models with rows of a run that stops as soon as it is settled, and the runs of their rows."""
     by_id = {run.run_id: run for run in runs}
     of_model = {model: tuple(by_id[each] for each in ids if each in by_id) for model, ids in shown.items()}
     return {model: found for model, found in of_model.items() if any(run.settled is not None for run in found)}
 
 
 def unfinished_of(followed: Mapping[str, tuple[RunRecord, ...]]) -> dict[str, str]:
-    """Return the models whose run of a release stopped early, with the items on which they stand: the board of a
-    release is of all of them."""
+    """Return the models whose run of a release stopped early, with their numbers of items: the board of a release needs
+    all items."""
     found = {}
     for model, runs in followed.items():
         for run in runs:
@@ -266,8 +263,8 @@ def unfinished_of(followed: Mapping[str, tuple[RunRecord, ...]]) -> dict[str, st
 
 
 def as_of_runs(table: MeasureTable, followed: Mapping[str, tuple[RunRecord, ...]]) -> Iterator[MeasureRow]:
-    """Yield the values of a measure; of models with rows of one run that stopped early as that run tells them, and of
-    those with more without an interval."""
+    """Yield the values of a measure. A model with rows of one run that stopped early has that run's values; with rows
+    of several, it has no interval."""
     for row in table.rows:
         if not any(run.stopped_early for run in followed.get(row.model, ())):
             yield row
@@ -280,8 +277,8 @@ def as_of_runs(table: MeasureTable, followed: Mapping[str, tuple[RunRecord, ...]
 def settled_between(
     measure: str, followed: Mapping[str, tuple[RunRecord, ...]], first: str, second: str
 ) -> StatisticResult | None:
-    """Return how two models differ by the sequence of the one run that both have their rows of; `None` if there is
-    none, and nothing stopped early. Else no test holds, and nothing is told."""
+    """Return the difference of two models from the confidence sequence of the one run that has the rows of both; `None`
+    if nothing stopped early. If there is no such sequence, no test holds, so the difference has no size."""
     runs = {run.run_id: run for each in (first, second) for run in followed.get(each, ())}
     if len(runs) == 1 and first in followed and second in followed:
         found = followed_difference(next(iter(runs.values())), measure, first, second)
@@ -293,21 +290,21 @@ def settled_between(
 
 
 LEVEL = 0.05
-"""A corrected p-value below this tells two models apart."""
+"""A corrected p-value below this separates two models."""
 LEAST_ITEMS = 6
-"""With fewer items two models are not told apart: turned round at random, so few agree by chance more often than that,
-and nothing shows that they are spread as Student's t takes them to be."""
+"""With fewer items two models are not separated: by chance alone, all signs agree more often than the level allows, and
+nothing supports the assumption of Student's t that differences are normal."""
 OTHER_GRADERS = "others graded it"
 OTHER_ROLES = "others took part in its replies"
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a model stands in a benchmark: its value, the 95 % interval, the items behind it.
+    """The entry of a model: its value, the 95 % interval, and the number of items.
 
-    `n` scores count of the `total` that should, and `coverage` is their share, where all its runs came to their end.
-    `rank` is 1 and one more for each model
-    that is better, and significantly so; models that share one of the `letters` cannot be told apart."""
+    `n` of `total` scores count, and `coverage` is their share, if all its runs finished. `rank` is 1 plus the number of
+    models that are significantly better; models that share one of the `letters` are not significantly different.
+    """
 
     model: str
     value: float
@@ -322,58 +319,58 @@ class Standing:
     letters: str
     graders: tuple[str, ...]
     runs: tuple[str, ...] = ()
-    """The runs whose rows it stands on."""
+    """The runs whose rows it has."""
     company: tuple[str, ...] = ()
-    """Who took part in its replies beside it, as `role=model`."""
+    """The models that filled other roles in its replies, as `role=model`."""
     reason: str | None = None
     """Why there is no interval."""
     beside: Mapping[str, float | None] = field(default_factory=dict)
-    """Of a measure that people correct: the judge's own figure with its interval, and λ."""
+    """For a measure that people correct: the judge's figure with its interval, and λ."""
     unread: UnreadScores | None = None
-    """The scores whose reply could not be read, where there are any."""
+    """The scores whose reply could not be read, if there are any."""
 
 
 @dataclass(frozen=True)
 class Board:
-    """Models from the best value to the worst by one measure of one benchmark."""
+    """Models from best to worst by one measure of one benchmark."""
 
     benchmark: str
     version: str
     measure: Measure
     standings: tuple[Standing, ...]
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Models that ran under other major versions only, with these: their figures mean something else."""
+    """Models that ran under other major versions only, with these versions: their figures mean something else."""
     partial: Mapping[str, str] = field(default_factory=dict)
-    """Of models whose runs lack items, or did not come to their end: on what they stand."""
+    """By model with missing items or unfinished runs: what it covers."""
     mixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Such models that are ranked all the same, since somebody wanted it."""
+    """Models of other major versions that are ranked anyway, on request."""
     same_items: bool = True
-    """Whether all models have the same items."""
+    """True if all models have the same items."""
     partly: tuple[str, ...] = ()
-    """Models whose last run was of a plan that has not all that this measure looks at."""
+    """Models whose last run had a plan without some step that this measure reads."""
     people: tuple[str, ...] = ()
-    """The people whose scores are no part of the standings."""
+    """The people whose scores are not part of the board."""
     by_people: tuple[MeasureRow, ...] = ()
-    """What those people's scores come to, from the best value to the worst."""
+    """The values by those people, from best to worst."""
     unfinished: Mapping[str, str] = field(default_factory=dict)
-    """Models whose run of a release stopped early, which a board of it leaves out: on what they stand."""
+    """By model left out of the board of a release because its run stopped early: what it covers."""
     uncorrected: Mapping[str, str] = field(default_factory=dict)
-    """Models whose judge's figure people cannot correct, with the reason."""
+    """Models whose judge cannot be corrected by people, with the reason."""
     tried: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Of chances of several tries: the items that count and all items of models that lack samples for some."""
+    """For a chance of several tries: the items that count and all items, of models that lack samples for some items."""
     clusterings: tuple[Clustering, ...] = ()
-    """What its intervals cluster by, where items were drawn together."""
+    """The clusters of its intervals, if items were drawn together."""
     stopped: tuple[str, ...] = ()
-    """Models that did not see all items, since their run stopped when it was settled."""
+    """Models that did not see all items, since their run stopped as soon as it was settled."""
 
     @property
     def in_other_company(self) -> bool:
-        """True if not all models had the same beside them in the other roles."""
+        """True if the other roles were not filled by the same models for all entries."""
         return len({each.company for each in self.standings}) > 1
 
     @property
     def no_better_than(self) -> dict[str, tuple[str, float]]:
-        """The models whose interval does not clear the best baseline on the board, with its name and its value."""
+        """The models whose interval reaches the best baseline on the board, with its name and value."""
         rows = [Placed(each.model, each.value, each.low, each.high) for each in self.standings]
         return not_clear(rows, lower_is_better=self.measure.lower_is_better)
 
@@ -451,13 +448,14 @@ def leaderboard(
     comparable: Callable[[str, str], bool],
     anyway: bool = False,
 ) -> list[Board]:
-    """Return a board for each measure that stands for a benchmark of `runs`, which are the latest first; `wanted` are
-    measures to take instead, by benchmark, and `benchmarks` those to show. `connection` shows what is current of each.
-    Models that ran only under versions whose figures are not `comparable` with those of the newest run are left out,
-    unless they are to be ranked `anyway`.
+    """Return a board for each headline measure of the benchmarks of `runs`, which are the latest first.
 
-    Raises `StoreError`: S0301 for a benchmark that has no run, S0602 for a measure that it has not, or that does not
-    come to one value for each model.
+    `wanted` are measures to take instead, by benchmark, and `benchmarks` those to show. `connection` shows the current
+    rows of each. Models that ran only under versions that are not `comparable` with that of the newest run are left
+    out, unless `anyway` is true.
+
+    Raises `StoreError`: S0301 for a benchmark without a run, S0602 for a measure that it does not have, or that does
+    not have one value per model.
     """
     by_benchmark: dict[str, list[RunRecord]] = defaultdict(list)
     for run in runs:
@@ -578,7 +576,7 @@ def _board(
 def _of_people(
     connection: Connection, plan: Plan, measure: Measure, models: Collection[str]
 ) -> tuple[tuple[str, ...], tuple[MeasureRow, ...]]:
-    """Return the people whose scores are apart from those of models, and what these come to."""
+    """Return the people whose scores are kept separate from those of models, and the values by them."""
     people = people_apart(connection, plan) if has_people_apart(plan, measure) else ()
     if not people:
         return (), ()
@@ -595,8 +593,8 @@ def _differences(
     items: Mapping[str, frozenset[str]],
     alike: Mapping[str, object],
 ) -> dict[tuple[str, str], StatisticResult]:
-    """Return how every two models that are `alike`, in who graded them and took part beside them, differ over the items
-    that both have."""
+    """Return the difference of every two models over the items that both have, if they are `alike` in graders and other
+    roles."""
     clusters = clusters_of(connection, plan)
     shared: dict[frozenset[str], set[str]] = defaultdict(set)
     pairs: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
@@ -621,10 +619,12 @@ def _differences(
 
 
 def mean_win_rates(boards: Sequence[Board]) -> dict[str, float]:
-    """Return the mean win rate of each model over benchmarks, the best first: the share of the other models of a board
-    that rank below it, those that share its rank counting one half; then the mean over the boards of a benchmark, and
-    over the benchmarks that the model is on with others (after Liang et al., 2023, HELM, who compare values and not
-    ranks). Nothing for fewer than two such benchmarks."""
+    """Return the mean win rate of each model over benchmarks, the best first.
+
+    The win rate on a board is the share of the other models that rank lower, with half for those of equal rank. It is
+    averaged over the boards of a benchmark, and then over the benchmarks on which the model has opponents (after Liang
+    et al., 2023, HELM, who compare values and not ranks). Empty for fewer than two such benchmarks.
+    """
     rates: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for board in boards:
         others = len(board.standings) - 1
@@ -641,7 +641,7 @@ def mean_win_rates(boards: Sequence[Board]) -> dict[str, float]:
 
 
 class BoardNote(NamedTuple):
-    """A remark on a board; `caution` where it makes a figure mean less."""
+    """A note on a board; `caution` if it makes a figure mean less."""
 
     kind: str
     text: str
@@ -650,16 +650,16 @@ class BoardNote(NamedTuple):
 
 APART = "and those are not told apart"
 WHOLE_COVERAGE = 0.995
-"""With less, so many scores lack a value that a figure does not stand for all of them."""
+"""With a lower coverage, a figure does not represent all scores."""
 
 
 def is_short(each: Standing | MeasureRow) -> bool:
-    """Return true if so many scores lack a value that the figure does not stand for all of them."""
+    """Return true if the coverage is too low for the figure to represent all scores."""
     return each.total > 0 and each.n / each.total < WHOLE_COVERAGE
 
 
 def board_notes(board: Board) -> list[BoardNote]:
-    """Return what is to be known of a board beside its ranks."""
+    """Return the notes on a board."""
     notes = [] if board.standings else [BoardNote("empty", "no model has a value", caution=False)]
     if board.measure.corrected:
         for each in board.standings:

@@ -1,11 +1,9 @@
-"""Named boards: which runs of a store are the published ones, as somebody said, with all that was said before.
+"""Named boards, whose runs are promoted and withdrawn with all decisions stored; and the cache of boards of a store.
 
-The boards of a store, kept in it for whoever asks for them again.
-
-They hold for one list of commits, one place, and one Tripos: of any other they are made anew. So no board is out of
-date, and the first after a change of the store reads all scores. The file is disposable, and says its own digest.
-A board with a function of the user's in Python is not kept: its value follows from more than the store, such as what
-this user may execute here.
+The cache is valid for one list of commits, one location, and one version of Tripos; after any change boards are
+computed again. So no board is out of date, and the first one after a change of the store reads all scores. The file is
+disposable, and contains its own digest. A board with a user's Python function is not cached: its value depends on more
+than the store, such as what this user may execute here.
 """
 
 from __future__ import annotations
@@ -39,8 +37,8 @@ PROMOTED, WITHDRAWN = "promoted", "withdrawn"
 
 
 class Promotion(NamedTuple):
-    """A promotion or withdrawal of a run on a board; times are UTC without a zone. `stands` where nothing
-    was said of it later."""
+    """A promotion or withdrawal of a run on a board; times are UTC without a zone. `stands` if there is no later
+    decision about the run."""
 
     board: str
     run_id: str
@@ -61,10 +59,10 @@ def promote(
     state: Literal["promoted", "withdrawn"] = "promoted",
     reason: str | None = None,
 ) -> tuple[RunRecord, bool]:
-    """Say that a run is one of a board, or is so no longer. Return the run, and false where that was said before.
+    """Promote a run to a board, or withdraw it. Return the run, and false if it already had this state.
 
-    Raises `StoreError`: S0301 for a run that the store lacks, S0602 for one that is not on the board it is withdrawn
-    from, or that did not come to its end.
+    Raises `StoreError`: S0301 for a run that the store lacks, S0602 for a run that is not on the board it is withdrawn
+    from, or that did not finish.
     """
     with connect(store) as connection:
         found = find_run(connection, run)
@@ -90,7 +88,7 @@ def promote(
 
 
 def promotions(connection: Connection, board: str | None = None) -> list[Promotion]:
-    """Return all that was said of the runs of a board, or of every board, the latest first."""
+    """Return all decisions about the runs of a board, or of every board, the latest first."""
     query = """select board, run_id, state, reason, created_at,
         row_number() over (partition by board, run_id order by created_at desc, promotion_id desc) = 1
       from main.promotions order by created_at desc, promotion_id desc"""
@@ -107,9 +105,9 @@ def named_board(
     comparable: Callable[[str, str], bool],
     anyway: bool = False,
 ) -> list[Board]:
-    """Return what `leaderboard` says of the runs of a board alone. Of a model with several the latest run counts.
+    """Return the `leaderboard` of the runs of a named board alone. If a model has several, the latest run counts.
 
-    Raises `StoreError` as `leaderboard` does, and S0602 where no run is on the board.
+    Raises `StoreError` as `leaderboard` does, and S0602 if no run is on the board.
     """
     with connect(store) as connection:
         every = promotions(connection)
@@ -134,7 +132,7 @@ def _is_on(promotion: Promotion) -> bool:
 
 NAME = "boards.json"
 MOST_KEPT = 20
-"""Lists of boards that are kept for one state of a store: as many as there are ways to ask that anybody uses."""
+"""The most lists of boards that are cached for one state of a store."""
 
 
 def leaderboard_of(
@@ -145,9 +143,9 @@ def leaderboard_of(
     comparable: Callable[[str, str], bool],
     anyway: bool = False,
 ) -> list[Board]:
-    """Return what `leaderboard` says of the whole store. Of a store with many scores it is kept for the next time.
+    """Return the `leaderboard` of the whole store. For a store with many scores it is cached.
 
-    Raises `StoreError` as `leaderboard` and `connect` do, also where the boards are kept and a part is gone.
+    Raises `StoreError` as `leaderboard` and `connect` do, also if the boards are cached and a part is missing.
     """
     scores = sum(path.stat().st_size for path in store.files()["scores"])
     asked = json.dumps([{name: [*some] for name, some in wanted.items()}, [*benchmarks], anyway], sort_keys=True)
@@ -164,18 +162,18 @@ def leaderboard_of(
 
 
 def _executes(connection: Connection, runs: Sequence[RunRecord], benchmarks: Collection[str]) -> bool:
-    """Return true if measures of these benchmarks take functions of the user's in Python."""
+    """Return true if measures of these benchmarks call user functions in Python."""
     plans = {run.plan_digest: run for run in runs if run.benchmark in benchmarks}
     return any(each.aggregate for run in plans.values() for each in get_plan(connection, run).plugins)
 
 
 def _state_of(store: Store) -> str | None:
-    """Return a digest of what boards depend on; `None` where some of the store is left out, as damaged."""
+    """Return a digest of everything that boards depend on; `None` if damaged parts of the store are left out."""
     return None if store.damages else state_of(store.root)
 
 
 def _read(root: Path, state: str) -> dict[str, list[Board]]:
-    """Return what is kept for this state; nothing where the file is none of it, or not whole."""
+    """Return the boards cached for this state; empty if the file is of another state, or damaged."""
     try:
         check_links(root)
         body = json.loads(read_plain(root / CACHE / NAME))
@@ -187,7 +185,7 @@ def _read(root: Path, state: str) -> dict[str, list[Board]]:
 
 
 def _write(root: Path, state: str, boards: Mapping[str, list[Board]]) -> None:
-    """Keep them, where the store can be written to, and a JSON has their numbers."""
+    """Cache the boards, if the store is writable, and all numbers fit in JSON."""
     latest = dict([*boards.items()][-MOST_KEPT:])
     temporary = root / CACHE / f"{os.urandom(16).hex()}.part"
     try:
@@ -202,7 +200,7 @@ def _write(root: Path, state: str, boards: Mapping[str, list[Board]]) -> None:
 
 
 def _digest(state: str, boards: Any) -> str:
-    """Return a digest of what is kept: a figure that a disk spoilt would be a figure like another."""
+    """Return a digest of the cached content: a figure in a damaged file would otherwise look like any other."""
     return hashlib.blake2b(json.dumps([state, boards]).encode(), digest_size=16).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""A report, boards and a comparison as tables for papers, pages and notebooks, and which values they print in bold."""
+"""Reports, boards and comparisons as tables for papers, pages and notebooks, and which values they print in bold."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from tripos_warehouse.views.dimensions import dimension_label
 from tripos_warehouse.views.runs import RunRecord
 
 BestValue = tuple[str, tuple[Any, ...], str]
-"""A measure by its name, a cell of it, and the model that is best there."""
+"""The name of a measure, a cell of it, and the best model there."""
 
 
 def report_tables(report: Report, best: Collection[BestValue] = ()) -> list[PaperTable]:
-    """Return a table for each measure that a report shows, and one of people who are apart."""
+    """Return a table for each measure that a report shows, and one for people who are kept separate."""
     found = []
     for table in report.measures:
         if is_alone(table):
@@ -78,7 +78,7 @@ def _unread(table: MeasureTable) -> Iterable[str]:
 
 
 def _parts_of_it(report: Report) -> Iterable[str]:
-    """Yield why figures are not of all that the benchmark plans."""
+    """Yield why figures do not cover everything that the benchmark plans."""
     if not report.run.ended:
         yield f"The run is {report.run.status}, so not all that was planned is here."
     for remark in report.remarks:
@@ -98,7 +98,7 @@ def estimate(row: MeasureRow | None, best: bool = False) -> PaperEstimate:
 def _beside(
     rest: Sequence[str], heads: Sequence[str], lines: Sequence[PivotLine], best: Collection[tuple[object, str]]
 ) -> tuple[list[PaperColumn], list[MeasureRow]]:
-    """Return the columns of models, or of pairs, side by side."""
+    """Return the columns of a table with models, or pairs, side by side."""
     rows = [row for line in lines for row in line.cells.values()]
     decimals = decimals_of([row.value for row in rows])
 
@@ -117,7 +117,7 @@ def _beside(
 def _below(
     plan: Plan, table: MeasureTable, models: Sequence[str], best: Collection[tuple[object, str]]
 ) -> tuple[list[PaperColumn], list[MeasureRow]]:
-    """Return the columns of a table with a row for each value of the dimensions and model; without dimensions the best
+    """Return the columns of a table with one row per model and value of the dimensions; without dimensions the best
     value comes first."""
     pooled = is_pooled(plan, table.measure.figure)
     rows = [row for row in table.rows if not pooled or row.model == models[0]]
@@ -138,7 +138,7 @@ def _below(
 
 
 def _notes(rows: Sequence[MeasureRow]) -> Iterable[str]:
-    """Yield what values stand on, and why some are not there."""
+    """Yield the scores and items behind values, and why some values are missing."""
     yield f"{counts_of(rows)}."
     missing = [row for row in rows if row.value is None and row.reason]
     for reason in dict.fromkeys(row.reason for row in missing):
@@ -149,7 +149,7 @@ COUNTS = "n = {n} scores of {items} items; coverage {coverage}"
 
 
 def counts_of(rows: Sequence[MeasureRow | Standing], form: str = COUNTS) -> str:
-    """Return on how many scores and items values stand, as `form` words it."""
+    """Return the numbers of scores and items behind values, in the wording of `form`."""
     n, items = _range([row.n for row in rows]), _range([row.items for row in rows])
     return form.format(n=n, items=items, coverage=coverage(rows))
 
@@ -160,8 +160,8 @@ def _range(numbers: Sequence[int]) -> str:
 
 
 def board_table(board: Board, notes: Sequence[str] = (), published: Sequence[tuple[str, float]] = ()) -> PaperTable:
-    """Return a board, with the figures that others `published` of models below it. The first is in bold where it shares
-    a letter with no other model."""
+    """Return a board, with `published` figures of other sources below its models. The first value is bold if the model
+    shares a letter with no other model."""
     others = "".join(each.letters for each in board.standings[1:])
     told_apart = bool(others) and not set(board.standings[0].letters) & set(others)
     more = len(published)
@@ -186,7 +186,7 @@ def board_table(board: Board, notes: Sequence[str] = (), published: Sequence[tup
 
 
 def board_of_people(board: Board) -> PaperTable:
-    """Return what the scores of people come to who are no part of a board."""
+    """Return the values by people who are not part of a board."""
     rows = board.by_people
     columns = (
         PaperColumn("model", tuple(row.model for row in rows)),
@@ -234,9 +234,9 @@ def _p(value: float | None) -> str | None:
 
 
 def best_values(connection: Connection, report: Report) -> frozenset[BestValue]:
-    """Return the best value of every cell that differs from those of all other models there, at 5 % after Holm over the
-    pairs and cells of its measure. Two models are compared over the items that all have, as `leaderboard` does. A
-    measure of which nobody said which direction is good has none."""
+    """Return the best value of every cell that differs significantly from those of all other models there, at 5 % after
+    Holm over the pairs and cells of its measure. Two models are compared over the items that all have, as in
+    `leaderboard`. A measure without a direction has none."""
     return frozenset(
         (table.measure.name, cell, model)
         for table in report.measures
@@ -246,7 +246,7 @@ def best_values(connection: Connection, report: Report) -> frozenset[BestValue]:
 
 
 def _has_direction(plan: Plan, measure: Measure) -> bool:
-    """Return true if it is known whether a higher value is a better one."""
+    """Return true if a measure says whether a higher value is better."""
     if is_pooled(plan, measure.figure):
         return False
     if measure.directed or measure.corrected or measure.name in plan.benchmark.headline:
@@ -291,8 +291,8 @@ def _best(connection: Connection, plan: Plan, run: RunRecord, table: MeasureTabl
 def _as_followed(
     run: RunRecord, table: MeasureTable, cell: tuple[Any, ...], first: str, second: str, found: StatisticResult
 ) -> StatisticResult:
-    """Return a difference as a run tells it that looked at its models after every item: by its sequence, if that is of
-    the values in the table, and else without a test if a model did not see all items."""
+    """Return a difference as reported by a run that looked at its models after every item: from its confidence
+    sequence, if that belongs to the values in the table; otherwise without a test if a model did not see all items."""
     values = {row.model: row.value for row in table.rows if row.by == cell}
     one, two = values.get(first), values.get(second)
     by = dict(zip(table.measure.by, map(text_of, cell), strict=True))

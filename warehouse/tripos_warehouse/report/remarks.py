@@ -1,4 +1,4 @@
-"""Remarks of a report: what its rows show that makes a figure mean less than it seems to."""
+"""The remarks of a report: what in its rows makes a figure mean less than it seems to."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from tripos_warehouse.views.runs import RunRecord
 
 
 def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str, int]]:
-    """Return the models whose replies among the rows shown came from more than one snapshot, and how many from each. A
-    reply without one counts for none: not every endpoint tells."""
+    """Return the models whose replies came from more than one snapshot, with the number of replies of each. Replies
+    without a snapshot are ignored: not every endpoint reports one."""
     schema = sql.name(plan.benchmark.name)
     each = "select distinct {0} as model, model_served from {2}.{3}"
     of = "select {0} as model, model_served, count(distinct {1}) as replies from {2}.{3} group by all"
@@ -43,7 +43,7 @@ def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str,
     several = f"""select 1 from ({snapshots}) where model_served <> '' group by model
       having count(distinct model_served) > 1 limit 1"""
     if connection.execute(several).fetchone() is None:
-        return {}  # to count replies means to hold their names
+        return {}  # counting replies means holding their names in memory
     query = f"""select model, model_served, sum(replies)::bigint from ({every}) where model_served <> ''
       group by all order by all"""
     found: dict[str, dict[str, int]] = {}
@@ -54,7 +54,7 @@ def several_snapshots(connection: Connection, plan: Plan) -> dict[str, dict[str,
 
 CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
 MOST_SETTLED = 5
-"""The most comparisons of a run that stopped early that are told one by one."""
+"""The most comparisons of a run that stopped early that are listed one by one."""
 
 Kind = Literal[
     "unread",
@@ -81,7 +81,7 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Remark:
-    """One remark: of which kind, and as a sentence."""
+    """A remark: its kind, and a sentence."""
 
     kind: Kind
     text: str
@@ -92,7 +92,7 @@ class Remark:
 
 
 def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only) -> tuple[Remark, ...]:
-    """Return the remarks on a run, over what `connection` shows of its benchmark, which is what `only` says of it."""
+    """Return the remarks on a run, over what `connection` shows of its benchmark, restricted to `only`."""
     schema = sql.name(run.benchmark)
     return tuple(
         remark
@@ -121,8 +121,7 @@ def find_remarks(connection: Connection, plan: Plan, run: RunRecord, only: Only)
 
 
 def unread_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
-    """Yield for each value of a headline measure what it would be if the replies that could not be read counted as
-    wrong."""
+    """Yield for each value of a headline measure what it would be if unreadable replies counted as wrong."""
     for table in tables:
         known = [row.unread.figure for row in table.rows if row.unread is not None]
         decimals = decimals_of([row.value for row in table.rows] + known)
@@ -133,7 +132,8 @@ def unread_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
 
 
 def cut_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
-    """Yield for each share that is corrected for a judge's errors where these alone explain what the judge finds."""
+    """Yield a remark for each share corrected for a judge's error rates, if these rates alone explain the judge's
+    verdicts."""
     for table in tables:
         figure = table.measure.figure
         if not isinstance(figure, Aggregate) or "sensitivity" not in figure.named:
@@ -149,7 +149,7 @@ def cut_remarks(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
 
 
 def unread_sentence(unread: UnreadScores, value: float | None, n: int, total: int, decimals: int) -> str:
-    """Return what a figure is, and what it would be if the replies that could not be read counted as wrong.
+    """Return a figure in words, and what it would be if unreadable replies counted as wrong.
 
     >>> unread_sentence(UnreadScores(20, 0.64), 0.8, 80, 100, 2)
     '0.80 on 80 of 100 scores; 0.64 if the 20 unread ones count as wrong'
@@ -179,7 +179,7 @@ MOST_FIGURES = 8
 
 
 def own_figure_text(figure: Mapping[str, Any]) -> str:
-    """Return a figure that an imported log has of its own, as a line says it.
+    """Return a figure that an imported log reports itself, as one line.
 
     >>> own_figure_text({"task": "wiki", "score": "bits", "figure": "bits", "value": 0.91})
     'bits 0.91 (wiki)'
@@ -192,7 +192,7 @@ def own_figure_text(figure: Mapping[str, Any]) -> str:
 
 
 def _own_figures(connection: Connection, run: RunRecord) -> Iterator[Remark]:
-    """Yield the figures that an imported log has of its own and that no measure computes."""
+    """Yield the figures that an imported log reports itself and that no measure computes."""
     for (options,) in _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}"):
         figures = (orjson.loads(options or "{}").get("log") or {}).get("figures") or []
         if figures:
@@ -202,7 +202,7 @@ def _own_figures(connection: Connection, run: RunRecord) -> Iterator[Remark]:
 
 
 def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | None:
-    """Return of how many of the benchmark's items a run was, where it was told to leave some out."""
+    """Return the number of items of a run out of those of the benchmark, if a user left some out."""
     found = _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}")
     options = orjson.loads(found[0][0]) if found else {}
     told = [f"--limit {options['limit']}"] if options.get("limit") is not None else []
@@ -231,7 +231,7 @@ def selection_of(connection: Connection, plan: Plan, run: RunRecord) -> str | No
 
 
 def _settled(run: RunRecord) -> Iterator[Remark]:
-    """Yield what a run that stopped when it was settled found of every two models, the clearest first."""
+    """Yield the comparisons of every two models in a run that stopped as soon as it was settled, the clearest first."""
     if run.interrupted:
         yield Remark("settled", INTERRUPTED)
     if not run.stopped_early:
@@ -264,7 +264,7 @@ def _settled(run: RunRecord) -> Iterator[Remark]:
 
 
 def _shown(connection: Connection, run: RunRecord, only: Only) -> Iterator[Remark]:
-    """Yield how many of the run's items the report is of, where it was told to leave some out."""
+    """Yield how many of the run's items the report covers, if a user left some out."""
     if not only:
         return
     told = " ".join(f"--only {name}={','.join(values)}" for name, values in only.items())
@@ -279,9 +279,9 @@ def _treatments(plan: Plan, only: Only) -> Iterator[Remark]:
 
 
 def _left_out(connection: Connection, plan: Plan, schema: str) -> Iterator[Remark]:
-    """Yield scores that a condition on a reply leaves out: what a model says decides what it is scored on. A reply
-    counts once, however many judges, elements or scores of one name there are, and is left out where none applies; what
-    the row alone rules out is no part of it."""
+    """Yield scores that a condition on a reply leaves out: the reply decides what the model is scored on. A reply
+    counts once, regardless of the number of judges, elements or scores of one name, and is left out if none applies;
+    rows that are ruled out by the item alone are not counted."""
     conditional: dict[tuple[str, str], None] = {}
     for scenario in plan.scenarios:
         for treatment in scenario.treatments:
@@ -311,7 +311,8 @@ def _left_out(connection: Connection, plan: Plan, schema: str) -> Iterator[Remar
 
 
 def _counted(plan: Plan, run: RunRecord, key: str) -> str:
-    """Return the SQL that counts results in a view by their key: to count rows holds nothing."""
+    """Return the SQL that counts distinct results in a view by their key. If no result is repeated, it counts rows,
+    which needs no memory."""
     return f"count(distinct {key})" if shows_several_times(plan, run.compared_role) else "count(*)"
 
 
@@ -328,7 +329,7 @@ def _cut_off(connection: Connection, plan: Plan, run: RunRecord, schema: str) ->
 
 
 def _unknown_endings(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
-    """Yield the words of a model for how its replies ended that are in no table: such replies count as whole."""
+    """Yield the finish reasons of a model that no table lists: such replies count as complete."""
     known, talks = words_of(*Ending), [each.name for scenario in plan.scenarios for each in scenario.talks]
     counts = _rows(
         connection,
@@ -349,7 +350,7 @@ def _clusters(connection: Connection, plan: Plan) -> Iterator[Remark]:
 
 
 def _uneven(connection: Connection, schema: str) -> Iterator[Remark]:
-    """Metrics that are of more items of one model than of another; scores that failed count."""
+    """Yield metrics with more items for one model than for another; failed scores count."""
     counts = _rows(
         connection,
         f"""with counted as (
@@ -363,7 +364,7 @@ def _uneven(connection: Connection, schema: str) -> Iterator[Remark]:
 
 
 def _one_value(connection: Connection, schema: str) -> Iterator[Remark]:
-    """Yield scores that are the same for every reply, and judges that give every reply the same grade."""
+    """Yield scores that are equal for every reply, and judges that give every reply the same grade."""
     counts = _rows(
         connection,
         f"""with alike as (
@@ -384,13 +385,13 @@ def _one_value(connection: Connection, schema: str) -> Iterator[Remark]:
 
 
 def _copies(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> Iterator[Remark]:
-    """Samples of a row that are one reply several times."""
+    """Yield models whose samples of an item are the same reply several times."""
     sampled = f"{schema}.samples where role = {sql.text(run.compared_role)}"
     several = (
         f"select 1 from {sampled} group by model, hash(item_id), hash(step, fingerprint) having count(*) > 1 limit 1"
     )
     if not _rows(connection, several):
-        return  # nearly all runs have one sample of each, and the replies of a run are most of what it holds
+        return  # most runs have one sample per item, and replies are most of their data
     counts = _rows(
         connection,
         f"""with sampled as (
@@ -407,14 +408,15 @@ def _copies(connection: Connection, plan: Plan, run: RunRecord, schema: str) -> 
 
 
 def _items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
-    """Yield that many items tell no models apart, that some go against the rest, and that judges are at odds on
+    """Yield that many items do not distinguish models, that some contradict the rest, and that judges disagree on
     many."""
     if sum(not is_baseline(model) for model in run.models) >= LEAST_MODELS:
         yield from (Remark("items", told) for told in told_of_items(connection, run.benchmark))
 
 
 def _near_items(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
-    """Yield items whose texts are nearly those of another: they count twice, and intervals take them for two."""
+    """Yield items whose texts are nearly those of another: they count twice, and intervals treat them as
+    independent."""
     if sum(not is_baseline(model) for model in run.models) < LEAST_MODELS:
         return
     near = near_items(connection, schema)
@@ -426,13 +428,13 @@ def _near_items(connection: Connection, run: RunRecord, schema: str) -> Iterator
 
 
 def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[Remark]:
-    """Yield people whose grades of the run's replies are of an earlier rubric, which no figure has any more. A grade is
-    written anew for every plan that asks the same, so it is known by what it is of and not by its name; one of the same
-    step is of what another model made of the reply."""
+    """Yield people whose grades of the run's replies belong to an earlier rubric, which no figure uses any more. A
+    grade is written anew for every plan that asks the same, so it is identified by its content and not by its name; one
+    of the same step belongs to what another model made of the reply."""
     key = "sample_id, evaluator, metric, coalesce(round, 1)"
     by_people = f"status = 'scored' and starts_with(evaluator, {sql.text(HUMAN)})"
     if connection.execute(f"select 1 from main.scores where {by_people} limit 1").fetchone() is None:
-        return  # what follows holds the names of all replies
+        return  # the query below holds the names of all replies in memory
     counts = _rows(
         connection,
         f"""select evaluator, count(*) from (
@@ -450,14 +452,14 @@ def _outdated(connection: Connection, run: RunRecord, schema: str) -> Iterator[R
 
 
 def _snapshots(connection: Connection, plan: Plan) -> Iterator[Remark]:
-    """Yield models whose replies came from more than one snapshot, as their endpoint reports it."""
+    """Yield models whose replies came from more than one snapshot, as reported by their endpoint."""
     for model, counts in several_snapshots(connection, plan).items():
         told = ", ".join(f"{count:,} by {served}" for served, count in counts.items())
         yield Remark("snapshots", f"replies of {model} by {len(counts)} snapshots, which the figures mix: {told}")
 
 
 def _repeats(connection: Connection, plan: Plan) -> Iterator[Remark]:
-    """How often judges that are asked several times contradict themselves."""
+    """Yield how often judges that are asked several times contradict themselves."""
     for (_, metric), verdicts in sorted(repeated_verdicts(connection, plan).items()):
         for judge, found in judge_stability(verdicts).items():
             if found.stable.value is not None:

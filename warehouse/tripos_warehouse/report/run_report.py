@@ -1,6 +1,7 @@
-"""The report of a run: its samples, scores and comparisons by status, and every measure of its plan with intervals.
+"""The report of a run: samples, scores and comparisons by status, every measure with intervals, and generation yields.
 
-How much of what was written for made data sets was accepted: by data set, and by each axis of its context.
+A generation yield says how much of what a model wrote for a generated data set was accepted: by data set, and by each
+axis of its context.
 """
 
 from __future__ import annotations
@@ -44,14 +45,13 @@ if TYPE_CHECKING:
 LANGUAGE = "language"
 ALL = "all"
 MOST_VALUES = 8
-"""The report prints axes of so many values; the others are in its JSON."""
+"""The printed report has axes with at most this many values; its JSON has all of them."""
 
 
 @dataclass(frozen=True)
 class Acceptance:
-    """The results of the slots of a data set, of all or of those where the axis `by` has a value: how many there are,
-    how many were filled, after how many attempts, and why the other attempts were rejected, the most frequent reason
-    first."""
+    """The yield of the slots of a data set, of all or of those where the axis `by` has a value: the number of slots, of
+    filled slots and of attempts, and why other attempts were rejected, the most frequent reason first."""
 
     dataset: str
     by: str | None
@@ -71,7 +71,7 @@ class Acceptance:
         return self.made / self.attempts if self.attempts else None
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return it as JSON values."""
         where = {self.by: self.value} if self.by is not None else {}
         counts = {"slots": self.slots, "made": self.made, "given_up": self.slots - self.made}
         rest = {"attempts": self.attempts, "accepted": self.rate, "rejected": dict(self.reasons)}
@@ -79,8 +79,8 @@ class Acceptance:
 
 
 def acceptances(connection: Connection, plan: Plan, run: RunRecord) -> tuple[Acceptance, ...]:
-    """Of every made data set of which slots were decided, with what the author of the run wrote: all of it, then by
-    each axis of its context, or of the rows that it is made from, in the order of the plan."""
+    """Return the yield of every generated data set with decided slots, for what the author of the run wrote: in total,
+    then by each axis of its context, or of the rows that it is made from, in plan order."""
     return tuple(found for made in plan.made for found in _of(connection, plan, run, made))
 
 
@@ -110,8 +110,7 @@ def _of(connection: Connection, plan: Plan, run: RunRecord, made: Made) -> Itera
 
 
 def acceptance_lines(plan: Plan, found: tuple[Acceptance, ...], width: int, table_width: int) -> list[str]:
-    """Return a table of them, by axes of a few values, and below it a line for each data set that had anything
-    rejected."""
+    """Return a table of yields, by axes of few values, and below it a line for each data set with rejected attempts."""
     many = {axis.name for axis in plan.axes if len(axis.values) > MOST_VALUES}
     found = tuple(each for each in found if each.by not in many)
     heads, language = [each for each in found if each.by is None], reader_language()
@@ -138,7 +137,7 @@ def acceptance_lines(plan: Plan, found: tuple[Acceptance, ...], width: int, tabl
 
 
 def _acceptance_line(each: Acceptance) -> str:
-    """Return why attempts were rejected, and what was given up.
+    """Return why attempts were rejected, and the number of slots given up.
 
     >>> _acceptance_line(Acceptance("item", None, None, 4, 3, 6, {"verify": 2, "too_near": 1}))
     'item: 1 given up; rejected: verify 2, too_near 1'
@@ -155,7 +154,7 @@ def _acceptance_line(each: Acceptance) -> str:
 
 MOCK = "mock/"
 PROVING = ("local/", MOCK)
-"""What begins a model whose figures show that the pipeline works, and nothing about the model."""
+"""Prefixes of stand-in models: their figures show that the pipeline works, and nothing about a model."""
 
 _FIRST = {"measure": "string", "model": "string"}
 _LAST = {
@@ -175,8 +174,8 @@ _LAST = {
 
 @dataclass(frozen=True)
 class Report:
-    """The contents of a report. `samples`, `scores` and `comparisons` count by status, the good one first, then the
-    most frequent."""
+    """The contents of a report. `samples`, `scores` and `comparisons` are counts by status: the good status first, then
+    by frequency."""
 
     plan: Plan
     run: RunRecord
@@ -184,39 +183,39 @@ class Report:
     scores: dict[str, int]
     measures: tuple[MeasureTable, ...]
     people: Mapping[str, int] = field(default_factory=dict)
-    """How many of the scores people gave, by the name of the evaluator."""
+    """The number of scores by people, by the name of the evaluator."""
     apart: tuple[str, ...] = ()
-    """The people whose scores are in no measure with those of models."""
+    """The people whose scores are not mixed with those of models in any measure."""
     by_people: Mapping[str, MeasureTable] = field(default_factory=dict)
-    """The values of measures by those people, by the measure's name, where there are any."""
+    """The values of measures by those people, by the name of the measure, if there are any."""
     gates: tuple[CheckedExpectation, ...] = ()
-    """What the plan expects, each with what it came to."""
+    """The expectations of the plan, each with its outcomes."""
     comparisons: Mapping[str, int] = field(default_factory=dict)
     made: tuple[Acceptance, ...] = ()
-    """Of data sets that were made: how much of what was written was accepted."""
+    """The yields of generated data sets."""
     gaps: tuple[MissingResults, ...] = ()
-    """Scores that are undefined, and calls that could not be made, each with its reason."""
+    """Undefined scores, and calls that could not be made, each with its reason."""
     unworked: Mapping[str, str] = field(default_factory=dict)
-    """Of measures without rows: why, where the run has not worked out what they look at, by the measure's name."""
+    """By the name of a measure without rows: why, if the run has not computed what it reads."""
     remarks: tuple[Remark, ...] = ()
     """What makes a figure mean less than it seems to."""
     sharpening: tuple[Sharpening, ...] = ()
-    """What would have sharpened each headline measure more for the same money."""
+    """By headline measure: what would have reduced its error most for the same money."""
     only: Only = field(default_factory=dict)
-    """The values of axes and arms that the report is restricted to, beyond what the run was."""
+    """The values of axes and arms that the report is restricted to, in addition to the restrictions of the run."""
     clusterings: tuple[Clustering, ...] = ()
-    """What its intervals cluster by, where items were drawn together."""
+    """The clusters of its intervals, if items were drawn together."""
     batch_cost_usd: float | None = None
-    """The part of the run's cost that was paid in batches; None where there were none, or a price is not known."""
+    """The part of the run's cost that was paid in batches; None without batches, or if a price is unknown."""
 
     @property
     def held(self) -> bool:
-        """True if every expectation held."""
+        """True if every expectation holds."""
         return all(gate.held for gate in self.gates)
 
     @property
     def mocked(self) -> bool:
-        """True if a mock model took part: its figures say nothing, so no expectation fails the run."""
+        """True if a mock model took part: its figures mean nothing, so no expectation fails the run."""
         return any(model.startswith(MOCK) for models in self._filling() for model in models)
 
     @property
@@ -226,18 +225,18 @@ class Report:
 
     @property
     def cost_shown(self) -> str:
-        """Its cost as text: by batches and live calls, where it had both or batches alone."""
+        """Its cost as text, split into batches and live calls if there were batches."""
         whole, batch = self.run.cost_usd, self.batch_cost_usd
         if whole is None or batch is None:
             return NOTHING if whole is None else f"{usd(whole)} USD"
         live = (
             0.0 if math.isclose(whole, batch, rel_tol=1e-9) else max(0.0, whole - batch)
-        )  # sums differ in the last bit
+        )  # sums may differ in the last bit
         return localized(f"{usd(whole)} USD: {usd(batch)} in batches, {usd(live)} live")
 
     @property
     def failed(self) -> bool:
-        """True if the database refused the SQL of a measure, or of what is expected."""
+        """True if the database refused the SQL of a measure or of an expectation."""
         return any(table.error is not None for table in self.measures) or any(gate.failed for gate in self.gates)
 
     @property
@@ -303,8 +302,7 @@ class Report:
         }
 
     def to_arrow(self) -> pa.Table:
-        """Return every value of every measure as a row. A dimension that a measure does not have is null in its
-        rows."""
+        """Return one row per value of every measure. A dimension that a measure lacks is null in its rows."""
         import pyarrow as pa
 
         named = dict.fromkeys(name for table in self.measures for name in table.measure.by)
@@ -320,8 +318,8 @@ class Report:
 
     def to_export(self) -> pa.Table:
         """Return the table of `to_arrow` for a file that is read without the report: with the rows of people who are
-        apart, whose names are in `of`, the baseline that a value is `no_better_than`, and in `notes` what `notes`
-        gives."""
+        kept separate, whose names are in `of`, the baseline that a value is `no_better_than`, and the text of `notes`.
+        """
         import pyarrow as pa
 
         people = replace(self, measures=tuple(self.by_people.values())).to_arrow()
@@ -350,8 +348,8 @@ class Report:
         return whole
 
     def notes(self) -> list[str]:
-        """Return why its figures mean less than they seem to: a run that did not come to its end, items that were left
-        out, remarks, measures without values, expectations that did not hold, and models that stand in for others."""
+        """Return why its figures mean less than they seem to: an unfinished run, left out items, remarks, measures
+        without values, expectations that did not hold, and stand-in models."""
         told = [] if self.run.ended else [f"the run is {self.run.status}, so some is missing"]
         told += [self.run.partial] if self.run.partial is not None else []
         told += [remark.text for remark in self.remarks]
@@ -361,7 +359,7 @@ class Report:
         return told + ([CAUTION] if self.only_proves_the_pipeline else [])
 
     def to_measure_rows(self) -> list[dict[str, Any]]:
-        """Return the rows of table `measures`, which keep what a run came to beside what it is made of."""
+        """Return the rows of table `measures`, which store the results of a run."""
         shared = {"run_id": self.run.run_id, "benchmark": self.run.benchmark}
         return [
             {
@@ -394,8 +392,8 @@ def _text(value: Any) -> str | None:
 
 def report(connection: Connection, plan: Plan, run: RunRecord, only: Only = MappingProxyType({})) -> Report:
     """Return the report of `run`, over what `connection` shows of its benchmark: open it with the run's id, and with
-    `only` where the report is restricted to some values of axes and arms. A measure whose SQL fails has its error
-    instead of rows."""
+    `only` if the report is restricted to some values of axes and arms. A measure whose SQL fails has an error and no
+    rows."""
     with copied_scores(connection, run.benchmark, replies=True):
         return _reported(connection, plan, run, only)
 
@@ -442,14 +440,14 @@ def _reported(connection: Connection, plan: Plan, run: RunRecord, only: Only) ->
 
 
 def _with_unread(connection: Connection, plan: Plan, tables: Sequence[MeasureTable]) -> Iterator[MeasureTable]:
-    """Yield tables, those of headline measures with what they would be if unreadable replies counted as wrong."""
+    """Yield tables; those of headline measures with what they would be if unreadable replies counted as wrong."""
     first = {measure.name for measure in headlines(plan)}
     for table in tables:
         yield with_unread(connection, plan, table) if table.measure.name in first else table
 
 
 def _batch_cost(connection: Connection, run: RunRecord) -> float | None:
-    """Return what the run paid in batches. A conversation costs what its turns do, and is no call itself."""
+    """Return what the run paid in batches. A conversation costs what its turns cost, and is no call itself."""
     if run.cost_usd is None or connection.execute("select 1 from main.batches limit 1").fetchone() is None:
         return None
     calls = " union all by name ".join(
@@ -472,7 +470,7 @@ def _unworked(connection: Connection, plan: Plan, run: RunRecord, tables: Sequen
 
 
 def _too_few_tries(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
-    """Yield on how many items a chance of several tries stands, where some have too few samples with a value."""
+    """Yield the number of items behind a chance of several tries, if some have too few samples with a value."""
     for table in tables:
         for row in table.rows:
             if row.tried is not None and row.tried[0] < row.tried[1]:
@@ -483,7 +481,7 @@ def _too_few_tries(tables: Sequence[MeasureTable]) -> Iterator[Remark]:
 
 
 def _judges_alone(plan: Plan, by_people: Mapping[str, object]) -> Iterator[Remark]:
-    """Yield that people graded what measures take from judges alone, and that they could correct it."""
+    """Yield that people graded replies whose measures are of judges alone, and that people could correct them."""
     measures = {measure.name: measure for measure in plan.measures}
     found = [
         name
@@ -517,7 +515,7 @@ def _people(connection: Connection, schema: str) -> dict[str, int]:
 
 
 def _by_status(connection: Connection, source: str, key: str | None, good: str) -> dict[str, int]:
-    """Return how many there are of each status. With `key`, what stands there several times counts once."""
+    """Return the number of rows of each status. With `key`, rows with the same key count once."""
     order = f"status <> {sql.text(good)}, count(*) desc, status"
     found = f"select distinct {key}, status from {source}" if key is not None else f"from {source}"
     return dict(

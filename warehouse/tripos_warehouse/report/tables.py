@@ -1,4 +1,4 @@
-"""A measure as a table with models, or pairs of evaluators, side by side: as papers print it, in any width."""
+"""A measure as a pivot table with models, or pairs of evaluators, side by side, in any width."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from tripos_warehouse.views.dimensions import dimension_heading, dimension_label
 
 
 def with_interval(row: MeasureRow, figure: Callable[[float | None], str]) -> str:
-    """`value ±half` where the interval reaches as far up as down, in the decimals that `figure` prints, and else the
-    value with its bounds: `3.00 (2.00–3.00)`. Without an interval it is the value alone."""
+    """Return `value ±half` if the interval is symmetric, in the decimals that `figure` prints, otherwise the value with
+    its bounds: `3.00 (2.00–3.00)`; without an interval the value alone."""
     value, low, high = row.value, row.interval_low, row.interval_high
     if row.half_width is None or value is None:
         return figure(value)
-    # A `t` is even before the ends of the scale cut it.
+    # An interval of `t` is symmetric until an end of the scale cuts it.
     if row.method != "t" and low is not None and high is not None and figure(value - low) != figure(high - value):
         return f"{figure(value)} ({figure(low)}–{figure(high)})"
     return f"{figure(value)} ±{figure(row.half_width)}"
 
 
 LABEL_ROOM = 16
-"""The cells below which a label would be cut."""
+"""The width below which a label would be cut, in cells."""
 PAIR = "pair"
 ALL = "all models"
 
 Cells = Mapping[str, MeasureRow]
-"""The values of a line, by what they stand under."""
+"""The values of a line, by heading."""
 
 
 @dataclass(frozen=True)
 class PivotLine:
-    """A line of the table: its labels, and the values under each heading. `keyed` where it is a cell of the measure,
-    and not a mean of cells."""
+    """A line of the table: its labels, and the values by heading. `keyed` if it is a cell of the measure, and not a
+    mean of cells."""
 
     labels: tuple[str, ...]
     cells: Cells
@@ -46,8 +46,7 @@ class PivotLine:
 
 
 def is_pooled(plan: Plan, figure: Figure) -> bool:
-    """Return true if a figure is the same for every compared model, since it is taken over all their replies
-    together."""
+    """Return true if a figure is the same for every compared model, since it pools all their replies."""
     match figure:
         case Aggregate(of=Measured() | Formula() as cells):
             return is_pooled(plan, cells)
@@ -67,9 +66,9 @@ def pivoted(
     others: Sequence[MeasureTable],
     language: str | None = None,
 ) -> tuple[tuple[str, ...], list[str], list[PivotLine]] | None:
-    """Return the dimensions that lines go by, the models or pairs side by side, and the lines; None where there is
-    nothing to put side by side. Below the cells stand their means, where one of `others` is that. Values are called as
-    in that language, or as in the first of the benchmark."""
+    """Return the dimensions of the lines, the models or pairs side by side, and the lines; None if there is nothing to
+    put side by side. Their means follow the cells, if one of `others` is such a mean. Values have their names in
+    `language`, or in the first language of the benchmark."""
     pooled = is_pooled(plan, table.measure.figure)
     rest = tuple(dim for dim in table.measure.by if dim != PAIR) if pooled else table.measure.by
     if not rest or (pooled and PAIR not in table.measure.by) or (not pooled and len(models) < 2):
@@ -82,10 +81,10 @@ def pivoted(
 def beside(
     plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
 ) -> list[str] | None:
-    """Return the lines of the table, none wider than `width` cells; None where there is nothing to put side by side, or
-    no room for it. Below the cells stand their means, where one of `others` is that.
+    """Return the lines of the table, at most `width` cells wide; None if there is nothing to put side by side, or no
+    room. Their means follow the cells, if one of `others` is such a mean.
 
-    What does not fit gives way in this order: the columns of counts, which a line tells then; the names of columns,
+    If the table does not fit, it drops in this order: the columns of counts, which become a note; the names of columns,
     which become letters; the intervals.
     """
     language = reader_language()
@@ -122,7 +121,7 @@ def beside(
 
 
 class HasCoverage(Protocol):
-    """A row of a measure, or of a board."""
+    """A row of a measure or of a board."""
 
     @property
     def coverage(self) -> float | None:
@@ -130,14 +129,14 @@ class HasCoverage(Protocol):
 
 
 def coverage(rows: Sequence[HasCoverage]) -> str:
-    """Return the share of the scores behind the values; of several, the lowest and the highest."""
+    """Return the share of the scores behind values; for several, the lowest and the highest."""
     shares = [row.coverage for row in rows if row.coverage is not None]
     ends = dict.fromkeys(percent(share) for share in (min(shares), max(shares))) if shares else [NOTHING]
     return "–".join(ends).replace("%–", "–")
 
 
 def _is_mean(other: MeasureTable, table: MeasureTable) -> bool:
-    """Return true if a measure is the plain mean of this one's cells, over the last dimensions but that of pairs."""
+    """Return true if a measure is the plain mean of this one's cells, over its last dimensions except that of pairs."""
     figure = other.measure.figure
     if (other.measure.corrected, other.measure.random) != (table.measure.corrected, table.measure.random):
         return False
@@ -160,7 +159,7 @@ def _lines(
     only: str | None,
     language: str | None,
 ) -> Iterator[PivotLine]:
-    """Yield the lines, each mean after the cells that it is taken of."""
+    """Yield the lines, each mean after the cells that it averages."""
     found = _by_key(table, rest, only)
     tables = [_by_key(each, tuple(d for d in each.measure.by if d != PAIR), only) for each in means]
     keys = list(found)
@@ -183,7 +182,7 @@ def _lines(
 def _by_key(
     table: MeasureTable, rest: tuple[str, ...], only: str | None
 ) -> dict[tuple[Any, ...], dict[str, MeasureRow]]:
-    """Return the rows by their dimensions but that of pairs, and then by what they stand under."""
+    """Return the rows by their dimensions except that of pairs, and then by heading."""
     by = table.measure.by
     found: dict[tuple[Any, ...], dict[str, MeasureRow]] = {}
     for row in table.rows:
@@ -225,7 +224,7 @@ def _values(
 
 
 def counts_of(rows: Sequence[Sequence[MeasureRow]]) -> list[TextColumn]:
-    """Return the columns of items, scores and coverage, of the values that each line has."""
+    """Return the columns of items, scores and coverage, for the values of each line."""
     return [
         TextColumn(localized("items"), tuple(number_range([row.items for row in each]) for each in rows), right=True),
         TextColumn("n", tuple(number_range([row.n for row in each]) for each in rows), right=True),
@@ -234,7 +233,7 @@ def counts_of(rows: Sequence[Sequence[MeasureRow]]) -> list[TextColumn]:
 
 
 def number_range(numbers: Sequence[int]) -> str:
-    """Return the least and the largest of some numbers, or the one that all are.
+    """Return the smallest and the largest of some numbers, or the single value if all are equal.
 
     >>> number_range([3, 1200]), number_range([3, 3]), number_range([])
     ('3–1,200', '3', '—')
@@ -246,7 +245,7 @@ def number_range(numbers: Sequence[int]) -> str:
 
 
 def _letter(place: int) -> str:
-    """Return what a column is called where its name has no room: A to Z, then AA.
+    """Return the letter of a column whose name has no room: A to Z, then AA.
 
     >>> _letter(0), _letter(25), _letter(26)
     ('A', 'Z', 'AA')

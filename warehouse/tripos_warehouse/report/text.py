@@ -1,13 +1,7 @@
-"""A report as text for a terminal: readable at 80 columns, with labels of any script.
+"""Reports, headlines, histories and judges as text for a terminal: readable at 80 columns, with labels of any script.
 
-The end of a run as text: the measures that stand for the benchmark, and what a reader must know of them, in a few
-lines. The figures are those of the report.
-
-The history of a measure as text for a terminal: a table for each line, with what broke it between its rows.
-
-The judges of a run as text for a terminal.
-
-Expectations in words: on how much they stand, and why they decide nothing.
+The headline is the end of a run in a few lines: the measures that stand for the benchmark, with the figures of the
+report, and what a reader must know about them.
 """
 
 from __future__ import annotations
@@ -53,7 +47,7 @@ MOCKED = "mock models took part: no expectation fails this run"
 
 
 def standing(gate: CheckedExpectation) -> str:
-    """Return whether an expectation held, and on how many of its scores."""
+    """Return whether an expectation holds, and on how many of its scores."""
     n, total = gate.scores
     if not total:
         return localized("held" if gate.held else "did not hold")
@@ -62,7 +56,7 @@ def standing(gate: CheckedExpectation) -> str:
 
 
 def partial_lines(gates: Sequence[CheckedExpectation]) -> list[str]:
-    """Return a line for each expectation that some scores are missing for, with the first figure that has too few."""
+    """Return a line for each expectation with missing scores, with the first figure that has too few."""
     lines = []
     for gate in gates:
         n, total = gate.scores
@@ -74,18 +68,18 @@ def partial_lines(gates: Sequence[CheckedExpectation]) -> list[str]:
 
 
 def too_few(gate: CheckedExpectation, outcome: ExpectationOutcome) -> str:
-    """Return that a figure stands on fewer of its scores than the expectation asks for."""
+    """Return that a figure has fewer scores than the expectation asks for."""
     row = outcome.counted
     return f"{row.n:,} of {row.total:,} scores, below {percent(gate.expectation.least_coverage)}"
 
 
 def why_undecided(outcome: ExpectationOutcome) -> str:
-    """Return why a figure has no value, or no interval of which an end is compared."""
+    """Return why a figure has no value, or no interval to compare."""
     return f"{'no value' if outcome.row.value is None else 'no interval'}: {outcome.row.reason}"
 
 
 def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
-    """Return a line for each model that does not clear a baseline: where, and which."""
+    """Return a line for each model that is not better than a baseline: where, and which."""
     decimals = decimals_of([row.value for row in table.rows])
     lines: list[str] = []
     for model in dict.fromkeys(each.model for each in matched(table)):
@@ -112,8 +106,8 @@ STYLES = {True: "green", False: "red"}
 def expectation_lines(
     plan: Plan, gates: Sequence[CheckedExpectation], width: int, table_width: int
 ) -> Iterator[tuple[str, str]]:
-    """Yield lines of at most `width` cells, each with its style: how many held, then a line and a table an
-    expectation."""
+    """Yield lines of at most `width` cells, each with its style: how many expectations hold, then a line and a table
+    for each."""
     failed = sum(not gate.held for gate in gates)
     count = f"{len(gates) - failed} held" + (f", {failed} did not" if failed else "")
     yield localized(f"expectations: {count}"), "bold"
@@ -172,7 +166,7 @@ LONGEST_ERROR = 240
 REPORT_IT = "please report it with the spec; the other measures do not rest on it"
 OF_JUDGE = "the interval speaks of the judge, and not of people"
 MOST_GAPS = 3
-"""So many reasons are told of what is undefined, and of what was not asked; `--json` has all."""
+"""The most reasons printed for undefined scores, and for calls that were not made; `--json` has all."""
 
 
 def render_report(
@@ -180,9 +174,8 @@ def render_report(
 ) -> Text:
     """Return the report, to be printed with `console.print(…, soft_wrap=True)` or read as `.plain`.
 
-    Lines take at most `width` cells, and those of tables `table_width` where it is given, but for the SQL of every
-    measure, which `sql` adds and which is never broken.
-    `where` is the option that the commands at the end need to find the store.
+    Lines take at most `width` cells, and those of tables `table_width`, if given. `sql` adds the SQL of every measure,
+    which is never wrapped. `where` is the option that the commands at the end need to find the store.
     """
     text, table_width = Text(), table_width or width
     for line in _header(report, width):
@@ -234,13 +227,14 @@ def render_report(
 
 
 def of_same(report: Report, table: MeasureTable) -> list[MeasureTable]:
-    """Return the measures that may be the mean of what a table shows: one without people is none of cells with them."""
+    """Return the measures that may be the mean of a table's cells: a measure without people is no mean of cells with
+    them."""
     own = graders_of(table.measure)
     return [each for each in report.measures if not report.apart or graders_of(each.measure) == own]
 
 
 def is_alone(table: MeasureTable) -> bool:
-    """Return true if a measure would set evaluators side by side, and there is one."""
+    """Return true if a measure would put evaluators side by side, and there is only one."""
     by = table.measure.by
     if "evaluator" in by:
         place = by.index("evaluator")
@@ -295,7 +289,7 @@ def _gaps(report: Report, width: int) -> list[str]:
 
 
 def _ending(status: str) -> str:
-    """Return how a run ended, and whether something is missing here for that."""
+    """Return how a run ended, and whether something is missing for that reason."""
     return localized(status if status == "finished" else f"{status}, so not all that was planned is here")
 
 
@@ -324,7 +318,7 @@ def title_of(table: MeasureTable) -> str:
 
 
 def shown_title(plan: Plan, table: MeasureTable) -> str:
-    """Return the title of a measure in the reader's language, with its name; its name alone where it has none."""
+    """Return the title of a measure in the reader's language, with its name; or only its name if it has no title."""
     language = reader_language()
     title = plan.title_of("measure", table.measure.name, language)
     named = f"{title} ({table.measure.name})" if title is not None else table.measure.name
@@ -340,7 +334,7 @@ def shown_title(plan: Plan, table: MeasureTable) -> str:
 def measure_lines(
     plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
 ) -> list[str]:
-    """Return the table of a measure: models beside each other where there is room, and else below each other."""
+    """Return the table of a measure: models side by side if there is room, otherwise one below the other."""
     if table.error is not None:
         return [
             wrapped(localized(f"no values: {shorten(table.error, LONGEST_ERROR, placeholder=' …')}"), width),
@@ -360,7 +354,8 @@ def measure_lines(
 
 
 def columns_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> list[TextColumn]:
-    """Return a row for each value of the dimensions and model; without dimensions the best value first."""
+    """Return the columns of a table with one row per model and value of the dimensions; without dimensions the best
+    value first."""
     rows = sorted(table.rows, key=lambda row: models.index(row.model))
     if table.measure.by:
         order = list(dict.fromkeys(row.by for row in table.rows))
@@ -390,7 +385,7 @@ def columns_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> lis
 
 
 def reason_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
-    """Return why values, or their intervals, are not there: a line a reason. A figure of all models counts once."""
+    """Return why values or their intervals are missing: one line per reason. A figure of all models counts once."""
     once = is_pooled(plan, table.measure.figure)
     rows = [row for row in table.rows if not once or row.model == table.rows[0].model]
     found: dict[str, int] = {}
@@ -415,7 +410,7 @@ def _labels(plan: Plan, table: MeasureTable, keys: Sequence[tuple[Any, ...]]) ->
 
 
 def figure_of(rows: Sequence[MeasureRow]) -> Callable[[float | None], str]:
-    """Return how to print a value of the table: all with the decimals that its values need."""
+    """Return a function that prints a value of the table, with the decimals that all its values need."""
     decimals = decimals_of([row.value for row in rows])
     return lambda value: NOTHING if value is None else f"{value:.{decimals}f}"
 
@@ -452,7 +447,7 @@ def sql_lines(plan: Plan, said: Sequence[tuple[str, Measure]]) -> list[str]:
 
 
 def further_query(report: Report) -> str:
-    """Return a query to begin with, of which no row mixes what is unlike."""
+    """Return a query to begin with, none of whose rows mixes different kinds of scores."""
     if report.comparisons and not report.scores:
         columns = "first_model, second_model, step, evaluator, avg(value)"
         return f"select {columns} from {report.run.benchmark}.comparisons group by all"
@@ -461,16 +456,16 @@ def further_query(report: Report) -> str:
 
 MOST_LINES = 20
 LEAST_TABLE = 16
-"""Notes give way to the first lines of the table."""
+"""Notes are dropped before the first lines of the table."""
 VALUED = ("ok", "scored", "not_applicable")
-"""Statuses of what has its value, or needs none."""
+"""Statuses of results that have a value, or need none."""
 FEW = 5
-"""With more models than these, a sentence about them has one line."""
+"""With more models, a sentence about them has one line."""
 MOST_NAMED = 3
-"""So many expectations, and so many groups of models, are named."""
+"""The most expectations, and groups of models, that are named."""
 
 NARROW_HEADING = 14
-"""The cells after which the name of a measure goes on in the next line of its heading."""
+"""The width in cells at which the heading of a measure wraps."""
 TableLines = tuple[list[str], list[str]]
 """The lines of a table, and what is left out of it."""
 Block = tuple[list[str], str]
@@ -478,10 +473,10 @@ Block = tuple[list[str], str]
 
 
 def render_headline(report: Report, width: int = 80, table_width: int | None = None, sql: bool = False) -> Text:
-    """Return the headline of a report in at most 20 lines of `width` cells, and of `table_width` in tables; with `sql`
-    the SQL of the measures below it.
+    """Return the headline of a report in at most 20 lines of `width` cells, in tables `table_width`; with `sql`, the
+    SQL of the measures follows.
 
-    Where there are more models, measures or notes than that, the last line says how many are left out.
+    If there are more models, measures or notes, the last line says how many are left out.
     """
     width, table_width = max(width, 1), table_width or width
     tables = headline_tables(report)
@@ -507,7 +502,7 @@ def render_headline(report: Report, width: int = 80, table_width: int | None = N
 
 
 def headline_tables(report: Report) -> list[MeasureTable]:
-    """Return the measures that stand for the benchmark; the first one where none comes to one value for each model."""
+    """Return the measures that stand for the benchmark; the first one if none has one value per model."""
     wanted = {measure.name for measure in headlines(report.plan)}
     order = [measure.name for measure in headlines(report.plan)]
     found = sorted(
@@ -534,7 +529,7 @@ def _title(report: Report) -> str:
 
 
 def _shown(report: Report, tables: Sequence[MeasureTable], width: int, room: int) -> tuple[list[str], list[str]]:
-    """Return the lines of the tables, no more than `room`, and what is left out of them."""
+    """Return the lines of the tables, at most `room`, and what is left out of them."""
     if not tables:
         return [localized("no measures")], []
     models = [model for model in report.run.models if any(row.model == model for each in tables for row in each.rows)]
@@ -548,7 +543,7 @@ def _shown(report: Report, tables: Sequence[MeasureTable], width: int, room: int
 def _one_measure(
     report: Report, table: MeasureTable, models: Sequence[str], width: int, room: int
 ) -> tuple[list[str], list[str]]:
-    """Return the table of a measure as the report prints it, without the last rows where they have no room."""
+    """Return the table of a measure as in the report, without the last rows if they do not fit."""
     if not table.measure.by and table.rows and not _fits(columns_below(report.plan, table, models), width):
         return _matrix([table], models, width, room)
     ranked = _ranked(table, models)
@@ -569,8 +564,7 @@ def _one_measure(
 
 
 def _ranked(table: MeasureTable, models: Sequence[str]) -> MeasureTable:
-    """Return a table with its best models first, so that those that are left out are the others; as it is, where it
-    goes by anything."""
+    """Return a table with its best models first, so that the last ones are left out; unchanged if it has dimensions."""
     if table.measure.by:
         return table
     sign = 1.0 if table.measure.lower_is_better else -1.0
@@ -580,7 +574,7 @@ def _ranked(table: MeasureTable, models: Sequence[str]) -> MeasureTable:
 
 
 def _required(report: Report, tables: Sequence[MeasureTable], width: int) -> Iterator[Block]:
-    """Yield what always stands below the figures."""
+    """Yield the blocks that always follow the figures."""
     longest = width if len(report.run.models) > FEW else 2 * width
     if (told := baseline_sentence(report, tables, longest)) is not None:
         yield wrapped(told, width).split("\n"), "yellow"
@@ -612,7 +606,7 @@ def _required(report: Report, tables: Sequence[MeasureTable], width: int) -> Ite
 
 
 def _notes(report: Report, width: int) -> Iterator[Block]:
-    """Yield what stands there as long as it has room, the most important first."""
+    """Yield the blocks that follow if there is room, the most important first."""
     for gap in report.gaps:
         yield wrapped(localized(gap.kind) + localized(": ") + localized(gap.shown), width).split("\n"), "yellow"
     for remark in report.remarks:
@@ -622,8 +616,8 @@ def _notes(report: Report, width: int) -> Iterator[Block]:
 
 
 def baseline_sentence(report: Report, tables: Sequence[MeasureTable], longest: int) -> str | None:
-    """Return which models do not clear a baseline, and in which measures; None where there is none. It has no
-    more than `longest` characters, or says only how many they are."""
+    """Return which models are not better than a baseline, and in which measures; None if there are none. If the
+    sentence exceeds `longest` characters, it gives only their number."""
     found = {table.measure.name: matched(table) for table in report.measures}
     groups: dict[tuple[str, ...], list[str]] = {}
     for table in tables:
@@ -650,7 +644,7 @@ def _every(models: Sequence[str], compared: Sequence[str]) -> str:
 
 
 def _some(names: Sequence[str]) -> str:
-    """Return the first names and how many more there are.
+    """Return the first names and the number of others.
 
     >>> _some(["a", "b", "c", "d", "e"]), _some(["a"])
     ('a, b, c and 2 more', 'a')
@@ -660,8 +654,8 @@ def _some(names: Sequence[str]) -> str:
 
 
 def _measures_below(tables: Sequence[MeasureTable], width: int, room: int) -> TableLines:
-    """Return a table with a line for each measure of one model, in no more than `room` lines: the
-    first measures that have room."""
+    """Return a table with a line for each measure of one model, in at most `room` lines: the first measures that
+    fit."""
     count = len(tables)
     while True:
         lines = grid(_of_one_model(tables[:count]), width)
@@ -691,9 +685,8 @@ def _of_one_model(tables: Sequence[MeasureTable]) -> list[TextColumn]:
 
 
 def _matrix(tables: Sequence[MeasureTable], models: Sequence[str], width: int, room: int) -> TableLines:
-    """Return a table of several measures of several models, in no more than `room` lines. Models stand beside each
-    other where they fit, and else measures do, as many as fit; the models of which the first measure is best come
-    first."""
+    """Return a table of several measures of several models, in at most `room` lines. Models are side by side if they
+    fit, otherwise as many measures as fit; the best models by the first measure come first."""
     rows = [row for table in tables for row in table.rows]
     for counts, told in (True, []), (False, [_counted(rows)]):
         columns = _models_beside(tables, models, counts)
@@ -758,7 +751,7 @@ def _name(table: MeasureTable) -> str:
 
 
 def _folded(name: str) -> str:
-    """Return a name of several words in lines that are not wide, for the heading of a column.
+    """Return a name of several words on several narrow lines, for the heading of a column.
 
     >>> _folded("solution_correctness.f1").split("\\n"), _folded("overall")
     (['solution_', 'correctness.f1'], 'overall')
@@ -776,7 +769,7 @@ def _left_out(count: int, noun: str) -> list[str]:
 
 
 def render_history(history: MeasureHistory, width: int = 80) -> list[str]:
-    """Return the lines of a text of at most `width` cells, where the figures have room."""
+    """Return the lines of a history as text, at most `width` cells wide if the figures have room."""
     runs = {point.run.run_id for line in history.lines for point in line.points}
     title = f": {history.title}" if history.title else ""
     lines = wrap(f"{history.measure} ({history.benchmark}){title}", width)
@@ -814,7 +807,7 @@ def _table(line: HistoryLine, width: int) -> Iterator[str]:
     right = ("value", "95 %", "items")
     made = [TextColumn(localized(name), texts, name in right, fold=False) for name, texts in columns.items()]
     head, body = grid_parts(made, width)
-    if not head:  # a block of lines for each row
+    if not head:  # one block of lines per row
         yield from body
         for point in line.points:
             yield from _causes(point.causes, width)
@@ -831,7 +824,7 @@ def _table(line: HistoryLine, width: int) -> Iterator[str]:
 
 
 def _causes(causes: tuple[LineBreak, ...], width: int) -> Iterator[str]:
-    """Yield what broke a line, under a mark of it."""
+    """Yield what broke a line, under a mark."""
     if not causes:
         return
     yield f"-- {localized('another meaning from here on:')}"
@@ -854,7 +847,7 @@ def _figure(value: float | None, decimals: int) -> str:
 
 
 def render_judges(report: JudgeReport, plan: Plan, width: int, table_width: int) -> list[str]:
-    """Return the lines of the judges of a run, a part for each metric."""
+    """Return the report on the judges of a run as lines, one part per metric."""
     lines: list[str] = []
     for metric in report.metrics:
         label = dimension_label(plan, "metric", metric.metric, reader_language())
@@ -892,7 +885,7 @@ def _raters(metric: JudgedMetric, width: int) -> list[str]:
 
 
 def _panel(metric: JudgedMetric, width: int) -> Iterator[str]:
-    """Yield what panels of judges like these come to, and of what the variance of a score consists."""
+    """Yield how dependable panels of judges like these are, and the components of the variance of a score."""
     study = metric.panel
     if study is None:
         return
@@ -1026,7 +1019,7 @@ def _threshold(found: ScorerThreshold, width: int) -> Iterator[str]:
 
 
 def _rounded_down(threshold: float) -> str:
-    """Return a threshold in four digits, no higher than it is: a reply that is just as sure must not be below it.
+    """Return a threshold rounded down to four digits: a reply that is exactly as confident must not be below it.
 
     >>> _rounded_down(2 / 3), _rounded_down(0.8), _rounded_down(1.0)
     ('0.6666', '0.8', '1')
@@ -1047,7 +1040,7 @@ def _judge_text_table(headings: Sequence[str], rows: Sequence[Sequence[str]], wi
 
 
 def _interval(found: StatisticResult, *, signed: bool = False, share: bool = False) -> str:
-    """Return a value with its interval; of a share in percent."""
+    """Return a value with its interval; a share in percent."""
     if found.value is None:
         return NOTHING
 

@@ -1,15 +1,20 @@
-"""Statistics that DuckDB lacks, as pure functions of numbers: agreement, sampling, intervals, comparisons, preferences.
+"""Statistics that DuckDB lacks, as pure functions of numbers.
 
-Each of the modules is a subject; import what is needed from it, as a report should not load what it does not use:
+Every function returns a `StatisticResult` (or a few): a value with its error, or the reason why there is none. Import
+from the module that is needed, so that a report does not load the others; scipy is imported on first use.
 
-- `agreement`: what raters have in common (Kendall's W, α, κ, ICC, correlations of ranks)
-- `sampling`: pass@k and pass^k; `design`: the difference that a design can detect, and sequences that may be looked at
-- `intervals`: shares, means and any statistic, also where rows are clustered
-- `comparing`: two runs or many models on the same items
-- `validity`: judges held against people
-- `user_functions`: aggregates in Python, which measures may execute where their user ran them
-- `preferences`: Bradley–Terry, win rates, position bias; `severity`: judges that are strict, or fond of themselves
-
-Every function returns a `StatisticResult` (or a few): a value, or the reason why there is none. scipy is imported where
-it is needed first.
+| module | subject |
+| --- | --- |
+| `result` | the result of a statistic, and ratings as arrays |
+| `intervals` | shares, means, medians and any statistic, also of clustered rows |
+| `agreement` | Kendall's W, α, κ, AC1, ICC, rank correlations |
+| `multiple_tests` | two runs or many models on the same items |
+| `metrics` | metrics of a whole set: BLEU, Brier, AUROC, pass@k |
+| `preferences` | Bradley–Terry, win rates, position bias, severity, self-preference |
+| `validity` | judges compared with people, and with themselves |
+| `prediction_powered` | judges corrected by people |
+| `variance` | variance components and generalizability |
+| `power` | the power of a design, and the cheapest design |
+| `sequences` | confidence sequences |
+| `user_functions` | aggregates in Python |
 """

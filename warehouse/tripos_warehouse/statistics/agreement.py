@@ -1,20 +1,7 @@
-"""Agreement of raters: the public face of the modules on ranks, chance-corrected agreement and reliability.
+"""Agreement of raters: rank correlations, chance-corrected coefficients, and intraclass correlations.
 
-Agreement on ranks: Kendall's W of many raters, τ_b and ρ of two.
-
-Agreement beyond chance by Gwet: AC1 of classes, and AC2 of levels that are more or less apart.
-
-Intraclass correlations: how much of the spread of ratings lies between the items.
-
-How far raters put the replies to one item in the same order: τ_b within every item, brought to 0 to 1.
-
-Intervals of agreement, from leaving out items or drawing them again.
-
-Agreement in categories: Cohen's κ, plain and weighted, and the share of equal ratings.
-
-Krippendorff's α: the agreement of any number of raters beyond chance, with holes.
-
-Statistics of two raters, for more: the mean over every pair of them.
+Every coefficient takes one row per rater and one column per item. κ and rank correlations are of two raters; `pairwise`
+averages such a statistic over all pairs. `over_items` gives any of them an interval over items.
 """
 
 from __future__ import annotations
@@ -45,14 +32,16 @@ from tripos_warehouse.statistics.result import (
     z_quantile,
 )
 
+# Rank correlations
+
 
 def kendall_w(ratings: Ratings) -> StatisticResult:
-    """Kendall's W: how far raters put the items into one order, from 0 to 1, corrected for ties.
+    """Return Kendall's W: how far raters agree on one order of the items, from 0 to 1, corrected for ties.
 
-    `ratings` has a row a rater. An item that a rater left out is left out for all and counted in `left_out`. With m
-    raters, n items, the squares S of the rank sums about their mean, and T = Σ (t³ − t) over the groups of t tied ranks
-    of all raters, W = 12 S / (m² (n³ − n) − m T). `statistic` is χ² = m (n − 1) W with n − 1 degrees of freedom, and
-    `p` that of raters who rank at random, close for 8 items or more (Kendall and Babington Smith 1939; Siegel and
+    `ratings` has one row per rater. An item without a rating by every rater is left out and counted in `left_out`. With
+    m raters, n items, the squares S of the rank sums about their mean, and T = Σ (t³ − t) over the groups of t tied
+    ranks of all raters, W = 12 S / (m² (n³ − n) − m T). `statistic` is χ² = m (n − 1) W with n − 1 degrees of freedom,
+    and `p` tests raters who rank at random, accurate for 8 items or more (Kendall and Babington Smith 1939; Siegel and
     Castellan 1988).
 
     >>> w = kendall_w([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5]])
@@ -83,15 +72,15 @@ MOST_CUBED = 2_000_000
 
 
 def w_without(matrix: result_Floats, groups: result_Ints, count: int) -> list[float | None]:
-    """Kendall's W of complete ratings, (raters, items), without the items of each of `count` groups, and without its
-    test; None where every rater ties all items. An item in no group is always there.
+    """Return Kendall's W of complete ratings (raters, items) without the items of each of `count` groups, without its
+    test; None if every rater ties all items. Items with a negative group are never left out.
 
     >>> ratings = np.array([[1, 2, 2, 4, 5, 3], [1, 3, 2, 4, 4, 5], [2, 2, 2, 5, 4, 5.0]])
     >>> [round(w, 6) for w in w_without(ratings, np.array([1, -1, -1, -1, -1, 1]), 2)]
     [0.87415, 0.901235]
     """
     codes = np.stack([np.unique(row, return_inverse=True)[1] for row in matrix])
-    # Items that all raters rated alike are one column, which counts as many times.
+    # Items with equal ratings by all raters are one column with a multiplicity.
     columns = codes[0]
     for row in codes[1:]:
         columns = np.unique(columns * (int(row.max(initial=0)) + 1) + row, return_inverse=True)[1]
@@ -102,11 +91,12 @@ def w_without(matrix: result_Floats, groups: result_Ints, count: int) -> list[fl
 
 
 def _w(codes: result_Ints, counts: result_Ints) -> float | None:
-    """Kendall's W of columns that count several times; `codes` has the places of the ratings among each rater's."""
+    """Return Kendall's W of columns with multiplicities; `codes` are the ranks of distinct ratings within each
+    rater."""
     raters, items = len(codes), int(counts.sum())
     sums, ties = np.zeros(codes.shape[1]), 0
     for row in codes:
-        # As `scipy.stats.rankdata`, whose import takes a second: equal values share the mean of their ranks.
+        # Like `scipy.stats.rankdata`, whose import takes a second: equal values share their mean rank.
         tied = np.bincount(row, counts).astype(np.int64)
         sums += (np.cumsum(tied) - (tied - 1) / 2)[row]
         ties += int((tied**3 - tied).sum()) if items <= MOST_CUBED else sum(each**3 - each for each in tied.tolist())
@@ -116,24 +106,24 @@ def _w(codes: result_Ints, counts: result_Ints) -> float | None:
 
 
 def mid_ranks(values: result_Floats) -> result_Floats:
-    """Ranks from 1; equal values share the mean of theirs.
+    """Return ranks from 1; equal values share their mean rank.
 
     >>> mid_ranks(np.array([3.0, 1.0, 3.0])).tolist()
     [2.5, 1.0, 2.5]
     """
-    # As `scipy.stats.rankdata`, whose import takes a second.
+    # Like `scipy.stats.rankdata`, whose import takes a second.
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     found: result_Floats = (np.cumsum(counts) - (counts - 1) / 2)[places]
     return found
 
 
 def kendall_tau_b(first: Values, second: Values, *, confidence: float = 0.95) -> StatisticResult:
-    """Kendall's τ_b of two raters: pairs of items in the same order less pairs in the opposite one, −1 to 1.
+    """Return Kendall's τ_b of two raters: concordant less discordant pairs of items, −1 to 1.
 
-    The share is of the pairs that neither ties, by the geometric mean of the two raters' (Kendall 1945). Items that
-    one of them left out do not count. `p` as `scipy.stats.kendalltau` has it, exact for few items without ties. The
-    interval is on Fisher's scale, tanh(artanh τ ± z √(0.437 / (n − 4))) (Fieller, Hartley and Pearson 1957): good to
-    |τ| < 0.8.
+    It is relative to the geometric mean of the two raters' numbers of untied pairs (Kendall 1945). Items that one of
+    them left out do not count. `p` is that of `scipy.stats.kendalltau`, exact for few items without ties. The interval
+    is on Fisher's scale, tanh(artanh τ ± z √(0.437 / (n − 4))) (Fieller, Hartley and Pearson 1957): accurate for |τ| <
+    0.8.
 
     >>> round(kendall_tau_b([1, 2, 3, 4, 5], [1, 3, 2, 4, 4]).value, 4)
     0.7379
@@ -151,9 +141,9 @@ def kendall_tau_b(first: Values, second: Values, *, confidence: float = 0.95) ->
 
 
 def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> StatisticResult:
-    """Spearman's ρ of two raters: the correlation of their ranks, −1 to 1; ties share their mean rank.
+    """Return Spearman's ρ of two raters: the correlation of their ranks, −1 to 1; ties share their mean rank.
 
-    Items that one of them left out do not count. `p` as `scipy.stats.spearmanr` has it. The interval is on Fisher's
+    Items that one of them left out do not count. `p` is that of `scipy.stats.spearmanr`. The interval is on Fisher's
     scale, tanh(artanh ρ ± z √((1 + ρ² / 2) / (n − 3))) (Bonett and Wright 2000).
 
     >>> rho = spearman_rho([1, 2, 3, 4, 5, 6], [1, 3, 2, 4, 5, 6])
@@ -171,14 +161,14 @@ def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> 
     n = len(left)
     result = spearmanr(left, right)
     value = _bounded(result.statistic)
-    # Of two items, ±1 is all there can be, and of no weight.
+    # With two items only ±1 is possible, which means nothing.
     p = float(result.pvalue) if math.isfinite(result.pvalue) else 1.0
     error = math.sqrt((1 + value**2 / 2) / (n - 3)) if n > 3 else None
     return _fisher(StatisticResult(value, p=p, n=n, left_out=left_out), error, 3, confidence)
 
 
 def _pair(first: Values, second: Values) -> tuple[result_Floats, result_Floats, int] | StatisticResult:
-    """Return the two raters' values of items that both rated, and how many others there were."""
+    """Return the values of both raters for items that both rated, and the number of other items."""
     matrix, left_out = complete_items(np.array([read_values(first), read_values(second)]))
     n = matrix.shape[1]
     if n < 2:
@@ -189,12 +179,12 @@ def _pair(first: Values, second: Values) -> tuple[result_Floats, result_Floats, 
 
 
 def _bounded(value: float) -> float:
-    """Return a correlation without what rounding adds beyond ±1."""
+    """Return a correlation without rounding errors beyond ±1."""
     return max(-1.0, min(1.0, float(value)))
 
 
 def _fisher(found: StatisticResult, error: float | None, least: int, confidence: float) -> StatisticResult:
-    """Return the figure with the interval that its `error` on Fisher's scale gives."""
+    """Return a correlation with the interval from its standard error on Fisher's scale."""
     z = z_quantile(two_sided(confidence))
     value = found.value or 0.0
     if error is None:
@@ -204,6 +194,8 @@ def _fisher(found: StatisticResult, error: float | None, least: int, confidence:
     middle = math.atanh(value)
     return replace(found, low=math.tanh(middle - z * error), high=math.tanh(middle + z * error))
 
+
+# Agreement of categories
 
 Weights = Literal["none", "linear", "quadratic"]
 
@@ -216,13 +208,13 @@ def cohen_kappa(
     *,
     confidence: float = 0.95,
 ) -> StatisticResult:
-    """Cohen's κ of two raters: (p_o − p_e) / (1 − p_e), agreement beyond what their habits would give by chance.
+    """Return Cohen's κ of two raters: (p_o − p_e) / (1 − p_e), agreement beyond what their marginal frequencies give by
+    chance.
 
-    Weighted, two categories that lie d of the K − 1 steps apart agree by 1 − d / (K − 1) (`linear`) or by
-    1 − (d / (K − 1))² (`quadratic`). `categories` are those of the rubric, from low to high; without, those that were
-    used, in order, so that a level which nobody used is no step. Items that one rater left out do not count.
-    The error is that of Fleiss, Cohen and Everitt (1969) for many items; the interval is κ ± z times it, cut at ±1
-    (Cohen 1960, 1968).
+    Weighted, two categories that are d of the K − 1 steps apart agree by 1 − d / (K − 1) (`linear`) or by 1 − (d / (K −
+    1))² (`quadratic`). `categories` are those of the rubric, from low to high; without them, those in use, in order, so
+    an unused level is no step. Items that one rater left out do not count. The error is the asymptotic one of Fleiss,
+    Cohen and Everitt (1969); the interval is κ ± z times it, cut at ±1 (Cohen 1960, 1968).
 
     >>> first, second = [1, 2, 3, 4, 5, 3, 2, 1, 4, 5], [1, 2, 3, 3, 5, 4, 2, 2, 4, 4]
     >>> [round(cohen_kappa(first, second, weights).value, 6) for weights in ("none", "linear", "quadratic")]
@@ -232,7 +224,7 @@ def cohen_kappa(
     """
     both: Ratings = [list(first), list(second)]
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and len(first) == len(second):
-        both = np.stack([first, second])  # is read whole, and not number by number
+        both = np.stack([first, second])  # one array, which is faster to read than numbers
     matrix, left_out = complete_items(read_ratings(both, categories))
     n = matrix.shape[1]
     if n == 0:
@@ -264,7 +256,7 @@ def cohen_kappa(
 
 
 def _agreement(size: int, weights: Weights) -> result_Floats:
-    """Return how far two categories agree, from 0 to 1, by their places."""
+    """Return the agreement of every two categories, from 0 to 1, by their indices."""
     places = np.arange(size)
     apart: result_Floats = np.abs(places[:, None] - places[None, :]) / max(1, size - 1)
     match weights:
@@ -278,11 +270,11 @@ def _agreement(size: int, weights: Weights) -> result_Floats:
 
 
 def percent_agreement(ratings: Ratings, *, tolerance: float = 0.0, confidence: float = 0.95) -> StatisticResult:
-    """The share of pairs of raters that give an item the same rating, or one no further off than `tolerance`: 0 to 1.
+    """Return the share of pairs of raters that give an item the same rating, or one within `tolerance`: 0 to 1.
 
-    `ratings` has a row a rater, text or numbers. Every item with two ratings or more counts, as the mean over its
-    pairs, so that an item which many rated weighs no more. Two raters have the interval of Wilson, more of them that of
-    Student's t over items, cut at 0 and 1. Chance is not taken off: see κ and α for that.
+    `ratings` has one row per rater, text or numbers. Every item with two ratings or more counts, as the mean over its
+    pairs, so an item with many ratings weighs no more. Two raters have Wilson's interval, more raters that of Student's
+    t over items, cut at 0 and 1. Chance is not subtracted: see κ and α for that.
 
     >>> round(percent_agreement([[1, 2, 3, None], [1, 2, 2, 1], [1, 3, 2, 1]]).value, 4)
     0.6667
@@ -305,7 +297,7 @@ def percent_agreement(ratings: Ratings, *, tolerance: float = 0.0, confidence: f
 
 
 def _share(found: StatisticResult, left_out: int) -> StatisticResult:
-    """A share, which nothing was tested of."""
+    """Return a share without a test."""
     low, high, error = found.low, found.high, found.standard_error
     return StatisticResult(
         found.value, found.reason, low=low, high=high, standard_error=error, n=found.n, left_out=left_out
@@ -319,17 +311,18 @@ def gwet_ac(
     *,
     confidence: float = 0.95,
 ) -> StatisticResult:
-    """Gwet's AC1, (p_a − p_e) / (1 − p_e), of any number of raters, with holes; weighted it is his AC2.
+    """Return Gwet's AC1, (p_a − p_e) / (1 − p_e), of any number of raters, with missing ratings; weighted it is his
+    AC2.
 
-    `ratings` has a row a rater. p_a is the chance that two raters of an item agree, over items with two ratings or
-    more. By chance only those agree who do not know, of whom p_e = Σ π (1 − π) / (q − 1) do, with the share π of each
-    of q categories; times Σ w / q with weights w. So where nearly all items are of one class, and κ says that agreement
-    is worth nothing, AC1 stays near p_a. Weights are those of numbers, 1 − d / D (`linear`) or 1 − (d / D)²
-    (`quadratic`) for categories d apart of at most D. `categories` are those of the rubric, also the ones that nobody
-    gave: they make agreement by chance less likely, and D greater (Gwet 2014, section 2.2, where q is the number of
-    categories that a rater may choose). Without them those that were given count.
+    `ratings` has one row per rater. p_a is the probability that two raters of an item agree, over items with two
+    ratings or more. Chance agreement is limited to raters who guess: p_e = Σ π (1 − π) / (q − 1), with the share π of
+    each of q categories; with weights w, times Σ w / q. So if nearly all items are of one class, where κ is near 0 in
+    spite of high agreement, AC1 stays near p_a. Weights are those of numbers, 1 − d / D (`linear`) or 1 − (d / D)²
+    (`quadratic`) for categories d apart of at most D. `categories` are those of the rubric, including unused ones: they
+    make chance agreement less likely, and D greater (Gwet 2014, section 2.2, where q is the number of categories that a
+    rater may choose). Without them, those in use count.
 
-    The error is Gwet's of many raters (2008, section 4; 2014, chapter 5), and the interval Student's t over items.
+    The error is Gwet's for many raters (2008, section 4; 2014, chapter 5), and the interval Student's t over items.
 
     >>> raters = [[1, 1, 1, 1, 1, 1, 1, 2, 1, 1], [1, 1, 1, 1, 1, 1, 1, 1, 2, 1]]
     >>> round(gwet_ac(raters).value, 4)
@@ -374,8 +367,8 @@ def gwet_ac(
 
 
 def _read(ratings: Ratings, categories: Sequence[Hashable] | None) -> tuple[result_Floats, result_Floats]:
-    """Return the ratings, and all categories in their order, as numbers: themselves if they are such, else their
-    places."""
+    """Return the ratings, and all categories in order, as numbers: themselves if they are numbers, otherwise their
+    indices."""
     if categories is None:
         matrix = read_ratings(ratings)
         return matrix, np.unique(matrix[~np.isnan(matrix)])
@@ -385,12 +378,12 @@ def _read(ratings: Ratings, categories: Sequence[Hashable] | None) -> tuple[resu
     matrix = read_ratings(ratings)
     strange = ~np.isin(matrix, values) & ~np.isnan(matrix)
     if len(values) < len(categories) or strange.any():
-        read_ratings(ratings, categories)  # raises, and says which
+        read_ratings(ratings, categories)  # raises the error that names the rating
     return matrix, values
 
 
 def _weights(used: result_Floats, weights: Weights, span: float) -> result_Floats:
-    """Return the weight of every two categories that were given, on a scale of the length `span`."""
+    """Return the weight of every two categories in use, on a scale of the length `span`."""
     apart: result_Floats = np.abs(used[:, None] - used[None, :]) / max(span, 1e-300)
     match weights:
         case "none":
@@ -403,17 +396,19 @@ def _weights(used: result_Floats, weights: Weights, span: float) -> result_Float
 
 
 def _weight_of_all(values: result_Floats, weights: Weights, span: float) -> float:
-    """Return the sum of the weights of every two of all categories, in order, without the table of them: a scale may
-    have thousands of levels of which few were given."""
+    """Return the sum of the weights of every two of all categories, in order, without their matrix: a scale may have
+    thousands of levels of which few are in use."""
     size = len(values)
     if weights == "none":
         return float(size)
-    if weights == "linear":  # Σ |a - b|: the k-th value is the greater one of k pairs, and the lesser one of the rest
+    if weights == "linear":  # Σ |a - b|: the k-th value is the greater of k pairs, and the smaller of the others
         apart = 2 * float((values * (2 * np.arange(size) - size + 1)).sum()) / span
     else:
         apart = 2 * size * float(((values - values.mean()) ** 2).sum()) / span**2
     return size**2 - apart
 
+
+# Intraclass correlations
 
 Form = Literal["1,1", "2,1", "3,1", "1,k", "2,k", "3,k"]
 
@@ -425,17 +420,17 @@ class Squares:
     items: int
     raters: int
     between: float
-    """Of the items."""
+    """Between items."""
     within: float
-    """Of ratings of the same item."""
+    """Within items."""
     judges: float
-    """Of the raters."""
+    """Between raters."""
     rest: float
-    """Of what neither items nor raters explain."""
+    """Residual: what neither items nor raters explain."""
 
     @classmethod
     def of(cls, matrix: result_Floats) -> Squares:
-        """Return those of complete ratings of the shape (raters, items)."""
+        """Return the mean squares of complete ratings of the shape (raters, items)."""
         k, n = matrix.shape
         grand = matrix.mean()
         rows = k * float(((matrix.mean(axis=0) - grand) ** 2).sum())
@@ -453,13 +448,13 @@ def intraclass(
 ) -> StatisticResult:
     """Return the intraclass correlation ICC(`form`) of Shrout and Fleiss (1979), with its F-based interval and test.
 
-    `ratings` has a row a rater; only items that every rater rated count. The first figure of the form says who rated:
-    `1` other raters for each item, `2` the same, drawn from many like them (agreement), `3` these and no others
-    (consistency, so a rater who is strict throughout does no harm). The second: how reliable is one rating (`1`), or
-    the mean of all (`k`). `statistic` is the F against no correlation, `df` that of its numerator. 1 is the most; below
-    0 ratings of one item differ more than those of several. Intervals by McGraw and Wong (1996), whose names are
-    ICC(1), ICC(A,1), ICC(C,1), and so on with k. Items that belong to one of `clusters` count as one in the degrees of
-    freedom, as if they were alike; so the interval is too long rather than too short.
+    `ratings` has one row per rater; only items that every rater rated count. The first part of the form is the design:
+    `1` different raters for each item, `2` the same raters, drawn from a population (agreement), `3` these raters only
+    (consistency, so a rater who is always strict does no harm). The second part is the unit: the reliability of one
+    rating (`1`), or of the mean of all (`k`). `statistic` is the F against no correlation, `df` that of its numerator.
+    The maximum is 1; below 0, ratings of one item differ more than ratings of several. Intervals are by McGraw and Wong
+    (1996), whose names are ICC(1), ICC(A,1), ICC(C,1), and likewise with k. Items of one of `clusters` count as one in
+    the degrees of freedom, as if they were equal, so the interval is conservative.
 
     >>> judges = [[9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]]
     >>> [round(intraclass(judges, form).value, 2) for form in ("1,1", "2,1", "3,1", "1,k", "2,k", "3,k")]
@@ -517,7 +512,7 @@ def intraclass(
 
 
 def _bounds(ratio: float, items: int, free: int, raters: int, confidence: float) -> tuple[float, float]:
-    """Return the interval of one rating, from the F ratio."""
+    """Return the interval of a single rating, from the F ratio."""
     from scipy.special import fdtri
 
     upper = two_sided(confidence)
@@ -527,8 +522,8 @@ def _bounds(ratio: float, items: int, free: int, raters: int, confidence: float)
 
 
 def _agreement_bounds(squares: Squares, units: int, confidence: float) -> tuple[float, float]:
-    """Return the interval of one rating by raters drawn from many; the degrees of freedom are Satterthwaite's, of so
-    many independent `units`."""
+    """Return the interval of a single rating by raters drawn from a population, with Satterthwaite's degrees of freedom
+    for `units` independent units."""
     from scipy.special import fdtri
 
     n, k = squares.items, squares.raters
@@ -549,13 +544,15 @@ def _agreement_bounds(squares: Squares, units: int, confidence: float) -> tuple[
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+# Rank correlations within items
+
 AT_ONCE = 10_000
-"""So many items are compared at a time: each takes the square of its replies in memory."""
+"""The number of items compared at a time: memory is quadratic in the replies of an item."""
 
 
 @dataclass(frozen=True)
 class TauByItem:
-    """`figures` has one number an item, NaN where there is none; `value` is the mean of the others."""
+    """`figures` has one number per item, NaN if undefined; `value` is the mean of the others."""
 
     value: float | None
     figures: Floats
@@ -563,12 +560,12 @@ class TauByItem:
 
 
 def tau_by_item(items: Sequence[Floats]) -> TauByItem:
-    """(τ_b + 1) / 2 of every two raters over the replies to an item, as the mean over pairs and then over items.
+    """Return (τ_b + 1) / 2 of every two raters over the replies to an item, averaged over pairs and then over items.
 
-    Each of `items` is a matrix, a row a rater and a column a reply, with NaN for holes; a pair is taken over the
-    replies that both rated. It is undefined where a rater gave all replies to an item one score, and such a pair is
-    left out, as is an item without any. Raters who order at random come to 0.5, not to 0: this is the figure that
-    arXiv:2505.16160 reports, and no coefficient of concordance such as Kendall's W. τ_b is Kendall's of 1945.
+    Each of `items` is a matrix with a row per rater and a column per reply, with NaN if missing; a pair uses the
+    replies that both rated. It is undefined if a rater gave all replies to an item one score; such a pair is left out,
+    and so is an item without defined pairs. Random orders give 0.5, not 0: this is the statistic that arXiv:2505.16160
+    reports, and no coefficient of concordance such as Kendall's W. τ_b is that of Kendall 1945.
 
     >>> one = np.array([[1, 2, 3, 4, 5], [2, 1, 3, 4, 5.0]])
     >>> other = np.array([[5, 4, 3, 2, 1], [1, 2, 3, 4, 5.0]])
@@ -584,7 +581,7 @@ def tau_by_item(items: Sequence[Floats]) -> TauByItem:
 
 
 def tau_of_stacks(stacks: Sequence[tuple[Ints, Floats]]) -> TauByItem:
-    """Return the same of items in stacks: the places of items that have matrices of one shape, and these as one array,
+    """Return the same for stacked items: the positions of items whose matrices have one shape, and these as one array
     (items, raters, replies).
 
     >>> one = np.array([[[1, 2, 3, 4, 5], [2, 1, 3, 4, 5.0]]])
@@ -603,7 +600,7 @@ def tau_of_stacks(stacks: Sequence[tuple[Ints, Floats]]) -> TauByItem:
 
 
 def _figures(ratings: Floats) -> Floats:
-    """Return the figure of each item of (items, raters, replies)."""
+    """Return the statistic of each item of (items, raters, replies)."""
     differences = np.sign(ratings[:, :, :, None] - ratings[:, :, None, :])
     taus = []
     for one, other in combinations(range(ratings.shape[1]), 2):
@@ -618,6 +615,9 @@ def _figures(ratings: Floats) -> Floats:
     return np.where(known > 0, (np.nansum(every, axis=0) / np.maximum(known, 1) + 1) / 2, np.nan)
 
 
+# Intervals over items
+
+
 def over_items(
     statistic: Callable[[result_Floats], StatisticResult],
     ratings: Ratings,
@@ -629,11 +629,11 @@ def over_items(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> StatisticResult:
-    """Return a figure of agreement, with an interval that holds for more items of the same kind.
+    """Return an agreement coefficient with an interval that generalises to more items of the same kind.
 
-    `statistic` is given ratings of the shape (raters, items); items are drawn again, or left out, as columns, by
-    `clusters` where they come in such (one for each item). `n` and `left_out` are the statistic's own. The raters are
-    taken as they are. The interval ends at 1 at the latest, as all such figures do.
+    `statistic` takes ratings of the shape (raters, items); items, or `clusters` of them (one per item), are resampled
+    or left out as columns. `n` and `left_out` are those of the statistic. The raters are fixed. The interval ends at 1
+    at most, the maximum of all such coefficients.
 
     >>> from tripos_warehouse.statistics.agreement import krippendorff_alpha
     >>> raters = [[1, 2, 3, 4, 5, 2, 3, 4], [1, 2, 3, 4, 4, 2, 3, 5]]
@@ -665,20 +665,23 @@ def over_items(
     )
 
 
+# Krippendorff's α
+
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 
 
 def krippendorff_alpha(
     ratings: Ratings, level: Level = "interval", categories: Sequence[Hashable] | None = None
 ) -> StatisticResult:
-    """α = 1 − D_o / D_e, the disagreement within items over that of all ratings shuffled: 1 is agreement, 0 chance.
+    """Return α = 1 − D_o / D_e, the disagreement within items relative to that of all ratings shuffled: 1 is agreement,
+    0 chance.
 
-    `ratings` has a row a rater. An item with fewer than two ratings does not count, and is in `left_out`; `n` are the
-    items that do. `level` says how far two ratings are apart: `nominal` 1 where they differ, `ordinal` the ranks
-    between them, `interval` the difference, `ratio` the difference over the sum, squared each. With `categories`, from
-    low to high, a rating is its place in them (Krippendorff 2011, "Computing Krippendorff's alpha-reliability").
+    `ratings` has one row per rater. An item with fewer than two ratings does not count, and is in `left_out`; `n` is
+    the number of items that count. `level` is the distance of two ratings: `nominal` 1 if they differ, `ordinal` the
+    ranks between them, `interval` the difference, `ratio` the difference over the sum, each squared. With `categories`,
+    from low to high, a rating is its index in them (Krippendorff 2011, "Computing Krippendorff's alpha-reliability").
 
-    For an interval, hand this function to `over_items`.
+    For an interval, pass this function to `over_items`.
 
     >>> raters = [[1, 2, 3, 3, 2], [1, 2, 3, 3, 2], [None, 3, 3, 3, 2]]
     >>> round(krippendorff_alpha(raters, "nominal").value, 4), round(krippendorff_alpha(raters, "ordinal").value, 4)
@@ -701,7 +704,7 @@ def krippendorff_alpha(
         case "nominal":
             observed, expected = _nominal(values, items)
         case "ordinal":
-            # The ranks that lie between two values, half their own, are the difference of their mid-ranks.
+            # The number of ranks between two values, with half of their own, is the difference of their mid-ranks.
             observed, expected = _interval(mid_ranks(values), items)
         case "interval":
             observed, expected = _interval(values, items)
@@ -713,8 +716,8 @@ def krippendorff_alpha(
 
 
 def _nominal(values: result_Floats, items: result_Ints) -> tuple[float, float]:
-    """Return the distances of all pairs within items, each over its item's ratings less one; and of all pairs at
-    all."""
+    """Return the distances of all pairs within items, each divided by its item's number of ratings less one; and those
+    of all pairs."""
     _, codes = np.unique(values, return_inverse=True)
     given = np.bincount(items)
     (pairs, counts) = np.unique(np.stack([items, codes]), axis=1, return_counts=True)
@@ -724,7 +727,7 @@ def _nominal(values: result_Floats, items: result_Ints) -> tuple[float, float]:
 
 
 def _interval(values: result_Floats, items: result_Ints) -> tuple[float, float]:
-    """As `_nominal`; the squared distances of all pairs add up to 2 n times the squares about the mean."""
+    """Like `_nominal`; the squared distances of all pairs add up to 2 n times the squares about the mean."""
     given = np.bincount(items)
     means = np.bincount(items, weights=values) / given
     squares = np.bincount(items, weights=(values - means[items]) ** 2)
@@ -733,7 +736,7 @@ def _interval(values: result_Floats, items: result_Ints) -> tuple[float, float]:
 
 
 def _ratio(values: result_Floats, items: result_Ints) -> tuple[float, float]:
-    """As `_nominal`, value by value, as the distance has no sum in closed form."""
+    """Like `_nominal`, value by value, since this distance has no sum in closed form."""
     levels, codes = np.unique(values, return_inverse=True)
     every = np.bincount(codes).astype(np.float64)
     given = np.bincount(items)
@@ -752,14 +755,17 @@ def _ratios(first: result_Floats, second: result_Floats) -> result_Floats:
     return ((first - second) / np.where(total == 0, 1, total)) ** 2
 
 
+# Means over pairs of raters
+
+
 @dataclass(frozen=True)
 class Pairwise:
-    """A mean over pairs of raters, and what each pair came to."""
+    """The mean of a statistic over pairs of raters, and its value for each pair."""
 
     mean: StatisticResult
-    """`n` are the pairs with a value, `left_out` those without one."""
+    """`n` is the number of pairs with a value, `left_out` that of pairs without."""
     pairs: dict[tuple[int, int], StatisticResult]
-    """By the numbers of the two raters, from 0."""
+    """By the indices of the two raters, from 0."""
 
 
 def pairwise(
@@ -767,10 +773,10 @@ def pairwise(
     ratings: Ratings,
     categories: Sequence[Hashable] | None = None,
 ) -> Pairwise:
-    """The mean of a statistic of two raters over every pair of raters for which it is defined.
+    """Return the mean of a statistic of two raters over every pair of raters for which it is defined.
 
-    `ratings` has a row a rater. With `categories` the statistic is given their places, from 0. For the interval of the
-    mean, hand `lambda ratings: pairwise(…, ratings).mean` to `over_items`.
+    `ratings` has one row per rater. With `categories` the statistic gets indices in them, from 0. For the interval of
+    the mean, pass `lambda ratings: pairwise(…, ratings).mean` to `over_items`.
 
     >>> from tripos_warehouse.statistics.agreement import kendall_tau_b
     >>> found = pairwise(kendall_tau_b, [[1, 2, 3], [1, 3, 2], [2, 2, 2]])

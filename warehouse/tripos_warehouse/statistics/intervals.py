@@ -1,91 +1,68 @@
-"""Intervals of shares, of means, and of any statistic, with rows that may come in clusters: the public face.
+"""Intervals: of shares, means, medians and any statistic, of clustered rows, of products, one-sided, and across facets.
 
-Intervals of what lies between two ends: means on a scale, ratios, F-measures, agreement, and differences of these.
-
-A value is taken as the share p that it has of the way from the low end to the high one, with the standard error s and
-m units behind it. Two intervals are united:
+Values between two ends (`bounded`). A value is the share p of the way from the low end to the high one, with the
+standard error s from m units. The interval is the union of two:
 
 - Student's t in log-odds, logit(p) ± t · s′ / (p (1 - p)), which is longer away from the nearer end
 - p ± t · s′, cut at the ends
 
-s′² = s² + p (1 - p) (1 - 2p)² / m²: few units near an end hide what lies far off, so one more of them is reckoned with
-there. In the middle of the scale, and of many units, nothing is added.
+s′² = s² + p (1 - p) (1 - 2p)² / m²: few units near an end hide values far from it, so one more of them is added. In the
+middle of the scale, and with many units, nothing changes. If all units are alike, s is 0 and says nothing. A kind of
+unit that none of m showed has at most the share 1 - (α/2)^(1/m), and may lie at either end. If all units are at one
+end, this is the interval of Clopper and Pearson.
 
-Where all units are alike, s is 0 and says nothing. Then the units that none of m showed have at most the share
-1 - (α/2)^(1/m), and may lie at either end. Where all are at one end, that is the interval of Clopper and Pearson.
+Means of cells (`cell_means`). A leaf cell is a weighted mean D = Σ w d of m units (items, or clusters of items). With
+the weight w_i of unit i (Σ w_i = 1), S_k = Σ w_i^k and the influence r_i = Σ w d − w_i D of the unit's values d:
 
-Means of rows that may come in clusters, and the interval and test of Student's t.
-
-Means of cells that count alike, of weighted values, with an error that is clustered by item.
-
-Medians of weighted rows, for many weightings at a time: what a bootstrap of medians is made of.
-
-Intervals of any statistic, from leaving out clusters of rows or drawing them again.
-
-Means that generalise: an interval over the items, widened to speak of other judges and other prompts as well.
-
-The error of a mean of cells, by what each independent unit contributes to it.
-
-A leaf cell is a weighted mean D = Σ w d of m units (items, or clusters of items). With the weight w_i of unit i
-(Σ w_i = 1), S_k = Σ w_i^k and the influence r_i = Σ w d − w_i D of the unit's values d:
-
-- E = S2 − 2 S3 + S2² is Σ E[r_i²] where units have the variance 1, so σ² = Σ r_i² / E and Var D = S2 σ², without bias
-  if units are alike. Enlarged influences p_i = r_i √(S2 / E) have Σ p_i² = Var D.
+- E = S2 − 2 S3 + S2² is Σ E[r_i²] for units with the variance 1, so σ² = Σ r_i² / E and Var D = S2 σ², unbiased if
+  units have equal variances. Enlarged influences p_i = r_i √(S2 / E) have Σ p_i² = Var D.
 - The degrees of freedom are those of Bell and McCaffrey (2002): tr(G)² / tr(G²) of the covariance matrix G of the r_i.
-  With equal variances that is E² / T, T = S2⁴ + 2 S2 S4 − 4 S2² S3 + 2 S3² + S4 (1 + 2 S2) − 4 S5. Equal weights have
-  E = (m − 1) / m², enlarge by √(m / (m − 1)) and have m − 1 degrees of freedom.
+  With equal variances that is E² / T, T = S2⁴ + 2 S2 S4 − 4 S2² S3 + 2 S3² + S4 (1 + 2 S2) − 4 S5. Equal weights have E
+  = (m − 1) / m², are enlarged by √(m / (m − 1)) and have m − 1 degrees of freedom.
 
-A figure is Σ_c g_c D_c. A unit may lie in several cells, and its influences add up: P_i = Σ_c g_c p_ic, Var = Σ_i P_i².
+A figure is Σ_c g_c D_c. A unit may be in several cells, and its influences add up: P_i = Σ_c g_c p_ic, Var = Σ_i P_i².
 Its degrees of freedom follow Satterthwaite (1946), by unit: (Σ s_i)² / Σ t_i² with s_i = Σ_c g_c² v_ic and t_i = Σ_c
-g_c² v_ic √κ_c, where v_ic = σ_c² w_ic² and κ_c = S2² / (S4 df_c). Of one cell that is df_c, and of cells that share no
-unit (Σ V_c)² / Σ (V_c² / df_c). A cell of few units may look alike by chance, and then hides that its error is the
-largest; so the smaller is taken of this, and of the same as if all cells had one variance of a unit, which follows
-from their weights alone. Degrees of freedom are at least 1, and no whole numbers.
+g_c² v_ic √κ_c, where v_ic = σ_c² w_ic² and κ_c = S2² / (S4 df_c). For one cell that is df_c, and for cells that share
+no unit (Σ V_c)² / Σ (V_c² / df_c). The units of a small cell may be alike by chance, which hides that its error is the
+largest; so the smaller is taken of this, and of the same as if all cells had one variance per unit, which follows from
+their weights alone. Degrees of freedom are at least 1, and not rounded.
 
-A cell all of whose units are alike shows no error, although it has one. On a scale of length L it is reckoned with one
-more unit, half of which lies at each end: σ² = L² q, with the variance q of m units at their share x of the way and of
-half a unit at 0 and at 1, and m − 1 degrees of freedom. Without a scale the error is unknown, and so it is if all units
-of all cells are alike.
+A cell whose units are all alike shows no error, although it has one. On a scale of length L one more unit is added,
+half of it at each end: σ² = L² q, with the variance q of m units at their share x of the scale and half a unit at 0 and
+at 1, and m − 1 degrees of freedom. Without a scale the error is unknown, and also if all units of all cells are alike.
 
-Intervals on the scale of logarithms: of standard deviations, and of products, quotients and powers of figures, from
-those of their factors.
-
-A quotient of shares near 0 is skewed, and Student's t misses the truth on the longer side: of .2 / .1 of 30 items it
-holds it 89 % of the time. The method of variance estimates recovery (Zou and Donner 2008, "Construction of confidence
-limits about effect measures: a general approach") takes how far each factor's own interval reaches on the scale of
-logarithms, where products are sums: l below a factor x with the power k and u above it. Below the product lie the l of
-those with k > 0 and the u of those with k < 0, and the distances add up by their squares,
+Products on the scale of logarithms (`product_interval`). A quotient of shares near 0 is skewed, and Student's t fails
+on the longer side: for .2 / .1 of 30 items it covers the truth 89 % of the time. The method of variance estimates
+recovery (Zou and Donner 2008, "Construction of confidence limits about effect measures: a general approach") uses the
+distances of each factor's interval on the scale of logarithms, where products are sums: l below and u above a factor x
+with the power k. Below the product count the l of factors with k > 0 and the u of those with k < 0, and their squares
+add up,
 
     log of the low end = log of the value - √(c · Σ k² l²).
 
 Factors over the same items are correlated. Their covariance follows from the error of the product, whose square on this
-scale is V: with the errors s of the factors, c = V / Σ k² (s / x)², which is 1 of factors that are independent.
+scale is V: with the errors s of the factors, c = V / Σ k² (s / x)², which is 1 for independent factors. Each factor's
+interval allows for the ends of its scale, for a factor at 0 and for items that are all alike. The interval of a power
+is that power of the interval, and that of an inverse the inverse, since both are the same on this scale.
 
-Each factor's interval knows the ends of its scale, and of a factor at 0 or of items that are all alike. A power has the
-same power of its interval, and a quotient turned round the inverse of its own, since both are the same on this scale.
-
-One-sided bounds: how far above a figure the truth may lie, if few of its units lie far off.
-
-Student's t takes units to be spread evenly to both sides. Of two sides that differ in few items it promises too much:
-if 1 of 10 items differs, 60 items call the true difference of 0.1 smaller than that in 14 % of cases, at a level of
-5 %. So the bound reckons with one more unit, which is as far off as the farthest that was met, and with the skew that
-so rare a unit has:
+One-sided bounds (`upper_bound`). Student's t assumes units on both sides. If two sides differ in few items its bound is
+too low: if 1 of 10 items differs, 60 items declare the true difference of 0.1 smaller than that in 14 % of cases, at a
+level of 5 %. So one more unit is added, as far away as the farthest observed one, with the skewness that so rare a unit
+causes:
 
 - the mean m′ and the standard error s′ are those of the units and this one
-- if no unit lies above f, the mean has a skew of at most γ = (f − m′) / (n′ s′): that of units of two kinds
-- the bound is m′ + s′ q; q is the quantile of Pearson's type III (a gamma distribution) with the skew γ, at the
+- if no unit lies above f, the mean has a skewness of at most γ = (f − m′) / (n′ s′): that of units of two kinds
+- the bound is m′ + s′ q; q is the quantile of Pearson's type III (a gamma distribution) with the skewness γ, at the
   probability at which t is that quantile of the normal distribution; and it is no nearer than that of Student's t
 
-Of shares this is nearly the bound of Clopper and Pearson (1934), whose beta distribution has the mean of one more
-success. If all n units are alike, the bound is exact: so many agree with the chance (1 − x)ⁿ if a share x lies at the
+For shares this is close to the bound of Clopper and Pearson (1934), whose beta distribution has the mean of one more
+success. If all n units are alike, the bound is exact: they agree with the probability (1 − x)ⁿ if a share x lies at the
 end of the scale.
 
-The test of a difference by turning units round, and intervals that say the same as their test.
-
-If two sides do not differ, each unit might as well have its difference with the other sign (Fisher 1935, "The Design of
-Experiments", section 21). The p-value is the share of all ways of turning units round that move the figure as far from
-0 as it is. It takes nothing for granted but symmetry, and counts all 2^n ways, where Student's t of few units takes
-their differences for normal.
+Sign flips (`flipped_p`). If two sides do not differ, each unit might as well have its difference with the other sign
+(Fisher 1935, "The Design of Experiments", section 21). The p-value is the share of all 2^n sign flips that move the
+figure at least as far from 0 as it is. It assumes nothing but symmetry, while Student's t of few units assumes normal
+differences.
 """
 
 from __future__ import annotations
@@ -115,13 +92,15 @@ from tripos_warehouse.statistics.result import (
     z_quantile,
 )
 
+# Sign flips
+
 MOST_FLIPPED = 12
-"""With more units that differ, Student's t is as good, and all ways are many."""
+"""With more units that differ, Student's t is as good, and the number of flips is large."""
 
 
 def flipped_p(contributions: result_Floats) -> float | None:
-    """Return the p-value of what units add to a difference, by all ways of turning them round; None if more than 12 of
-    them differ. Units that add nothing change nothing.
+    """Return the p-value of a difference from the contributions of units, by all sign flips; None if more than 12 of
+    them differ from 0. Contributions of 0 change nothing.
 
     >>> flipped_p(np.array([1.0, 1.0, 1.0])), flipped_p(np.array([3.0, -2.0, 1.0, 0.0])), flipped_p(np.zeros(4))
     (0.25, 0.75, 1.0)
@@ -139,8 +118,8 @@ def flipped_p(contributions: result_Floats) -> float | None:
 def with_test(
     found: StatisticResult, p: float | None, *, null: float = 0.0, confidence: float = 0.95
 ) -> StatisticResult:
-    """Return a figure with a p-value against `null`, and an interval that says the same: it holds `null` unless the
-    test tells the figure from it. Without an interval no p-value tells it from `null` either.
+    """Return a figure with a p-value against `null`, and an interval that agrees with it: it contains `null` unless the
+    test is significant. Without an interval, no p-value may be significant either.
 
     >>> wide = StatisticResult(2.0, low=-1.0, high=5.0)
     >>> with_test(wide, 0.04).low > 0, with_test(StatisticResult(2.0, low=1.0, high=3.0), 0.06).low
@@ -157,19 +136,22 @@ def with_test(
     return replace(found, low=low, high=high, p=p)
 
 
+# Values between two ends
+
 ROUNDING = 1e-9
-"""An error, or a distance from an end, below this is what rounding leaves of none."""
+"""An error, or a distance from an end, below this is a rounding error of 0."""
 FEW_OF_A_CLASS = 10
-"""A class of fewer items, or that is right in fewer than half as many, says too little of its own error to be one of
-several in a mean over classes."""
+"""A class with fewer items, or with fewer than half as many right ones, has too uncertain an error to be averaged over
+classes."""
 
 
 def shares_between(
     share: result_Floats, error: result_Floats, df: result_Floats, units: result_Floats, confidence: float = 0.95
 ) -> list[result_Floats]:
-    """The low and the high ends of intervals of shares, with their errors, degrees of freedom and numbers of units.
+    """Return the low and the high ends of intervals of shares, with their errors, degrees of freedom and numbers of
+    units.
 
-    All are arrays of one shape. Without an error the units are taken to be alike.
+    All are arrays of one shape. If an error is 0, the units are taken to be alike.
 
     >>> few = [np.array([each]) for each in (0.9, 0.1, 9.0, 10.0)]
     >>> [np.round(end, 3).tolist() for end in shares_between(*few)]
@@ -182,7 +164,7 @@ def shares_between(
         reach = stdtrit(df, upper) * _enlarged(share, error, units)
         near = _nearest(share, error, units)
         middle, stretched = np.log(near / (1 - near)), reach / (near * (1 - near))
-        # At an end itself there may be no log-odds, and `fmin` and `fmax` take the other interval.
+        # At an end log-odds are infinite; then `fmin` and `fmax` take the other interval.
         low = np.fmin(expit(middle - stretched), np.maximum(share - reach, 0.0))
         high = np.fmax(expit(middle + stretched), np.minimum(share + reach, 1.0))
     unseen = 1 - (1 - upper) ** (1 / units)
@@ -202,12 +184,12 @@ def bounded(
     null: float | None = None,
     confidence: float = 0.95,
 ) -> StatisticResult:
-    """Return a figure with the interval that its standard error gives between two `ends`; `clusters` of `found` are the
-    units behind it, or `units`, where they do not weigh alike. Against `null` it has the test of Student's t, with s′
-    for its error; where that tells the value from `null`, the interval stops short of it.
+    """Return a figure with the interval that its standard error gives between two `ends`, and the test of Student's t
+    against `null`.
 
-    Without an error it has an interval and no test, without degrees of freedom neither. An end that the value itself
-    passes is none.
+    The number of units is `clusters` of `found`, or `units` if their weights differ. The test uses s′ as the error; if
+    it is significant, the interval excludes `null`. If the error is 0 there is an interval and no test; without degrees
+    of freedom there is neither. An end that the value exceeds is ignored.
 
     >>> eight = bounded(StatisticResult(9.6, clusters=8), 0.2, 7, (1, 10))
     >>> round(eight.low, 2), round(eight.high, 2)
@@ -224,7 +206,7 @@ def bounded(
     share = min(1.0, max(0.0, (found.value - low) / length))
     at, errors, freedom, many = (np.array([each]) for each in (share, error / length, df, units))
     bottom, top = (low + length * float(end[0]) for end in shares_between(at, errors, freedom, many, confidence))
-    # The value is one of those that the interval holds, whatever rounding says.
+    # Rounding must not exclude the value from its interval.
     bottom, top = min(bottom, found.value), max(top, found.value)
     told = replace(found, low=bottom, high=top, standard_error=error, df=df)
     if null is None or error / length <= ROUNDING:
@@ -234,8 +216,8 @@ def bounded(
 
 
 def _nearest(share: result_Floats, error: result_Floats, units: result_Floats) -> result_Floats:
-    """Return the share, or the nearest to it that can have such an error: that of m units is at most
-    √(p (1 − p) / (m − 1)). At an end of the scale, log-odds have none."""
+    """Return the share, or the nearest share that can have such an error: the error of m units is at most √(p (1 − p) /
+    (m − 1)). At an end of the scale, log-odds are infinite."""
     spread = np.minimum(0.25, np.maximum(share * (1 - share), (units - 1) * error**2))
     half = np.sqrt(np.maximum(0.0, 0.25 - spread))
     found: result_Floats = np.where(share <= 0.5, np.maximum(share, 0.5 - half), np.minimum(share, 0.5 + half))
@@ -245,19 +227,19 @@ def _nearest(share: result_Floats, error: result_Floats, units: result_Floats) -
 def of_shares(
     weights: Sequence[float], shares: Sequence[float], items: Sequence[int], *, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """How far the interval of Σ weight × share reaches below and above it, of shares of independent items of which none
-    is in two.
+    """Return how far the interval of Σ weight × share reaches below and above it, for shares of independent items, none
+    of which is in two shares.
 
-    Shares of weights above 0 are taken together, and so are those of weights below 0. Of some together, the interval is
-    the longer, on either side, of two:
+    Shares with positive weights are combined, and so are those with negative weights. For several shares of one sign,
+    the interval is the longer, on either side, of two:
 
-    - MOVER: the square root of the sum of squares of weight × the reach of each share's exact interval (Zou, Huang and
-      Zhang 2009; Clopper and Pearson 1934). It knows that small cells say little, and where many small cells are alike
-      it is too short.
-    - the exact interval of their weighted mean, as that of one share of as many items as say as much:
-      (Σ weight)² / Σ (weight² / items) (Kish 1965)
+    - MOVER: the square root of the sum of squares of weight × the distance of each share's exact interval (Zou, Huang
+      and Zhang 2009; Clopper and Pearson 1934). It allows for small cells, but is too short if many small cells are
+      alike.
+    - the exact interval of their weighted mean, as that of one share with the effective number of items (Σ weight)² / Σ
+      (weight² / items) (Kish 1965)
 
-    Both are the exact interval where there is one share. What is taken away is put together with the rest by MOVER.
+    For one share, both are the exact interval. The two signs are combined by MOVER.
 
     >>> reach = of_shares([1.0], [0.8], [10])
     >>> [round(each, 3) for each in reach]
@@ -276,6 +258,7 @@ def of_shares(
 
 
 def _of_one_sign(own: Sequence[tuple[float, float, int]], confidence: float) -> tuple[float, float]:
+    """Return the distances for shares whose weights have one sign."""
     whole = math.fsum(weight for weight, _, _ in own)
     share = min(1.0, math.fsum(weight * each for weight, each, _ in own) / whole)
     many = whole**2 / math.fsum(weight**2 / count for weight, _, count in own)
@@ -287,7 +270,8 @@ def _of_one_sign(own: Sequence[tuple[float, float, int]], confidence: float) -> 
 
 
 def _exact(share: float, many: float, confidence: float) -> tuple[float, float]:
-    """Return the ends of the interval of Clopper and Pearson; what rounding leaves of a whole number is one."""
+    """Return the ends of the interval of Clopper and Pearson, with counts rounded to integers if they differ by
+    rounding only."""
     successes = share * many
     near = round(successes)
     successes = near if abs(successes - near) <= ROUNDING * many else successes
@@ -296,8 +280,8 @@ def _exact(share: float, many: float, confidence: float) -> tuple[float, float]:
 
 
 def of_classes(shares: Sequence[float], items: Sequence[int]) -> tuple[float, float]:
-    """The ends of the mean of the shares of classes, some of which have few `items`: the means of each class's exact
-    ends. They lie far apart, and hold whatever the classes are like.
+    """Return the ends for a mean of the shares of classes, some with few `items`: the means of each class's exact ends.
+    They are far apart, and valid for any classes.
 
     >>> [round(end, 3) for end in of_classes([1.0, 0.5], [8, 2])]
     [0.322, 0.994]
@@ -308,21 +292,21 @@ def of_classes(shares: Sequence[float], items: Sequence[int]) -> tuple[float, fl
 
 
 def _enlarged(share: result_Floats, error: result_Floats, units: result_Floats) -> result_Floats:
-    """Return the error with that of a unit which was not met."""
+    """Return the error enlarged for one unobserved unit."""
     found: result_Floats = np.sqrt(error**2 + share * (1 - share) * (1 - 2 * share) ** 2 / units**2)
     return found
 
 
 def wilson(successes: float, n: float, *, confidence: float = 0.95) -> StatisticResult:
-    """A share with the interval of Wilson (1927), which stays between 0 and 1 and is right for few rows too.
+    """Return a share with the interval of Wilson (1927), which stays between 0 and 1 and is accurate for few rows too.
 
-    Both may be fractions, as a design effect makes them. Raises `ValueError` unless 0 ≤ `successes` ≤ `n`.
+    Both arguments may be fractions, as a design effect makes them. Raises `ValueError` unless 0 ≤ `successes` ≤ `n`.
 
     >>> share = wilson(8, 10)
     >>> share.value, round(share.low, 3), round(share.high, 3)
     (0.8, 0.49, 0.943)
     """
-    # By its formula, and not by `binomtest`: that takes whole numbers only, and a second to import.
+    # `binomtest` takes only integers, and a second to import.
     _check_share(successes, n)
     if n == 0:
         return StatisticResult.undefined("no rows")
@@ -336,9 +320,9 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Statistic
 
 
 def clopper_pearson(successes: float, n: float, *, confidence: float = 0.95) -> StatisticResult:
-    """A share with the exact interval of Clopper and Pearson (1934), which covers at least as often as it says.
+    """Return a share with the exact interval of Clopper and Pearson (1934), whose coverage is at least nominal.
 
-    Both may be fractions, as ratios of sums make them. Raises `ValueError` unless 0 ≤ `successes` ≤ `n`.
+    Both arguments may be fractions, as ratios of sums make them. Raises `ValueError` unless 0 ≤ `successes` ≤ `n`.
 
     >>> share = clopper_pearson(8, 10)
     >>> share.value, round(share.low, 3), round(share.high, 3)
@@ -355,7 +339,7 @@ def clopper_pearson(successes: float, n: float, *, confidence: float = 0.95) -> 
 
 
 def _beta_quantile(a: float, b: float, p: float) -> float:
-    """Return the `p` quantile of a beta distribution. Where all rows agree it has a closed form, without a library."""
+    """Return the `p` quantile of a beta distribution. If all rows agree it has a closed form, without a library."""
     if b == 1:
         return float(p ** (1 / a))
     if a == 1:
@@ -370,9 +354,10 @@ def _check_share(successes: float, n: float) -> None:
         raise ValueError(f"{successes} of {n} is no share")
 
 
+# Means of cells
+
 ROUNDING_OF_VALUES = 1e-12
-"""Units whose values differ by less than this, or than this share of the largest, are alike: rounding leaves as much.
-"""
+"""Values that differ by less than this, or than this share of the largest, are equal up to rounding."""
 
 
 @dataclass(frozen=True)
@@ -383,13 +368,13 @@ class CellMeans:
     standard_error: float
     df: float
     contributions: result_Floats
-    """The part of `value` that each unit adds: they sum up to it."""
+    """The part of `value` from each unit; they add up to it."""
     units: Ints
-    """The units of each cell."""
+    """The number of units of each cell."""
     effective: float
-    """How many units that weigh alike would say as much (Kish 1965)."""
+    """The number of units of equal weight with the same precision (Kish 1965)."""
     alike: bool
-    """True if all units of all cells are alike, and no cell counts against another."""
+    """True if all units of all cells are alike, and no cell has a negative coefficient."""
 
 
 def cell_means(
@@ -401,8 +386,10 @@ def cell_means(
     times: result_Floats | None = None,
     ends: tuple[float, float] | None = None,
 ) -> CellMeans:
-    """Return the mean of the means of cells of weighted values, or their sum with each `times` a number. `unit` and
-    `cell` number the unit and the cell of each value from 0, all numbers used; `ends` are those of the scale.
+    """Return the mean of the means of cells of weighted values, or their sum with the coefficients `times`.
+
+    `unit` and `cell` are the codes of the unit and the cell of each value, from 0 without gaps; `ends` are those of the
+    scale.
 
     >>> found = cell_means(np.array([1.0, 2.0, 3.0, 4.0]), np.ones(4), np.arange(4), np.zeros(4, int))
     >>> found.value, round(found.standard_error, 4), found.df
@@ -415,7 +402,7 @@ def cell_means(
     total = np.bincount(cell, weights, cells)
     share = weights / total[cell]
     means: result_Floats = np.bincount(cell, weights * values, cells) / total
-    # A place is a unit within a cell.
+    # A place is a pair of unit and cell.
     places, where = np.unique(cell * np.int64(units) + unit, return_inverse=True)
     of_cell, of_unit = places // units, places % units
     w: result_Floats = np.bincount(where, share).astype(float)
@@ -452,14 +439,14 @@ def cell_means(
     df_of_all = min(_freedom(g**2 * each, w, root_of_kappa, of_cell, of_unit) for each in (observed, equal))
     of_units = np.sqrt(np.bincount(of_unit, observed[of_cell] * np.square(w * g[of_cell]), units))
     found = replace(found, effective=float(of_units.sum() ** 2 / np.square(of_units).sum()))
-    # Rounding leaves whole numbers next to themselves.
+    # Integers may be off by a rounding error.
     return replace(found, standard_error=float(np.sqrt(total_variance)), df=max(round(df_of_all, 9), 1.0))
 
 
 def _freedom(
     variance: result_Floats, w: result_Floats, root_of_kappa: result_Floats, of_cell: Ints, of_unit: Ints
 ) -> float:
-    """Return Satterthwaite's degrees of freedom by unit, of cells with these variances of a unit."""
+    """Return Satterthwaite's degrees of freedom by unit, for cells with these variances per unit."""
     v = variance[of_cell] * w**2
     s, t = np.bincount(of_unit, v), np.bincount(of_unit, v * root_of_kappa[of_cell])
     return float(s.sum() ** 2 / np.square(t).sum())
@@ -484,12 +471,12 @@ def mean(
     null: float = 0.0,
     ends: tuple[float, float] | None = None,
 ) -> StatisticResult:
-    """The mean of the values that are there, its error by cluster, and Student's t against `null`.
+    """Return the mean of the values that are not missing, its error by cluster, and Student's t against `null`.
 
-    Error and degrees of freedom are those of `cell_means` of one cell, whose units are the clusters: if every row is
-    its own cluster s / √n and n − 1, and fewer degrees of freedom the more the sizes of clusters differ. `n` counts
-    rows. If values lie between two `ends`, the interval does too (`bounded`). If all clusters are alike there is an
-    interval between ends alone.
+    Error and degrees of freedom are those of `cell_means` for one cell whose units are the clusters: s / √n and n − 1
+    if every row is its own cluster, and fewer degrees of freedom the more cluster sizes differ. `n` counts rows. If
+    values lie between two `ends`, the interval does too (`bounded`). If all clusters are alike there is an interval
+    only between ends.
 
     >>> found = mean([1, 2, 3, 4])
     >>> found.value, round(found.standard_error, 4), found.df
@@ -524,8 +511,8 @@ def with_t(
 ) -> StatisticResult:
     """Return a figure with the interval and the test of Student's t, from its standard error and degrees of freedom.
 
-    Without an error there is neither, and a reason. `scale` is how large the values are of which the figure is made: an
-    error that rounding may leave of such is none.
+    If the error is 0 there is neither, and a reason. `scale` is the magnitude of the values behind the figure: an error
+    within their rounding counts as 0.
 
     >>> found = with_t(StatisticResult(2.0), 0.5, 10)
     >>> round(found.low, 3), round(found.high, 3), found.statistic, round(found.p, 4)
@@ -567,18 +554,17 @@ def mean_of_cells(
     paired: bool = True,
     confidence: float = 0.95,
 ) -> StatisticResult:
-    """The mean of values, each of one of `items`; with `cells` the mean of the means of cells, which count alike, or
-    the sum of these means, each `times` the number of its cell. Given differences of two results it compares them in
-    pairs.
+    """Return the mean of values by item; with `cells` the mean of the means of cells, or the sum of these with the
+    coefficients `times`. For differences of two results it is a paired comparison.
 
-    Error and degrees of freedom are those of `cell_means`: by what each item adds to the figure, over all cells that it
-    is in. With one cell and one value an item that is the t test; `means.mean` has the same error. `n` counts values
-    and `clusters` items. Where the values lie between two `ends`, the interval does too (`bounded`). Without an error
-    that shows there is no interval, and a reason; all may be alike between ends.
+    Error and degrees of freedom are those of `cell_means`: by the contribution of each item, over all its cells. With
+    one cell and one value per item that is the t test; `mean` has the same error. `n` counts values and `clusters`
+    items. If values lie between two `ends`, the interval does too (`bounded`). If the error is 0 there is no interval,
+    and a reason, except between ends.
 
-    The p-value, of `paired` differences against 0, is that of all ways of turning items round if no more than 12 of
-    them differ (`flipped_p`), and if all are alike; else that of Student's t. It is below 1 - `confidence` if and only
-    if the interval excludes 0 (`with_test`), so never without an interval.
+    The p-value of `paired` differences against 0 is that of all sign flips if at most 12 items differ (`flipped_p`), or
+    if all are alike; otherwise that of Student's t. It is below 1 - `confidence` if and only if the interval excludes 0
+    (`with_test`), and never without an interval.
 
     >>> found = mean_of_cells([1.0, 2.0, 3.0, 2.0, 1.0, 3.0], list("abcdef"))
     >>> round(found.value, 4), round(found.standard_error, 4), round(found.low, 4), found.p
@@ -622,7 +608,7 @@ def _with_interval(
     if fewest < 2:
         return found.without_interval(ONE_ITEM if number < 2 else ONE_IN_A_CELL)
     if ends is not None:
-        # Where all are alike, the smallest cell says how many may not be.
+        # If all are alike, the smallest cell bounds the share of other units.
         units = means.effective if means.standard_error else min(means.effective, number, fewest * parts)
         df, error = means.df or max(units - 1, 1.0), means.standard_error
         return bounded(found, error, df, ends, units=units, null=0.0, confidence=confidence)
@@ -632,7 +618,7 @@ def _with_interval(
 
 
 def _numbered(names: Sequence[object] | Ints) -> tuple[Ints, int]:
-    """Return numbers from 0 for names, in the order in which they come first, and how many there are."""
+    """Return codes for names, in order of first occurrence, and the number of distinct names."""
     if isinstance(names, np.ndarray) and names.dtype.kind in "iu":
         _, first, places = np.unique(names, return_index=True, return_inverse=True)
         order = np.empty(len(first), np.int64)
@@ -642,24 +628,25 @@ def _numbered(names: Sequence[object] | Ints) -> tuple[Ints, int]:
     return np.array([known.setdefault(name, len(known)) for name in names], dtype=np.int64), len(known)
 
 
+# Medians
+
 FEW_ROWS = 2000
-"""So many rows are added up one by one. A product of matrices would be fast too, but that its threads cost more than
-they bring."""
+"""Up to this many rows are summed one by one. A matrix product is as fast only if its threads pay off."""
 
 FEW_VALUES = 100
-"""Of more rows with up to so many different values, the weights of each value are added up at once."""
+"""With more rows and up to this many distinct values, weights are summed per value."""
 
 CELLS = 4_000_000
-"""The numbers that are held at a time."""
+"""The most numbers in memory at a time."""
 
 
 def weighted_medians(values: result_Floats, codes: Ints, weights: result_Floats) -> result_Floats:
-    """Return the median of rows for every row of `weights`, of the shape (draws, clusters): how often the rows of each
-    cluster are there, a whole number. `codes` has the cluster of each of `values`, from 0. NaN where all that has a
-    weight is nothing.
+    """Return the median of rows for every row of `weights`, of the shape (draws, clusters): the integer multiplicity of
+    each cluster's rows.
 
-    The weights are added up in the order of the values. Those of draws reach the middle near the median of all, so rows
-    that lie far from it are added up by cluster and not one by one.
+    `codes` has the cluster of each of `values`, from 0. The result is NaN if all weights are 0. Weights are summed in
+    the order of the values. The median of a draw is near that of all rows, so rows far from it are summed by cluster
+    and not one by one.
 
     >>> drawn = np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0], [0.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
     >>> weighted_medians(np.array([5.0, 1.0, 2.0, 4.0]), np.array([0, 1, 1, 2]), drawn).tolist()
@@ -680,7 +667,7 @@ def weighted_medians(values: result_Floats, codes: Ints, weights: result_Floats)
 
 
 def _targets(totals: result_Floats) -> result_Floats:
-    """Return the places of the two middle rows of every draw, counted from 1; of an odd number they are one."""
+    """Return the positions of the two middle rows of every draw, counted from 1; for an odd number they are equal."""
     return np.stack([(totals + 1) // 2, totals // 2 + 1], axis=1)
 
 
@@ -691,7 +678,7 @@ def _middle(pairs: result_Floats, totals: result_Floats) -> result_Floats:
 
 
 def _by_level(steps: Ints, codes: Ints, weights: result_Floats, targets: result_Floats) -> Ints:
-    """Return the steps on which the middle rows are."""
+    """Return the levels of the middle rows."""
     counts = np.zeros((weights.shape[1], int(steps.max()) + 1))
     np.add.at(counts, (codes, steps), 1)
     sums = np.cumsum(weights @ counts, axis=1)
@@ -699,7 +686,7 @@ def _by_level(steps: Ints, codes: Ints, weights: result_Floats, targets: result_
 
 
 def _by_row(codes: Ints, weights: result_Floats, targets: result_Floats) -> Ints:
-    """Return the numbers of the middle rows, of rows in the order of their values."""
+    """Return the indices of the middle rows, for rows in the order of their values."""
     n, groups = len(codes), weights.shape[1]
     below = np.bincount(codes, (np.arange(n) < n / 2) - 0.5, minlength=groups)
     reach = 6 * math.ceil(math.sqrt(float((below**2).sum()))) + 50
@@ -723,25 +710,27 @@ def _by_row(codes: Ints, weights: result_Floats, targets: result_Floats) -> Ints
 
 
 def _reached(sums: result_Floats, targets: result_Floats) -> Ints:
-    """Return where growing `sums` first reach the two targets of each draw."""
+    """Return the positions at which growing `sums` first reach the two targets of each draw."""
     places = np.stack([(sums < targets[:, middle][:, None]).sum(axis=1) for middle in (0, 1)], axis=1)
     found: Ints = np.minimum(places, sums.shape[1] - 1)
     return found
 
 
+# Resampling
+
 Statistic = Callable[[Ints], float | None]
-"""A statistic of some of the rows: is given their numbers, also several times the same, and may be undefined."""
+"""A statistic of some of the rows: takes their indices, which may repeat, and returns None if undefined."""
 
 BATCH = 4_000_000
-"""The cells that a bootstrap holds at a time."""
+"""The most cells that a bootstrap has in memory at a time."""
 DRAWS_ALIKE = "all samples drawn again give the same value: nothing shows the error"
 
 
 def jackknife(statistic: Statistic, n: int, clusters: Clusters = None, *, confidence: float = 0.95) -> StatisticResult:
-    """Any statistic of `n` rows, with the error that leaving out one cluster after another shows.
+    """Return any statistic of `n` rows, with the error from leaving out each cluster in turn.
 
     √((G − 1) / G · Σ (θ₋g − θ̄)²), and Student's t with G − 1 degrees of freedom (Tukey 1958; Efron and Stein 1981).
-    For smooth statistics: of a median or another quantile, take `bootstrap`.
+    For smooth statistics only: for a median or another quantile, use `bootstrap`.
 
     >>> values = np.array([1.0, 2.0, 3.0, 4.0])
     >>> round(jackknife(lambda rows: values[rows].mean(), 4).standard_error, 4)
@@ -770,13 +759,13 @@ def bootstrap(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> StatisticResult:
-    """Any statistic of `n` rows, with an interval from drawing whole clusters again, with replacement.
+    """Return any statistic of `n` rows, with an interval from resampling whole clusters with replacement.
 
     `percentile` takes the quantiles of the draws; `bca` corrects them for bias and skewness (Efron 1987). With
-    `strata`, one for each row, as many clusters are drawn from each stratum as it has; a cluster lies in one stratum.
-    The same seed gives the same interval. By `scipy.stats.bootstrap`.
+    `strata`, one for each row, each stratum keeps its number of clusters; a cluster belongs to one stratum. The same
+    seed gives the same interval. By `scipy.stats.bootstrap`.
 
-    Raises `ValueError` where a cluster lies in two strata.
+    Raises `ValueError` if a cluster is in two strata.
 
     >>> values = np.array([1.0, 2.0, 3.0, 4.0, 10.0])
     >>> found = bootstrap(lambda rows: float(np.median(values[rows])), 5, method="percentile")
@@ -809,7 +798,7 @@ def bootstrap_mean(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> StatisticResult:
-    """The mean of the values that are there, with an interval as `bootstrap` draws it, only many times faster.
+    """Return the mean of the values that are not missing, with the interval of `bootstrap`, many times faster.
 
     >>> found = bootstrap_mean([0, 0, 1, 1, 1, 1, 1, 1], method="percentile")
     >>> found.value, found.low, found.high
@@ -837,7 +826,7 @@ def bootstrap_mean(
 
 
 def _whole(statistic: Statistic, n: int, clusters: Clusters) -> tuple[StatisticResult, Ints, int]:
-    """Return the statistic of all rows, with a reason where there is no interval; the cluster of each row; their
+    """Return the statistic of all rows, with a reason if there is no interval; the cluster of each row; their
     number."""
     codes = cluster_codes(clusters, n)
     groups = int(codes.max()) + 1 if n else 0
@@ -900,6 +889,9 @@ def _draw(
     return replace(whole, low=low, high=high, standard_error=error, df=None, statistic=None, p=None)
 
 
+# Means across facets
+
+
 def generalized(
     found: StatisticResult,
     facets: Sequence[StatisticResult],
@@ -908,19 +900,19 @@ def generalized(
     null: float | None = None,
     confidence: float = 0.95,
 ) -> StatisticResult:
-    """Return a mean with an interval that speaks of other levels of some facets too, and not of other items alone.
+    """Return a mean with an interval that generalises to other levels of some facets, and not only to other items.
 
     `found` is the mean with its interval over items, and each of `facets` the same mean with its error over the levels
-    of a facet, judges for example, in the place of items (`mean_of_cells`). The items, the judges and the prompts are
-    samples of their own, so their variances add up (two-way clusters: Cameron, Gelbach and Miller 2011). Each has the
-    degrees of freedom of its own levels, of which there may be two; so the distances by which the intervals reach are
-    added as squares, Σ t² V, since one t with the degrees of freedom of the sum (Satterthwaite) holds too seldom for
-    few levels (variances recovered from intervals: Howe 1974; Zou and Donner 2008). Nothing is taken off for what both
-    clusters see, the chance within a score, so the interval is rather too long, and no shorter than that over items.
+    of a facet, such as judges, in place of items (`mean_of_cells`). Items, judges and prompts are independent samples,
+    so their variances add up (two-way clusters: Cameron, Gelbach and Miller 2011). Each has the degrees of freedom of
+    its own levels, which may be two; so the half-widths of the intervals are added as squares, Σ t² V, since a single t
+    with the degrees of freedom of the sum (Satterthwaite) covers too seldom for few levels (variances recovered from
+    intervals: Howe 1974; Zou and Donner 2008). The variance within a score, which every facet includes, is not
+    subtracted, so the interval is conservative, and never shorter than that over items.
 
     The interval stays between `ends`. With `null` there is a test against it, whose p is below 1 - `confidence` if and
-    only if the interval, before it is cut at an end, does not hold it. Without an interval over items, or an error over
-    levels that is above 0, there is no interval, and a reason.
+    only if the interval, before it is cut at an end, excludes it. Without an interval over items, or with an error of 0
+    over levels, there is no interval, and a reason.
 
     >>> items = StatisticResult(3.0, low=2.8, high=3.2, standard_error=0.1, df=99)
     >>> judges = StatisticResult(3.0, standard_error=0.15, df=2)
@@ -955,14 +947,16 @@ def generalized(
     return replace(wide, low=max(low, min(ends[0], found.value)), high=min(high, max(ends[1], found.value)))
 
 
+# Products and standard deviations, on the scale of logarithms
+
 DIVISOR_MAY_BE_0 = "the divisor may be 0: its interval holds 0"
 MOST = 300.0
-"""A deviation's interval reaches no further on this scale: that is past all bounds."""
+"""The farthest that the interval of a standard deviation reaches on this scale, beyond any practical bound."""
 
 
 @dataclass(frozen=True)
 class Factor:
-    """A figure with its interval and its standard error, to a power."""
+    """A figure with its interval and standard error, to a power."""
 
     value: float
     low: float
@@ -976,12 +970,12 @@ class Factor:
 
     @property
     def lower(self) -> float:
-        """The distance of the lower end of the power from it, on the scale of logarithms."""
+        """The distance from the power to the lower end of its interval, on the scale of logarithms."""
         return abs(self.power) * (self._below if self.power > 0 else self._above)
 
     @property
     def upper(self) -> float:
-        """That of the upper end."""
+        """The distance to the upper end."""
         return abs(self.power) * (self._above if self.power > 0 else self._below)
 
     @property
@@ -996,9 +990,11 @@ class Factor:
 def product_interval(
     constant: float, factors: Sequence[Factor], value: float, error: float | None
 ) -> tuple[float, float] | str | None:
-    """Return the interval of `constant` times the product of powers of figures, which has a `value` and a standard
-    `error`; or why there is none. None if the intervals of the factors do not say it: if two may be below 0 as well as
-    above, or one to another power than 1, or if items do not differ in the product though they do in its factors.
+    """Return the interval of `constant` times a product of powers of figures, with its `value` and standard `error`; or
+    the reason why there is none.
+
+    None if the intervals of the factors do not determine it: two of them may have either sign, one with another power
+    than 1 may, or items differ in the factors and not in the product.
 
     >>> twice, once = Factor(0.2, 0.077, 0.386, 0.074), Factor(0.1, 0.021, 0.265, 0.056, -1)
     >>> [round(end, 2) for end in product_interval(1, [twice, once], 2.0, 1.34)]
@@ -1034,7 +1030,7 @@ def product_interval(
 def _positive(factors: Sequence[Factor], value: float, error: float | None) -> tuple[float, float] | None:
     """Return the interval of a product of figures that are not below 0."""
     if any(factor.value <= 0 for factor in factors):
-        # Nothing was seen of a factor: its upper end and those of all others may come together.
+        # A factor is 0: its upper end and those of all others may coincide.
         ends = [factor.high if factor.power > 0 else factor.low for factor in factors]
         return 0.0, math.prod(end**factor.power for end, factor in zip(ends, factors, strict=True))
     shared = _shared(sum((each.power * (each.error or 0.0) / each.value) ** 2 for each in factors), error, value)
@@ -1045,8 +1041,8 @@ def _positive(factors: Sequence[Factor], value: float, error: float | None) -> t
 
 
 def _signed(factor: Factor, others: Sequence[Factor], value: float, error: float | None) -> tuple[float, float] | None:
-    """Return the interval of a figure that may be below 0 times a product of others that are not: on the scale of its
-    own, where a logarithm is none."""
+    """Return the interval of a figure of either sign times a product of others that are not below 0, on its own scale,
+    since it has no logarithm."""
     if any(each.value <= 0 for each in others):
         return None
     times = math.prod(each.value**each.power for each in others)
@@ -1062,8 +1058,8 @@ def _signed(factor: Factor, others: Sequence[Factor], value: float, error: float
 
 
 def _shared(apart: float, error: float | None, value: float) -> float | None:
-    """Return how many times the variance of factors that are independent, `apart`, the product has; None where it has
-    none and they have some."""
+    """Return the ratio of the variance of the product to that of independent factors, `apart`; None if the product has
+    no variance and its factors have some."""
     if apart <= ROUNDING**2:
         return 1.0
     if error is None or error <= ROUNDING:
@@ -1076,7 +1072,7 @@ def _sides(factors: Sequence[Factor]) -> tuple[list[float], list[float]]:
 
 
 def _reaches(factors: Sequence[Factor]) -> tuple[list[float], list[float]]:
-    """Return how far each factor lets the product reach down and up, by the product."""
+    """Return how far each factor alone lets the product reach down and up, relative to the product."""
     below, above = _sides(factors)
     return [1 - math.exp(-each) for each in below], [math.exp(each) - 1 for each in above]
 
@@ -1087,8 +1083,8 @@ def deviation_interval(
     """Return the interval of a standard deviation of `units` values, on the scale of its logarithm, where it is less
     skewed; None without degrees of freedom.
 
-    Few values hide the tails, so their kurtosis, and with it the error, comes out too small. It is taken to be no less
-    than that of normal values, 1 / √(2 (m - 1)) of the deviation.
+    Few values underestimate the tails, so their kurtosis, and the error, is too small. The error is taken to be at
+    least that of normal values, 1 / √(2 (m - 1)) of the deviation.
 
     >>> [round(end, 2) for end in deviation_interval(1.0, 0.1, 9, 10)]
     [0.59, 1.7]
@@ -1100,12 +1096,14 @@ def deviation_interval(
     return value * math.exp(-reach), value * math.exp(reach)
 
 
+# One-sided bounds
+
 LEAST_SKEW = 1e-4
-"""A smaller skew moves no bound, and its gamma distribution has too large a shape to be computed."""
+"""A smaller skewness changes no bound, and its gamma distribution has too large a shape to be computed."""
 
 
 class _Tail(NamedTuple):
-    """The distribution of the truth above a figure: Student's t with a skew."""
+    """The distribution of the truth above a figure: Student's t with a skewness."""
 
     middle: float
     error: float
@@ -1133,7 +1131,7 @@ class _Tail(NamedTuple):
 
 
 class _Alike(NamedTuple):
-    """The same of `units` that are all alike: `gap` lies between their value and the end of the scale."""
+    """The same for `units` that are all alike: `gap` is the distance from their value to the end of the scale."""
 
     value: float
     gap: float
@@ -1151,10 +1149,11 @@ class _Alike(NamedTuple):
 def upper_bound(
     found: StatisticResult, level: float, *, farthest: float | None = None, end: float | None = None
 ) -> float | None:
-    """The value above which the truth lies with a risk of at most `level`; None of a figure without an error.
+    """Return the value above which the truth lies with a probability of at most `level`; None for a figure without an
+    error.
 
-    `farthest` is how far from 0 a unit was met, and `end` the end of the scale. Without the former the bound is that of
-    Student's t, and without the latter units that are all alike have none.
+    `farthest` is the largest observed distance of a unit from 0, and `end` the end of the scale. Without `farthest` the
+    bound is that of Student's t, and without `end` units that are all alike have none.
 
     >>> few = StatisticResult(0.05, standard_error=0.0284, df=59)
     >>> round(upper_bound(few, 0.05), 3), round(upper_bound(few, 0.05, farthest=1), 3)
@@ -1172,7 +1171,7 @@ def upper_bound(
 def p_of_above(
     found: StatisticResult, limit: float, *, farthest: float | None = None, end: float | None = None
 ) -> float | None:
-    """The p-value of a truth at `limit` or above it: the level at which `upper_bound` comes down to the limit.
+    """Return the p-value of a truth at `limit` or above: the level at which `upper_bound` equals the limit.
 
     >>> few = StatisticResult(0.05, standard_error=0.0284, df=59)
     >>> round(p_of_above(few, 0.1), 3), round(p_of_above(few, 0.1, farthest=1), 3)
@@ -1182,7 +1181,7 @@ def p_of_above(
 
 
 def negated(found: StatisticResult) -> StatisticResult:
-    """Return the same figure with the other sign, whose upper bounds are the lower ones of this.
+    """Return the same figure with the other sign; its upper bounds are the lower bounds of the original.
 
     >>> negated(StatisticResult(0.5, low=0.2, high=0.9)).low
     -0.9
@@ -1194,7 +1193,7 @@ def negated(found: StatisticResult) -> StatisticResult:
 
 
 def _tails(found: StatisticResult, farthest: float | None, end: float | None) -> Iterator[_Tail | _Alike]:
-    """Yield the distributions of which the one that reaches further counts; none of a figure without an error."""
+    """Yield the distributions whose farthest bound counts; none for a figure without an error."""
     value, error, df = found.value, found.standard_error, found.df
     if value is None or error is None or df is None or df < 1:
         return

@@ -1,15 +1,13 @@
-"""Metrics of a whole set that are functions of sums over its items: BLEU, chrF and TER of a corpus, and Matthews'
-correlation.
+"""Metrics of a whole set: translation quality, class correlation, pass@k, scores of probabilities, length-controlled
+wins.
 
-Each item has a row of counts, and the metric is a function of the sums of the columns. So leaving items out, or drawing
-them again, is a matter of other sums. Counts and functions of translations are those of sacreBLEU (Post, 2018), so the
-figure is its own.
+A corpus metric (BLEU, chrF, TER, Matthews' correlation) is a function of sums over items: each item has a row of
+counts, and leaving items out or resampling them only changes the sums. Counts and formulas of translation metrics are
+those of sacreBLEU (Post, 2018), so the values are equal to its own.
 
-Several samples of an item: how often one of k is right, and how often all are.
-
-Scores of probabilities that something is true: Brier, log loss, calibration error, and the area under the curve.
-
-The win rate that a model would have if its replies were as long as those it is held against.
+pass@k is the probability that at least one of k samples of an item is right, pass^k that all are. Probabilities are
+scored by Brier score, log loss, calibration error and the area under the ROC curve. The length-controlled win rate is
+that of a model whose replies were as long as those of its opponents.
 """
 
 from __future__ import annotations
@@ -29,17 +27,19 @@ from tripos_compiler.replies.text import comparable
 from tripos_warehouse.statistics.intervals import mean
 from tripos_warehouse.statistics.result import Clusters, Floats, Ints, StatisticResult
 
+# Sums over items
+
 Settings = tuple[tuple[str, str], ...]
 AUTO = "auto"
-"""The tokenizer that each text asks for."""
+"""The tokenizer that each text needs."""
 
 MOST_COUNTS = 50_000_000
-"""So many counts of classes are kept at most: with more, nearly every item is a class of its own."""
+"""The most class counts in memory: with more, nearly every item is a class of its own."""
 
 
 @dataclass(frozen=True)
 class SummedMetric:
-    """Counts, a row for each text, and the metric of their sums; None where it is undefined, for `reason`."""
+    """A row of counts for each text, and the metric of their sums; None if it is undefined, for `reason`."""
 
     counts: Floats
     compute: Callable[[Floats], float | None]
@@ -62,7 +62,7 @@ def corpus_metric(
     """Return `corpus_bleu`, `corpus_chrf` or `corpus_ter` of texts, each with one reference or more.
 
     BLEU: Papineni et al., 2002, equation (2); chrF: Popović, 2015, equation (1), averaged over n-grams as in sacreBLEU
-    2; TER: Snover et al., 2006, section 2. Texts are compared without differences of writing that mean nothing.
+    2; TER: Snover et al., 2006, section 2. Texts are normalised before the comparison.
 
     >>> metric = corpus_metric("corpus_bleu", {}, ["the cat sat on a mat"], [["the cat sat on the mat"]])
     >>> round(metric.compute(metric.counts.sum(axis=0)), 2)
@@ -75,7 +75,7 @@ def corpus_metric(
 
 
 def _counts(name: str, settings: Settings, text: str, references: Sequence[str]) -> list[float]:
-    """Return the counts of a text. The text and its references say what its tokens are, as for `bleu` of one item."""
+    """Return the counts of a text. Its tokenizer depends on the text and its references, as for `bleu` of one item."""
     plain = [comparable(each) for each in (text, *references)]
     tokenizer = bleu_tokenizer(plain)
     if dict(settings).get("tokenize", AUTO) == AUTO:
@@ -90,13 +90,13 @@ def _score(scorer: Any, sums: Floats) -> float | None:
 
 
 def _most(scorer: Any) -> float:
-    """What rounding adds to a BLEU or chrF of 100 is no value of theirs."""
+    """Return the maximum of a metric, which rounding of BLEU or chrF may exceed."""
     return math.inf if type(scorer).__name__ == "TER" else 100.0
 
 
 @lru_cache
 def _scorer(name: str, settings: Settings, tokenizer: str) -> Any:
-    """Return the metric of sacreBLEU; `tokenizer` is that of `bleu_tokenizer`, where the settings name none."""
+    """Return the metric of sacreBLEU; `tokenizer` is that of `bleu_tokenizer`, unless the settings name one."""
     given = {"tokenize": AUTO, **dict(settings)}
     if name == "corpus_bleu":
         from sacrebleu.metrics.bleu import BLEU
@@ -114,11 +114,11 @@ def _scorer(name: str, settings: Settings, tokenizer: str) -> Any:
 
 
 def matthews(said: Sequence[str], true: Sequence[str]) -> SummedMetric | str:
-    """Return the correlation of classes that were said with those that are, or why there is none.
+    """Return the correlation of predicted and true classes, or why there is none.
 
     Gorodkin, 2004, equation (8), by the counts of each class as in Jurman et al., 2012: with s items, c of them right,
-    p said to be of a class and t of it, (c s - Σ p t) / √((s² - Σ p²) (s² - Σ t²)). Of two classes it is that of
-    Matthews, 1975. Where all items are of one class, or said to be, there is no correlation.
+    p predicted as a class and t truly of it, (c s - Σ p t) / √((s² - Σ p²) (s² - Σ t²)). For two classes it is that of
+    Matthews, 1975. If all items have one class, or are predicted to have one, there is no correlation.
 
     >>> metric = matthews(["a", "a", "b", "b"], ["a", "b", "b", "b"])
     >>> round(metric.compute(metric.counts.sum(axis=0)), 4)
@@ -143,11 +143,14 @@ def matthews(said: Sequence[str], true: Sequence[str]) -> SummedMetric | str:
     return SummedMetric(counts, compute, "all items are of one class, or said to be of one")
 
 
-def pass_at_k(n: int, c: int, k: int) -> StatisticResult:
-    """pass@k of an item with `c` right of `n` samples: the chance that of k of them at least one is right.
+# Several samples of an item
 
-    1 − C(n − c, k) / C(n, k), without bias (Chen et al. 2021, "Evaluating large language models trained on code").
-    Raises `ValueError` unless 0 ≤ `c` ≤ `n` and `k` ≥ 1.
+
+def pass_at_k(n: int, c: int, k: int) -> StatisticResult:
+    """Return pass@k of an item with `c` right of `n` samples: the probability that at least one of k samples is right.
+
+    1 − C(n − c, k) / C(n, k), unbiased (Chen et al. 2021, "Evaluating large language models trained on code"). Raises
+    `ValueError` unless 0 ≤ `c` ≤ `n` and `k` ≥ 1.
 
     >>> [round(pass_at_k(10, 3, k).value, 6) for k in (1, 2, 5)]
     [0.3, 0.533333, 0.916667]
@@ -159,9 +162,9 @@ def pass_at_k(n: int, c: int, k: int) -> StatisticResult:
 
 
 def pass_hat_k(n: int, c: int, k: int) -> StatisticResult:
-    """pass^k of an item with `c` right of `n` samples: the chance that k of them are all right.
+    """Return pass^k of an item with `c` right of `n` samples: the probability that k samples are all right.
 
-    C(c, k) / C(n, k), without bias (Yao et al. 2024, "τ-bench"). Raises `ValueError` as `pass_at_k` does.
+    C(c, k) / C(n, k), unbiased (Yao et al. 2024, "τ-bench"). Raises `ValueError` like `pass_at_k`.
 
     >>> [round(pass_hat_k(10, 8, k).value, 6) for k in (1, 2, 5)]
     [0.8, 0.622222, 0.222222]
@@ -173,9 +176,10 @@ def pass_hat_k(n: int, c: int, k: int) -> StatisticResult:
 def mean_pass_at_k(
     samples: Sequence[int], right: Sequence[int], k: int, clusters: Clusters = None, *, confidence: float = 0.95
 ) -> StatisticResult:
-    """pass@k of a benchmark: the mean over items, with the interval of Student's t over items or their `clusters`.
+    """Return pass@k of a benchmark: the mean over items, with the interval of Student's t over items or their
+    `clusters`.
 
-    `samples` and `right` have a number for each item. Items with fewer than k samples count in `left_out` only.
+    `samples` and `right` have a number for each item. Items with fewer than k samples are only counted in `left_out`.
 
     >>> found = mean_pass_at_k([10, 10, 3], [3, 10, 1], 5)
     >>> round(found.value, 6), found.n, found.left_out
@@ -188,7 +192,7 @@ def mean_pass_at_k(
 def mean_pass_hat_k(
     samples: Sequence[int], right: Sequence[int], k: int, clusters: Clusters = None, *, confidence: float = 0.95
 ) -> StatisticResult:
-    """pass^k of a benchmark, as `mean_pass_at_k`.
+    """Return pass^k of a benchmark, like `mean_pass_at_k`.
 
     >>> round(mean_pass_hat_k([10, 10], [8, 10], 2).value, 6)
     0.811111
@@ -215,11 +219,13 @@ def _too_few(n: int, k: int) -> StatisticResult | None:
     return StatisticResult.undefined(f"needs {k} samples, and there are {n}", n=n) if n < k else None
 
 
+# Probabilities
+
 NO_PROBABILITY = "a value is no probability: it lies outside 0 to 1"
 
 
 def brier(chances: Floats, truths: Floats) -> SummedMetric | str:
-    """Return the mean squared distance of probabilities from what came true (Brier, 1950, equation (2), of one of two
+    """Return the mean squared difference of probabilities and outcomes (Brier, 1950, equation (2), for one of two
     classes, which is half of his).
 
     >>> metric = brier(np.array([0.9, 0.2]), np.array([1.0, 0.0]))
@@ -230,7 +236,7 @@ def brier(chances: Floats, truths: Floats) -> SummedMetric | str:
 
 
 def log_loss(chances: Floats, truths: Floats) -> SummedMetric | str:
-    """Return the mean of -ln of the probability of what came true (Good, 1952, Rational Decisions, section 5).
+    """Return the mean of −ln of the probability of the outcome (Good, 1952, Rational Decisions, section 5).
 
     >>> round(log_loss(np.array([0.5, 0.5]), np.array([1.0, 0.0])).whole(), 4)
     0.6931
@@ -243,9 +249,9 @@ def log_loss(chances: Floats, truths: Floats) -> SummedMetric | str:
 
 
 def calibration_error(chances: Floats, truths: Floats, bins: int) -> SummedMetric | str:
-    """Return the expected calibration error: over bins of equal width the distance of the mean probability from the
-    share that is true, by the share of values in the bin (Naeini et al., 2015, section 3; Guo et al., 2017, equation
-    (3)). The m-th bin is ((m - 1) / M, m / M], the first with 0.
+    """Return the expected calibration error: the distance of the mean probability from the share of true outcomes in
+    bins of equal width, weighted by the share of values in the bin (Naeini et al., 2015, section 3; Guo et al., 2017,
+    equation (3)). The m-th bin is ((m - 1) / M, m / M], the first includes 0.
 
     >>> metric = calibration_error(np.array([0.95, 0.85, 0.15]), np.array([1.0, 0.0, 0.0]), 10)
     >>> round(metric.whole(), 4)
@@ -261,10 +267,11 @@ def calibration_error(chances: Floats, truths: Floats, bins: int) -> SummedMetri
 
 
 def calibration_noise(chances: Floats, truths: Floats, items: Ints, bins: int) -> float:
-    """Return the calibration error that chance alone shows: over the bins the mean distance from 0 of a normal sum,
-    √(2 / π) of its standard deviation (Johnson, Kotz and Balakrishnan, 1994, section 13.10). Its variance is that
-    between items, or that of probabilities which are right, where it is greater. A figure that is not well above it is
-    too high, since distances do not cancel.
+    """Return the expected calibration error of a calibrated forecast, from chance alone.
+
+    Over the bins it is the mean distance from 0 of a normal sum, √(2 / π) of its standard deviation (Johnson, Kotz and
+    Balakrishnan, 1994, section 13.10). The variance is the larger one of that between items and that of calibrated
+    probabilities. A calibration error that is not well above this is biased upwards, since distances do not cancel.
 
     >>> round(calibration_noise(np.array([0.5] * 4), np.array([1.0, 0.0, 1.0, 0.0]), np.arange(4), 10), 3)
     0.23
@@ -282,7 +289,7 @@ def calibration_noise(chances: Floats, truths: Floats, items: Ints, bins: int) -
 
 
 def bin_of(chances: Floats, bins: int) -> Ints:
-    """Return the bin of each probability, from 0. A bound belongs to the bin below it, also where rounding moved it.
+    """Return the bin of each probability, from 0. A bound belongs to the bin below it, also if rounding moved it.
 
     >>> bin_of(np.array([0.0, 0.1, 0.100001, 0.3, 1.0]), 10).tolist()
     [0, 0, 1, 2, 9]
@@ -302,8 +309,8 @@ def _forecasts_mean(values: Floats) -> SummedMetric:
 
 @dataclass(frozen=True)
 class RankedTruths:
-    """The area under the receiver operating characteristic: the share of pairs of a true and a false one in which the
-    true one has the greater number, a tie counting half (Hanley and McNeil, 1982; Bamber, 1975, equation (7))."""
+    """The area under the ROC curve: the share of pairs of a true and a false outcome in which the true one has the
+    greater number, with ties counting half (Hanley and McNeil, 1982; Bamber, 1975, equation (7))."""
 
     numbers: Floats
     truths: Floats
@@ -332,17 +339,19 @@ def _area(numbers: Floats, truths: Floats) -> float | None:
     return float(below.sum() / 2 / ones / others)
 
 
+# Length-controlled win rates
+
 STEPS = 50
 FARTHEST = 15.0
-"""Log odds beyond which a fit has no end: what wins is then told by length alone, or one side wins everything."""
+"""Log odds beyond which a fit diverges: length alone decides wins, or one side wins everything."""
 
 
 @dataclass(frozen=True)
 class LengthControlled:
-    """Wins (1, 0, or the share of a win) of replies that are `longer` than others by so much.
+    """Wins (1, 0, or a fraction) with the difference in length `longer` between the two replies.
 
     The log odds of a win are a + b · tanh(d / s), with the difference of lengths d and its standard deviation s, and
-    the win rate is that of d = 0 (Dubois et al., Length-Controlled AlpacaEval, 2024, equation (2), without the
+    the win rate is that at d = 0 (Dubois et al., Length-Controlled AlpacaEval, 2024, equation (2), without the
     difficulty of instructions and without a penalty). The fit is by maximum likelihood (Newton's method).
     """
 

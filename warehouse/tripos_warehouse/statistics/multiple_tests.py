@@ -1,4 +1,5 @@
-"""Two runs on the same items, and many models: differences, corrected p-values, groups that cannot be told apart."""
+"""Paired comparisons of runs and models: differences, corrected p-values, and groups without significant
+differences."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ from tripos_warehouse.statistics.result import Floats, Ints, StatisticResult, cl
 
 
 def letters_of(order: Sequence[str], apart: Collection[tuple[str, str]]) -> dict[str, str]:
-    """Letters by name, such that two names share one unless they are `apart`, and no two that are apart do.
+    """Return letters by name, such that two names share one if and only if the pair is not in `apart`.
 
-    Insert and absorb (Piepho 2004, "An algorithm for a letter-based representation of all-pairwise comparisons"): all
-    in one column; for each pair that is apart, a column with both becomes two, without the one and without the other;
-    columns that lie within another go. Letters go by `order`, and after z come aa, ab.
+    Insert and absorb (Piepho 2004, "An algorithm for a letter-based representation of all-pairwise comparisons"): start
+    with all names in one column; for each pair in `apart`, split every column with both into one without the first and
+    one without the second; drop columns that are contained in others. Letters follow `order`, and after z come aa, ab.
 
     >>> letters_of(["x", "y", "z"], {("x", "z")})
     {'x': 'a', 'y': 'ab', 'z': 'b'}
@@ -46,17 +47,17 @@ def _letter(number: int) -> str:
 
 Test = Literal["t", "sign_flip", "wilcoxon"]
 Scores = Mapping[Hashable, Sequence[float | None] | float | None]
-"""The scores of a run by item: one, or a list of those of its samples; `None` is no score."""
+"""The scores of a run by item: one, or a list of those of its samples; `None` if missing."""
 
 
 @dataclass(frozen=True)
 class Paired:
-    """Two runs on the same items."""
+    """A paired comparison of two runs."""
 
     difference: StatisticResult
-    """The mean of the items' differences, first less second; `n` are the items with both."""
+    """The mean of the items' differences, first less second; `n` is the number of items with both."""
     only_first: int
-    """Items with a score in the first run only."""
+    """The number of items with a score in the first run only."""
     only_second: int
 
 
@@ -70,18 +71,18 @@ def compare_paired(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Paired:
-    """The mean difference of two runs over the items that both have, with its interval and p-value.
+    """Return the mean difference of two runs over the items that both have, with its interval and p-value.
 
-    An item counts once: several samples of it are averaged first. With `clusters`, from item to group (such as the text
-    that items ask about), groups are what is independent. The figure is that of `mean_of_cells` of one cell. The
-    p-value is, by `test`:
+    An item counts once: its samples are averaged first. With `clusters`, from item to group (such as the text that
+    items are about), groups are the independent units. The difference is `mean_of_cells` of one cell. The p-value is,
+    by `test`:
 
-    - `t`, that of `mean_of_cells`: Student's t, and of 12 items or groups that differ, or fewer, `sign_flip`
-    - `sign_flip`, of turning round the differences of whole items or groups (Fisher 1935), with no assumption but
-      symmetry: in all ways if these are no more than `resamples`, else in so many, seeded
-    - `wilcoxon`, of the signed ranks of the items' differences or the groups' means (1945), which asks for the median
+    - `t`, that of `mean_of_cells`: Student's t, or `sign_flip` if at most 12 items or groups differ
+    - `sign_flip`, of sign flips of the differences of whole items or groups (Fisher 1935), which assumes only symmetry:
+      all of them if they are at most `resamples`, otherwise that number at random, seeded
+    - `wilcoxon`, of the signed ranks of the items' differences or the groups' means (1945), a test of the median
 
-    Of the first two, the p-value is below 1 - `confidence` if and only if the interval excludes 0.
+    For the first two, the p-value is below 1 - `confidence` if and only if the interval excludes 0.
 
     >>> found = compare_paired({"a": 1, "b": [1, 0], "c": 0.5}, {"a": 0, "b": [0, 0], "c": 0.25, "d": 1})
     >>> round(found.difference.value, 4), found.difference.n, found.only_second
@@ -99,7 +100,7 @@ def _compare(
     seed: int,
     confidence: float,
 ) -> Paired:
-    """`compare_paired` of the mean of each item."""
+    """Return `compare_paired` for the mean of each item."""
     shared = [item for item in first if item in second]
     differences = np.array([first[item] - second[item] for item in shared])
     groups = None if clusters is None else [clusters[item] for item in shared]
@@ -128,7 +129,7 @@ def _item_means(scores: Scores) -> dict[Hashable, float]:
 
 
 def _tested(differences: Floats, codes: Ints, test: Test, resamples: int, seed: int) -> tuple[float | None, float]:
-    """Return the statistic and p-value of a test that knows no t: of sums of groups, or of ranks of their means."""
+    """Return the statistic and p-value of a nonparametric test: of sums of groups, or of ranks of their means."""
     sums = np.bincount(codes, weights=differences)
     if (np.abs(sums) <= 1e-12 * np.abs(differences).max(initial=0)).all():
         return None, 1.0
@@ -152,10 +153,11 @@ def _tested(differences: Floats, codes: Ints, test: Test, resamples: int, seed: 
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
-    """p-values corrected for their number by Holm's step-down (1979); missing ones stay, and do not count.
+    """Return p-values corrected for their number by Holm's step-down (1979); missing ones stay missing, and do not
+    count.
 
-    The i-th smallest of m is multiplied by m − i + 1, and is no less than the one before it, nor more than 1. What is
-    then below a level is significant at it with no more than that risk of one false among all.
+    The i-th smallest of m is multiplied by m − i + 1, and is at least the one before it and at most 1. Rejecting those
+    below a level has at most that risk of a single false rejection.
 
     >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
     [0.03, 0.06, 0.06]
@@ -170,12 +172,12 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 
 def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
-    """p-values corrected by the step-up procedure of Benjamini and Hochberg (1995); missing ones stay, and do not
-    count.
+    """Return p-values corrected by the step-up procedure of Benjamini and Hochberg (1995); missing ones stay missing,
+    and do not count.
 
-    The i-th smallest of m is multiplied by m / i, and is no more than the one after it, nor than 1. Of what is then
-    below a level, the expected share of false ones is no more than that level, where the tests are independent or
-    depend positively (Benjamini and Yekutieli 2001): many findings with a few false ones, where Holm allows none.
+    The i-th smallest of m is multiplied by m / i, and is at most the one after it, and at most 1. Among those below a
+    level, the expected share of false rejections is at most that level, if the tests are independent or positively
+    dependent (Benjamini and Yekutieli 2001): it finds more than Holm, and allows a few false ones.
 
     >>> [round(p, 3) for p in benjamini_hochberg([0.01, 0.04, 0.03, 0.5])]
     [0.04, 0.053, 0.053, 0.5]
@@ -192,13 +194,13 @@ def benjamini_hochberg(p_values: Sequence[float | None]) -> list[float | None]:
 def fixed_sequence(
     p_values: Sequence[float | None], first: Sequence[int] = (), share: float = 1.0
 ) -> list[float | None]:
-    """p-values of which those at the places `first` are tested in that order, with the `share` of the level, and the
-    others after Holm, with the rest of it. Once the first ones are all significant, the others have the whole level;
-    once the others are, the first ones have it (the fallback procedure: Wiens 2003; Bretz et al. 2009).
+    """Return p-values corrected by the fallback procedure (Wiens 2003; Bretz et al. 2009).
 
-    With the whole share, what was declared beforehand pays nothing for what else is measured, and nothing else is
-    significant without it (Maurer, Hothorn and Lehmacher 1995). The risk of a single false one among all stays below
-    the level, however the tests depend on each other. Missing ones stay, and are passed over.
+    Those at the indices `first` are tested in that order, with the `share` of the level, and the others by Holm, with
+    the rest. If the first ones are all significant, the others have the whole level; if the others are, the first ones
+    have it. With the whole share, declared hypotheses pay nothing for further ones, and no other is significant without
+    them (Maurer, Hothorn and Lehmacher 1995). The risk of a single false rejection is at most the level, for any
+    dependence of the tests. Missing ones stay missing, and are skipped.
 
     >>> [round(p, 3) for p in fixed_sequence([0.01, 0.04, 0.03], [1])]
     [0.04, 0.04, 0.04]
@@ -223,30 +225,30 @@ def fixed_sequence(
 
 
 def _with_part(p: float | None, part: float) -> float:
-    """Return a p-value that is tested with a part of the level, as one of the whole level."""
+    """Return a p-value tested with a part of the level, rescaled to the whole level."""
     return p / part if p is not None and part > 0 else math.inf
 
 
 @dataclass(frozen=True)
 class Rank:
-    """Where a model stands."""
+    """The rank of a model."""
 
     model: str
     mean: StatisticResult
-    """Its own mean over its items."""
+    """Its mean over its items."""
     rank: int
-    """1 and one more for each model that is better, and significantly so."""
+    """1 plus the number of models that are significantly better."""
     letters: str
-    """Models that share a letter cannot be told apart."""
+    """Models that share a letter do not differ significantly."""
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Models from the best mean to the worst, and how every two compare."""
+    """Models from the best mean to the worst, and their pairwise differences."""
 
     ranks: tuple[Rank, ...]
     differences: dict[tuple[str, str], StatisticResult]
-    """By pair, the one with the better mean first; `p` is corrected after Holm."""
+    """By pair, the model with the better mean first; `p` is corrected by Holm."""
 
 
 def rank_groups(
@@ -258,11 +260,12 @@ def rank_groups(
     resamples: int = 10_000,
     seed: int = 0,
 ) -> Ranking:
-    """Return models in groups that cannot be told apart: every two compared by item, the p-values corrected after Holm.
+    """Return models ranked with groups that do not differ significantly: all pairs compared by item, p-values corrected
+    by Holm.
 
     `scores` has those of each model by item. Models whose difference is not significant at `level` share a letter (the
-    compact letter display of Piepho 2004); two whose difference is undefined do so too. Intervals are at 1 − `level`,
-    and not corrected.
+    compact letter display of Piepho 2004); so do two whose difference is undefined. Intervals are at 1 − `level`, and
+    not corrected.
 
     >>> by_item = {"good": [3, 4, 3, 4, 5] * 2, "fair": [3, 3, 3, 4, 5] * 2, "poor": [1, 1, 0, 1, 2] * 2}
     >>> ranking = rank_groups({model: dict(enumerate(values)) for model, values in by_item.items()})
@@ -289,9 +292,8 @@ def rank_by(
     level: float = 0.05,
     lower_is_better: bool = False,
 ) -> Ranking:
-    """Return models in groups as `rank_groups` has them, of figures of any kind: `compared` gives how a model differs
-    from another (first less second), with a p-value that is not corrected. `lower_is_better`, of errors and the like,
-    ranks from the lowest value.
+    """Return models ranked as in `rank_groups`, for any figures: `compared` returns the difference of two models (first
+    less second), with an uncorrected p-value. `lower_is_better`, as for errors, ranks from the lowest value.
 
     >>> means = {"good": 0.9, "fair": 0.85, "poor": 0.2}
     >>> values = {name: StatisticResult(mean, n=50) for name, mean in means.items()}
@@ -310,7 +312,7 @@ def rank_by(
     corrected = holm([each.p for each in found])
     differences = {pair: replace(each, p=p) for pair, each, p in zip(pairs, found, corrected, strict=True)}
     apart = {pair for pair, each in differences.items() if each.p is not None and each.p < level and each.value}
-    # On the items that two share, the one with the worse mean may still be the better.
+    # On the shared items of a pair, the model with the worse mean may be the better one.
     better = {(a, b) if sign * (differences[a, b].value or 0.0) > 0 else (b, a) for a, b in apart}
     letters = letters_of(order, apart)
     ranks = (

@@ -1,40 +1,34 @@
-"""Power of a design: the least difference, the power, and the items that it takes.
+"""Power of a design: the detectable difference, the power, the number of items, and the cheapest design.
 
-`variance` is that of the figure of one item: of its score against a fixed value, of the difference of its two scores
-where two models answer the same items (`paired_variance`), and of both models' scores added up where each has items of
-its own. Where items come in clusters or have several samples, `effect` is the design effect. Normal approximation
-throughout (Cohen 1988; Miller 2024, "Adding error bars to evals").
+`variance` is that of the figure of one item: of its score against a fixed value, of the difference of two models'
+scores on the same item (`paired_variance`), or the sum of both models' variances if each has its own items. If items
+come in clusters or have several samples, `effect` is the design effect. The simple functions use the normal
+approximation (Cohen 1988; Miller 2024, "Adding error bars to evals").
 
-Power of a t test whose variance is an estimate itself, as that of a pilot is.
+With an estimated variance, power is that of Student's t: noncentral t (Johnson, Kotz and Balakrishnan 1995, "Continuous
+Univariate Distributions", volume 2, chapter 31). A variance V estimated with m degrees of freedom is uncertain: power
+is averaged over V m / χ²_m, the distribution of the true variance given the estimate (Julious and Owen 2006, "Sample
+size calculations for clinical studies allowing for uncertainty about the variance"). Without that, a design from a
+pilot study is underpowered on average.
 
-Power is that of Student's t: noncentral t (Johnson, Kotz and Balakrishnan 1995, "Continuous Univariate Distributions",
-volume 2, chapter 31). A variance V that m degrees of freedom taught is uncertain: power is averaged over V m / χ²_m,
-which is what an estimate leaves of the variance (Julious and Owen 2006, "Sample size calculations for clinical studies
-allowing for uncertainty about the variance"). Without that, a design from a pilot has too little power on average.
+Unequal weights (`MeanDesign`). A mean of cells is Σ g_c Σ w_ic d_i: cell c weighs g_c, and in it an independent unit,
+an item or a cluster of items, weighs w_ic. If every unit has the variance σ², the mean has A σ² with A = Σ_i (Σ_c g_c
+w_ic)², and 1 / A is the effective number of units (Kish 1965). For one cell the error has the degrees of freedom of
+Bell and McCaffrey 2002 ("Bias reduction in standard errors for linear regression with multi-stage samples"), for
+several those of Satterthwaite 1946: (Σ 1 / n_c)² / Σ (1 / n_c²) / (n_c - 1) if items of a cell have equal weights. A
+test estimates the variance of each cell, and its degrees of freedom from these. With cells of two or three items these
+estimates are far from their expectations, and a power by noncentral t alone is wrong by up to 15 points. So power is
+the mean over `DRAWS` draws of these estimates.
 
-The cheapest design that detects a difference of two models, and the sharpest for a sum of money.
+A design has a number of items, samples of each model's reply, judges, repeats of each grading, and labels by people.
+Its variance follows from the components of a difference (`DifferenceComponents`), its cost from prices; every
+combination of levers up to a maximum is tried, with the fewest sufficient items (Cochran 1977, "Sampling Techniques",
+section 10.6, has the optimum of two stages in closed form: more samples the more expensive an item and the larger
+σ²_samples / σ²_items).
 
-A design is so many items, samples of each model's reply, judges, repeats of each grading, and labels by people. Its
-variance comes from the components of a difference (`DifferenceComponents`), its cost from prices; every combination of
-levers up to `MOST` is tried, with the fewest items that do (Cochran 1977, "Sampling Techniques", section 10.6, has the
-optimum of two stages in closed form: more samples the dearer an item and the larger σ²_samples / σ²_items).
-
-The least true value that items show to lie above a number: at which the lower end of the 95 % interval clears it.
-
-What a gate on an end of an interval asks for. By 1 less the share, or the scale turned round, the same holds of the
-greatest value that is shown to lie below a number.
-
-Power of a mean whose cells, items and clusters weigh unequally, as a design has them before anything is asked.
-
-A mean of cells is Σ g_c Σ w_ic d_i: cell c weighs g_c, and in it an independent unit, an item or a cluster of items,
-weighs w_ic. If every unit varies by σ², so does the mean by A σ² with A = Σ_i (Σ_c g_c w_ic)², and 1 / A is the number
-of units that would be as sure if they weighed alike (Kish 1965). Of one cell the error has the degrees of freedom of
-Bell and McCaffrey 2002 ("Bias reduction in standard errors for linear regression with multi-stage samples"), of several
-those of Satterthwaite 1946: (Σ 1 / n_c)² / Σ (1 / n_c²) / (n_c - 1) where items of a cell weigh alike.
-
-A test estimates the variance of each cell, and its degrees of freedom from these. With cells of two or three items they
-are far from what they are on average, and a power by noncentral t alone is off by up to 15 points. So power is the mean
-over `DRAWS` draws of what the test would estimate.
+An expectation may ask that an end of an interval lies beyond a number. `least_shown_share` and `least_shown_mean`
+return the least true value at which the lower end does so. By symmetry they also give the greatest value for an upper
+end.
 """
 
 from __future__ import annotations
@@ -53,11 +47,13 @@ from tripos_warehouse.statistics.intervals import clopper_pearson
 from tripos_warehouse.statistics.result import Floats, Ints, StatisticResult, two_sided, z_quantile
 from tripos_warehouse.statistics.variance import DifferenceComponents
 
+# Known variances
+
 
 def detectable_difference(
     items: float, variance: float, *, power: float = 0.8, level: float = 0.05, sides: int = 2, effect: float = 1.0
 ) -> StatisticResult:
-    """Return the least true difference that a test at `level` finds with probability `power`, in the unit of the
+    """Return the least true difference that a test at `level` detects with probability `power`, in the unit of the
     scores.
 
     (z₁₋α⸝₂ + z_power) · √(effect · variance / items); with one of two `sides` tested, z₁₋α. Raises `ValueError` for a
@@ -80,10 +76,10 @@ def detectable_difference(
 def power_of(
     difference: float, items: float, variance: float, *, level: float = 0.05, sides: int = 2, effect: float = 1.0
 ) -> StatisticResult:
-    """Return the probability that a test at `level` finds a true `difference`.
+    """Return the probability that a test at `level` detects a true `difference`.
 
     Φ(|δ| / e − z) + Φ(−|δ| / e − z) with e = √(effect · variance / items); one-sided without the second term, for a
-    difference in the direction that is tested.
+    difference in the tested direction.
 
     >>> round(power_of(0.0995, 198, 0.25).value, 3), round(power_of(0, 198, 0.25).value, 3)
     (0.8, 0.05)
@@ -104,7 +100,7 @@ def power_of(
 def items_needed(
     difference: float, variance: float, *, power: float = 0.8, level: float = 0.05, sides: int = 2, effect: float = 1.0
 ) -> StatisticResult:
-    """The items it takes to find a true `difference` with probability `power`: a whole number, rounded up.
+    """Return the number of items that detect a true `difference` with probability `power`, rounded up.
 
     effect · variance · ((z₁₋α⸝₂ + z_power) / δ)²
 
@@ -116,13 +112,13 @@ def items_needed(
     if difference == 0:
         return StatisticResult.undefined("no number of items shows a difference of 0")
     needed = effect * variance * (wanted / difference) ** 2
-    # A hair above a whole number is what rounding leaves of it.
+    # A number just above an integer is that integer plus a rounding error.
     whole = max(1, math.ceil(needed - 1e-9 * needed))
     return StatisticResult(float(whole), n=whole)
 
 
 def paired_variance(first: float, second: float, correlation: float) -> float:
-    """Return the variance of the difference of two scores of an item, from those of both and how they correlate.
+    """Return the variance of the difference of two scores of an item, from the variances of both and their correlation.
 
     >>> round(paired_variance(0.25, 0.25, 0.5), 4)
     0.25
@@ -133,10 +129,10 @@ def paired_variance(first: float, second: float, correlation: float) -> float:
 
 
 def design_effect(size: float, correlation: float, *, variation: float = 0.0) -> float:
-    """Return how many times larger the variance of a mean is for coming in clusters of `size` that correlate within.
+    """Return the factor by which clusters of `size` with an intraclass `correlation` enlarge the variance of a mean.
 
     1 + ((1 + v²) · size − 1) · ρ, with v the coefficient of `variation` of the sizes (Kish 1965; Eldridge, Ashby and
-    Kerry 2006). Samples of an item are such a cluster: count the samples as items, then, and give their correlation.
+    Kerry 2006). Samples of an item are such a cluster: then count the samples as items, and pass their correlation.
 
     >>> design_effect(1, 0.4), round(design_effect(5, 0.25), 2)
     (1.0, 2.0)
@@ -167,18 +163,21 @@ def _error(items: float, variance: float, effect: float) -> float | None:
 
 
 POWER, LEVEL = 0.8, 0.05
+# Estimated variances
+
 NODES = 32
-"""Quantiles of χ² that stand for the distribution of a variance."""
+"""The number of quantiles of χ² that represent the distribution of a variance."""
 MANY = 2000
-"""From so many degrees of freedom Student's t is taken to be normal."""
+"""The degrees of freedom from which Student's t is taken to be normal."""
 
 
 def power_with(
     difference: float, variance: float, df: float, learned: int | None = None, *, level: float = LEVEL
 ) -> float:
-    """Return the probability that a t test with `df` finds a `difference` whose estimate has this variance.
+    """Return the probability that a t test with `df` detects a `difference` whose estimate has this variance.
 
-    With `learned`, the variance is an estimate from so many items, and the power its mean over what it may truly be.
+    With `learned`, the variance is an estimate from this number of items, and the power is averaged over the true
+    variance.
 
     >>> round(power_with(0.5, 1 / 32, 31), 3), round(power_with(0.5, 1 / 32, 31, 20), 3)
     (0.782, 0.752)
@@ -191,7 +190,7 @@ def power_with(
 def least_difference(
     variance: float, df: float, learned: int | None = None, *, power: float = POWER, level: float = LEVEL
 ) -> float:
-    """Return the least difference that a t test finds with the `power`; infinite without degrees of freedom.
+    """Return the least difference that a t test detects with the `power`; infinite without degrees of freedom.
 
     >>> round(least_difference(1 / 32, 31), 3), least_difference(1 / 32, 0)
     (0.511, inf)
@@ -202,7 +201,7 @@ def least_difference(
 
 
 def _errors(df: float, learned: int | None, power: float, level: float) -> float:
-    """Return the least difference in standard errors: between some degrees of freedom by a line in their inverse."""
+    """Return the least difference in standard errors, interpolated linearly in the inverse degrees of freedom."""
     if df >= MANY:
         return _solved(MANY, learned, power, level)
     below = _step_below(df)
@@ -231,7 +230,7 @@ def _solved(df: int, learned: int | None, power: float, level: float) -> float:
 
 
 def _power(errors: float, df: float, learned: int | None, level: float) -> float:
-    """Return the power for a difference of so many standard errors."""
+    """Return the power for a difference of this number of standard errors."""
     from scipy.special import chdtri
 
     ratio = np.ones(1)
@@ -250,27 +249,29 @@ def _tails(away: Floats, df: float, level: float) -> Floats:
     if df >= MANY:
         normal: Floats = ndtr(away - bound) + ndtr(-away - bound)
         return normal
-    # Far out the series of the noncentral t does not end, and the power is 1 to more digits than count.
+    # Far out the series of the noncentral t does not converge, and the power is 1 to all digits that matter.
     far = away > 30 * max(1.0, bound / 2)
     near = np.where(far, 0.0, away)
     found: Floats = np.where(far, 1.0, 1 - nctdtr(df, near, bound) + nctdtr(df, near, -bound))
     return found
 
 
+# Unequal weights
+
 DRAWS = 2000
 SURE, SURE_WHOLE = 100, 500
-"""With so many degrees of freedom in every cell, or of the whole, draws of the error say no more than Satterthwaite."""
+"""With this many degrees of freedom in every cell, or in total, draws of the error add nothing to Satterthwaite."""
 MOST_DRAWN = 1000
-"""Of more units that weigh unequally, the variance is drawn as χ² with its degrees of freedom."""
+"""With more units of unequal weights, the variance is drawn from χ² with its degrees of freedom."""
 
 Parts = tuple[Floats, Floats, Floats, Floats]
-"""By draw: by how much the mean is off as far as the errors show it, its variance, and the sums of expected squares
-and of their squares, from which Satterthwaite's degrees of freedom come."""
+"""By draw: the error of the mean as far as the variance estimates depend on it, its variance, and the sums of expected
+squares and of their squares for Satterthwaite's degrees of freedom."""
 
 
 @dataclass(frozen=True)
 class CellDesign:
-    """A cell of a mean: its share `gain` of the whole, and the shares that its units have of it."""
+    """A cell of a mean: its weight `gain` in the whole, and the weights of its units."""
 
     gain: float
     units: tuple[int, ...]
@@ -285,18 +286,18 @@ class CellDesign:
 
     @property
     def even(self) -> bool:
-        """True if its units weigh alike."""
+        """True if all units have the same weight."""
         return max(self.weights) - min(self.weights) <= 1e-12
 
     @property
     def left(self) -> float:
-        """Return what the squares of plain influences come to, for a variance of 1 of a unit."""
+        """Return the expected sum of squares of plain influences, for a variance of 1 per unit."""
         second, third, _, _ = self.sums
         return second - 2 * third + second**2
 
     @property
     def df(self) -> float:
-        """Return Bell and McCaffrey's degrees of freedom; m - 1 of m units that weigh alike."""
+        """Return Bell and McCaffrey's degrees of freedom; m - 1 for m units of equal weight."""
         m = len(self.weights)
         if m < 2 or self.even:
             return float(m - 1)
@@ -305,7 +306,7 @@ class CellDesign:
         return self.left**2 / (spread + fourth * (1 + 2 * second) - 4 * fifth)
 
     def resized(self, ratio: float) -> CellDesign:
-        """Return the cell with so many times as many units, one at least, whose weights are spread as before."""
+        """Return the cell with `ratio` times as many units, at least one, with the same distribution of weights."""
         count = max(1, round(ratio * len(self.weights)))
         order = np.sort(np.array(self.weights))
         taken = order[((np.arange(count) + 0.5) / count * len(order)).astype(int)]
@@ -314,7 +315,7 @@ class CellDesign:
 
 @dataclass(frozen=True)
 class MeanDesign:
-    """A mean of cells of so many units. A cell has several labels where it stands for cells of the same units."""
+    """A mean of cells of `units` units. Cells with the same units and weights are one, with several labels."""
 
     cells: tuple[CellDesign, ...]
     labels: tuple[tuple[Hashable, ...], ...]
@@ -323,7 +324,7 @@ class MeanDesign:
 
     @cached_property
     def variance(self) -> float:
-        """The variance of the mean, for a variance of 1 of each unit."""
+        """The variance of the mean, for a variance of 1 per unit."""
         whole: defaultdict[int, float] = defaultdict(float)
         for cell in self.cells:
             for unit, weight in zip(cell.units, cell.weights, strict=True):
@@ -332,28 +333,28 @@ class MeanDesign:
 
     @property
     def effective(self) -> float:
-        """The number of units that would be as sure if they weighed alike."""
+        """The number of units of equal weight with the same precision."""
         return 1 / self.variance
 
     @cached_property
     def shares(self) -> tuple[float, ...]:
-        """The share that each cell has of the variance; in cells that share units, of what each has by itself."""
+        """The share of each cell in the variance; for cells that share units, computed for each alone."""
         own = [cell.gain**2 * cell.sums[0] for cell in self.cells]
         return tuple(part / sum(own) for part in own)
 
     @property
     def single(self) -> list[int]:
-        """The places of the cells of one unit, which say nothing about the error."""
+        """The indices of the cells with one unit, whose error is unknown."""
         return [place for place, cell in enumerate(self.cells) if len(cell.weights) < 2]
 
     @property
     def even(self) -> bool:
-        """True if all units weigh alike in one cell."""
+        """True if there is one cell and all units have the same weight."""
         return len(self.cells) == 1 and self.cells[0].even
 
     @cached_property
     def df(self) -> float:
-        """Satterthwaite's degrees of freedom, if every unit varies alike; 0 where a cell has one unit."""
+        """Satterthwaite's degrees of freedom for equal variances; 0 if a cell has one unit."""
         if self.single:
             return 0.0
         expected: defaultdict[int, float] = defaultdict(float)
@@ -366,8 +367,8 @@ class MeanDesign:
         return sum(expected.values()) ** 2 / sum(each**2 for each in root.values())
 
     def least(self, learned: int | None = None, *, power: float = POWER, level: float = LEVEL) -> float:
-        """Return the least true difference that a test finds with the `power`, in standard deviations of a unit; with
-        `learned` for a deviation that so many units taught. Infinite where a cell has one unit.
+        """Return the least true difference that a test detects with the `power`, in standard deviations of a unit; with
+        `learned` for a deviation estimated from this number of units. Infinite if a cell has one unit.
 
         >>> even, uneven = mean_design(range(24)), mean_design(range(333), ["a"] * 3 + ["b"] * 30 + ["c"] * 300)
         >>> round(uneven.effective, 1), round(uneven.df, 2), round(uneven.shares[0], 2)
@@ -382,9 +383,11 @@ class MeanDesign:
         return self._drawn_least(learned, power, level)
 
     def errors(self, units: int, learned: int | None = None, *, power: float = POWER, level: float = LEVEL) -> float:
-        """Return the least difference with so many units, in standard errors of a mean that falls with their root: of
-        fewer or more units, whose cells and weights are spread as these are, at steps an eighth apart and between these
-        by a line in the inverse of their number. Infinite where a cell is left with one unit."""
+        """Return the least difference with a number of units, in standard errors of a mean that falls with their root.
+
+        Cells and weights keep their distribution. It is computed at numbers an eighth apart, and interpolated linearly
+        in their inverse. Infinite if a cell is left with one unit.
+        """
         if units == self.units:
             return self.least(learned, power=power, level=level) / math.sqrt(self.variance)
         if self.even:
@@ -404,7 +407,7 @@ class MeanDesign:
                 smaller = cell.resized(ratio)
                 cells.append(replace(smaller, units=tuple(range(first, first + len(smaller.units)))))
                 first += len(smaller.units)
-            # Cells that share units are drawn as if they did not: only the error in standard errors is taken from it.
+            # Cells that share units are drawn as independent: only the ratio to the standard error is used.
             apart = MeanDesign(tuple(cells), self.labels, first)
             found = apart.least(learned, power=power, level=level)
             own = sum(cell.gain**2 * cell.sums[0] for cell in self.cells) / ratio
@@ -437,14 +440,14 @@ class MeanDesign:
 
     @cached_property
     def _components(self) -> list[tuple[float, int]]:
-        """Of the cells that hang together by common units, the gain and the number of units."""
+        """Return the gain and the number of units of each group of cells that are connected by shared units."""
         return [
             (sum(cell.gain for cell in cells), len({unit for cell in cells for unit in cell.units}))
             for cells in self._together()
         ]
 
     def _together(self) -> list[list[CellDesign]]:
-        """Return the cells in groups that have no unit in common."""
+        """Return the cells in groups without shared units between groups."""
         from scipy.sparse import coo_array
         from scipy.sparse.csgraph import connected_components
 
@@ -468,7 +471,7 @@ class MeanDesign:
 
 
 def _as_one(cells: Sequence[CellDesign]) -> CellDesign:
-    """Return cells with common units as one, in which a unit has its share of them all."""
+    """Return cells that share units as one, in which a unit has its total weight."""
     gain = sum(cell.gain for cell in cells)
     whole: defaultdict[int, float] = defaultdict(float)
     for cell in cells:
@@ -478,14 +481,14 @@ def _as_one(cells: Sequence[CellDesign]) -> CellDesign:
 
 
 def _drawn_variance(cell: CellDesign, random: np.random.Generator) -> Parts:
-    """Draw the variance of a cell whose units weigh alike, or nearly: χ², apart from its mean."""
+    """Draw the variance of a cell whose units have equal, or nearly equal, weights: χ², independent of its mean."""
     variance = cell.gain**2 * cell.sums[0] * random.permutation(_chi_square(cell.df))
     return np.zeros(DRAWS), variance, variance, variance**2 / cell.df
 
 
 @lru_cache(maxsize=1024)
 def _chi_square(df: float) -> Floats:
-    """Return quantiles of χ² by its degrees of freedom, one for each draw."""
+    """Return draws of χ² by its degrees of freedom."""
     from scipy.special import chdtri
 
     found: Floats = chdtri(df, (np.arange(DRAWS) + 0.5) / DRAWS) / df
@@ -493,7 +496,7 @@ def _chi_square(df: float) -> Floats:
 
 
 def _drawn_units(cells: Sequence[CellDesign], random: np.random.Generator) -> Parts:
-    """Draw the units of cells that share some, or weigh them unequally. Their plain mean is left out: it is independent
+    """Draw the units of cells that share some, or have unequal weights. Their plain mean is left out: it is independent
     of all errors."""
     place = {unit: number for number, unit in enumerate(sorted({unit for cell in cells for unit in cell.units}))}
     drawn = random.standard_normal((DRAWS, len(place)))
@@ -518,9 +521,9 @@ def _drawn_units(cells: Sequence[CellDesign], random: np.random.Generator) -> Pa
 def mean_design(
     units: Sequence[Hashable], cells: Sequence[Hashable] | None = None, weights: Sequence[float] | None = None
 ) -> MeanDesign:
-    """Return the design of a mean over rows, or of a mean of the means of `cells`, in which rows of one unit are not
-    independent; a row has a weight in its cell, 1 by default. Cells of the same units in the same weights, such as arms
-    that all items are in, are one.
+    """Return the design of a mean over rows, or of a mean of the means of `cells`; rows of one unit are not
+    independent, and a row has a weight in its cell, 1 by default. Cells with the same units and weights, such as arms
+    that include all items, are merged.
 
     >>> design = mean_design(["x"] * 4 + ["y", "z"])
     >>> round(design.effective, 1), round(design.df, 2)
@@ -542,35 +545,37 @@ def mean_design(
 
 
 MOST_SAMPLES, MOST_REPEATS = 5, 3
+# The cheapest design
+
 MOST_ITEMS = 1_000_000
-"""As many as are tried where there is no end to the items."""
+"""The most items that are tried if the number of items is unlimited."""
 FEWEST_LABELS = 10
 
 
 @dataclass(frozen=True)
 class Prices:
-    """Prices in one currency, of both models together."""
+    """Prices in one currency, for both models together."""
 
     replies: float
-    """Of a reply of each model to one item."""
+    """For a reply of each model to one item."""
     judgements: tuple[float, ...]
-    """By judge, of grading these two replies once."""
+    """By judge, for grading these two replies once."""
     labels: float | None = None
-    """Of a person who grades these two; `None` where nobody is asked."""
+    """For a person who grades these two; `None` if there are no people."""
     batch: float | None = None
-    """What models cost in a batch, as a share of their price; `None` where none is offered."""
+    """The price of models in a batch, as a share of the full price; `None` if there is no batch."""
 
 
 @dataclass(frozen=True)
 class LabelComponents:
-    """The grades of people beside those of judges: variance and covariances of an item's difference of two models."""
+    """The variance of people's difference of two models on an item, and its covariances with that of judges."""
 
     people: float
-    """Variance of the difference that a person sees, a reply a model."""
+    """The variance of the difference that a person sees, with one reply per model."""
     items: float
-    """Its covariance with what judges see, as far as it lies in the item."""
+    """The part of its covariance with judges that is due to the item."""
     samples: float = 0.0
-    """As far as it lies in the two replies."""
+    """The part that is due to the two replies."""
 
 
 @dataclass(frozen=True)
@@ -592,34 +597,35 @@ class Design:
     items: int
     labels: int
     panel: tuple[int, ...]
-    """The judges, by their place in the prices: the cheapest ones."""
+    """The judges, by their index in the prices: the cheapest ones."""
     cost: float
     detects: float
-    """The least difference with the power that was asked for."""
+    """The least difference that it detects with the requested power."""
     reaches: bool = True
-    """False where no number of items that there are detects the difference."""
+    """False if no available number of items detects the difference."""
 
 
 @dataclass(frozen=True)
 class Space:
-    """The designs to choose from. `labels` where people may grade; `most_items` where there are no more."""
+    """The designs to choose from, with `labels` if people may grade, and at most `most_items` items."""
 
     components: DifferenceComponents
     prices: Prices
     labels: LabelComponents | None = None
     only_labelled: bool = False
-    """True where a figure is asked for that people correct: then every design has labels."""
+    """True for a figure that people correct: then every design has labels."""
     most_items: int = MOST_ITEMS
     planned: MeanDesign | None = None
-    """How the mean weighs the items that are planned, and those of another number after their pattern; `None` where all
-    weigh alike. The components are those of the mean, times the number of items."""
+    """The weights of the planned items in the mean; other numbers of items follow their distribution. `None` if all
+    weigh the same. The components are those of the mean, times the number of items."""
     most_samples: int = MOST_SAMPLES
     most_repeats: int = MOST_REPEATS
     power: float = POWER
     level: float = LEVEL
 
     def levers(self) -> Iterator[Levers]:
-        """Yield every combination whose effect the components know; of others the value that was observed."""
+        """Yield every combination of levers whose effect is known from the components; the others keep their observed
+        value."""
         parts = self.components
         samples, judges, repeats = parts.observed
         panel = len(self.prices.judgements)
@@ -640,13 +646,13 @@ class Space:
         return (True,) if self.only_labelled else (False, True)
 
     def per_item(self, levers: Levers) -> float:
-        """Return what an item costs without people."""
+        """Return the cost of an item without people."""
         graded = levers.repeats * sum(self.prices.judgements[place] for place in self.panel(levers.judges))
         share = self.prices.batch if levers.batch and self.prices.batch is not None else 1.0
         return share * levers.samples * (self.prices.replies + graded)
 
     def panel(self, judges: int) -> tuple[int, ...]:
-        """Return the cheapest judges, by place."""
+        """Return the indices of the cheapest judges."""
         order = sorted(range(len(self.prices.judgements)), key=lambda place: (self.prices.judgements[place], place))
         return tuple(sorted(order[:judges]))
 
@@ -660,7 +666,7 @@ class Space:
         one = parts.variance(1, levers.judges, levers.repeats)
         if labels < 4:
             return math.inf
-        # λ is estimated from the labels: it takes a degree of freedom, and its own error adds to that of the figure.
+        # λ is estimated from the labels: it costs a degree of freedom, and its error adds to that of the figure.
         raised = (labels - 1) / (labels - 2) * (1 + 1 / (labels - 3))
         return raised * corrected_variance(self.labels, every, one, levers.samples, items, labels)
 
@@ -674,7 +680,7 @@ class Space:
         return least_difference(variance, df, self.components.learned_from, power=self.power, level=self.level)
 
     def design(self, levers: Levers, items: int, labels: int = 0, reaches: bool = True) -> Design:
-        """Return a design with its cost and what it detects."""
+        """Return a design with its cost and the difference that it detects."""
         cost = items * self.per_item(levers) + labels * (self.prices.labels or 0.0)
         detects = self.detects(levers, items, labels)
         return Design(levers, items, labels, self.panel(levers.judges), cost, detects, reaches)
@@ -683,11 +689,12 @@ class Space:
 def corrected_variance(
     labels: LabelComponents, every: float, one: float, samples: int, items: float, labelled: float
 ) -> float:
-    """Return the variance of a difference that people's labels correct: of `labelled` items, of a judge on all `items`.
+    """Return the variance of a difference that people's labels correct, with `labelled` items and a judge on all
+    `items`.
 
     H + λ (J - L) at its best λ has Var H - c² / Var(J - L), with c the covariance of H and L - J (Angelopoulos, Duchi
-    and Zrnic 2023, PPI++, section 6). People grade one sample of each model, the judge has `samples` of each: `every`
-    is the variance of an item's difference over these, and `one` over one of them.
+    and Zrnic 2023, PPI++, section 6). People grade one sample of each model, the judge grades `samples` of each:
+    `every` is the variance of an item's difference over these, and `one` over one of them.
 
     >>> labels = LabelComponents(people=1.0, items=0.8)
     >>> round(corrected_variance(labels, 1.0, 1.0, 1, 1000, 100), 5), corrected_variance(labels, 1.0, 1.0, 1, 100, 100)
@@ -704,8 +711,8 @@ def corrected_variance(
 def cheapest(space: Space, difference: float) -> list[Design]:
     """Return the cheapest design of every combination of levers that detects a `difference`, the cheapest of all first.
 
-    Those that no number of items reaches come last, with all items that there are; of designs that cost the same, the
-    one with more judges comes first. Raises `ValueError` unless the difference is above 0.
+    Combinations that detect it with no number of items come last, with all available items; for equal costs, the design
+    with more judges comes first. Raises `ValueError` unless the difference is above 0.
 
     >>> parts = DifferenceComponents(items=0.04, samples=0.08, judges=0.02, gradings=0.06)
     >>> found = cheapest(Space(parts, Prices(replies=0.001, judgements=(0.01, 0.002))), 0.05)[0]
@@ -731,7 +738,7 @@ def _fewest(space: Space, levers: Levers, difference: float) -> Design:
 
 
 def _with_labels(space: Space, levers: Levers, difference: float) -> Design:
-    """Return the cheapest pair of items and labels: for each number of items the fewest labels that do."""
+    """Return the cheapest pair of items and labels: for each number of items the fewest sufficient labels."""
     best: Design | None = None
     for items in _steps(space.most_items):
 
@@ -761,8 +768,7 @@ def _steps(most: int) -> Iterator[int]:
 
 
 def least_whole(holds: Callable[[int], bool], low: int, high: int) -> int | None:
-    """Return the least whole number from `low` to `high` for which something holds that, once it does, goes on to;
-    `None` where it never does.
+    """Return the least integer from `low` to `high` for which a monotone condition holds; `None` if it never does.
 
     >>> least_whole(lambda number: number**2 > 50, 1, 100), least_whole(lambda number: False, 1, 100)
     (8, None)
@@ -780,9 +786,9 @@ def least_whole(holds: Callable[[int], bool], low: int, high: int) -> int | None
 
 
 def sharpest(space: Space, money: float) -> list[Design]:
-    """Return the sharpest design of every combination of levers for a sum of money, the sharpest of all first.
+    """Return the most precise design of every combination of levers for a sum of money, the most precise of all first.
 
-    Combinations whose first two items cost more are left out; so the list may be empty. Raises `ValueError` unless the
+    Combinations whose first two items cost more are left out, so the list may be empty. Raises `ValueError` unless the
     sum is above 0.
 
     >>> parts = DifferenceComponents(items=0.04, samples=0.08, judges=0.02, gradings=0.06)
@@ -818,14 +824,17 @@ def _shared_out(space: Space, levers: Levers, money: float) -> list[Design]:
     return [] if best is None else [best]
 
 
+# Ends of intervals
+
+
 def least_shown_share(
     number: float, items: int, *, power: float = 0.8, confidence: float = 0.95, beyond: bool = False
 ) -> StatisticResult:
-    """Return the least true share at which the lower end of the exact interval is `number` or more with a probability
-    of `power`, and lies above it if `beyond`. None, and why, if even `items` that are all right do not show it; `low`
-    is their lower end.
+    """Return the least true share at which the lower end of the exact interval is at least `number` with probability
+    `power`, or above it if `beyond`.
 
-    With k the least count of right items whose interval is there, the share at which k or more are right with that
+    If even `items` that are all right do not suffice, there is no value, with a reason, and `low` is their lower end.
+    With k the least sufficient count of right items, it is the share at which k or more are right with that
     probability, a quantile of the beta distribution of k and items − k + 1 (Clopper and Pearson 1934).
 
     >>> found = least_shown_share(0.8, 100)
@@ -861,9 +870,9 @@ def least_shown_share(
 def least_shown_mean(
     number: float, items: int, ends: tuple[float, float], *, power: float = 0.8, confidence: float = 0.95
 ) -> StatisticResult:
-    """Return the least true mean of values between two `ends` at which the lower end of the interval clears `number`
-    with a probability of `power`, by the normal approximation and for the greatest variance that such a mean allows,
-    (mean − low) · (high − mean) (Bhatia and Davis 2000).
+    """Return the least true mean of values between two `ends` at which the lower end of the interval is above `number`
+    with probability `power`, by the normal approximation and for the greatest variance of such a mean, (mean − low) ·
+    (high − mean) (Bhatia and Davis 2000).
 
     >>> round(least_shown_mean(0.8, 100, (0, 1)).value, 3)
     0.888

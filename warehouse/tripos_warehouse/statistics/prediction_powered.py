@@ -1,15 +1,14 @@
-"""Judges corrected by people: prediction-powered estimates of what people would give, from a sample that they graded.
+"""Prediction-powered estimates: a judge's grades of all replies, corrected by people's grades of a random sample.
 
-A judge grades every reply and people grade some, drawn at random. The mean of people over those says what is asked, and
-is rough; the mean of the judge over all is sharp, and may be biased. With H the mean of people over what they graded, J
-that of the judge over everything and L that of the judge over what people graded, H + λ (J - L) has the expectation of
-H for every λ, since J and L have the same. The λ with the smallest error is that of PPI++ (Angelopoulos, Duchi and
-Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference", section 6): 0 where the judge says nothing about people,
-which leaves the labels alone, and more the better it follows them.
+The mean of people over the sample is unbiased and imprecise; the mean of the judge over all replies is precise and may
+be biased. With H the mean of people over what they graded, J that of the judge over everything and L that of the judge
+over what people graded, H + λ (J - L) has the expectation of H for every λ, since J and L have the same. The λ with the
+smallest error is that of PPI++ (Angelopoulos, Duchi and Zrnic 2023, "PPI++: Efficient Prediction-Powered Inference",
+section 6): 0 if the judge is uninformative, which leaves the labels alone, and larger the better it follows people.
 
-Clusters, such as the replies to one item, are what is independent (Liang and Zeger 1986). They are dealt into folds,
-and the λ of a fold comes from the clusters outside it (Zrnic and Candès 2024, "Cross-prediction-powered inference"), so
-that no reply chooses the weight of its own grade.
+Clusters, such as the replies to one item, are the independent units (Liang and Zeger 1986). They are divided into
+folds, and the λ of a fold comes from the clusters outside it (Zrnic and Candès 2024, "Cross-prediction-powered
+inference"), so that no reply chooses the weight of its own grade.
 """
 
 from __future__ import annotations
@@ -34,21 +33,22 @@ from tripos_warehouse.statistics.result import (
 
 FOLDS = 10
 FEWEST_GRADED = 3
-"""With fewer clusters that people graded there is no error worth the name."""
+"""With fewer clusters that people graded, the error cannot be estimated."""
 
 
 @dataclass(frozen=True)
 class Corrected:
-    """A mean of people's grades over all replies, as people and a judge show it together."""
+    """A mean of people's grades over all replies, estimated from people and a judge."""
 
     result: StatisticResult
-    """The corrected mean; `n` are the replies that people graded, `clusters` the independent groups of these."""
+    """The corrected mean; `n` is the number of replies that people graded, `clusters` that of their independent
+    groups."""
     judged: StatisticResult
-    """The judge's own mean over all replies. Its interval speaks of the judge and not of people."""
+    """The judge's mean over all replies. Its interval is for the judge, not for people."""
     graded: StatisticResult
     """The mean of people over what they graded, without a judge."""
     power: float
-    """λ, by folds in the mean: 0 leaves people alone, 1 is the plain prediction-powered mean."""
+    """λ, averaged over folds: 0 ignores the judge, 1 is the plain prediction-powered mean."""
 
 
 def corrected_mean(
@@ -60,14 +60,15 @@ def corrected_mean(
     ends: tuple[float, float] | None = None,
     confidence: float = 0.95,
 ) -> Corrected:
-    """Return the mean that people would give all replies, from a judge's value of each and people's of some.
+    """Return the mean grade that people would give all replies, from a judge's grade of each and people's grades of
+    some.
 
-    `graded` has None where nobody graded; which replies those are must have been drawn at random. `weights` are the
-    inverse of each reply's chance to be drawn, up to a factor, where it was not the same for all. `clusters` name the
-    item of each reply. The interval is Student's t with a degree of freedom less than the clusters that people graded,
-    and one less for λ; with `ends` it is that of `bounded`. It is *undefined* with fewer than three such clusters.
+    `graded` has None for replies without a grade; the graded ones must have been drawn at random. `weights` are the
+    inverse probabilities of being drawn, up to a factor, if they differ. `clusters` are the items of the replies. The
+    interval is Student's t with one degree of freedom less than the clusters that people graded, and one less for λ;
+    with `ends` it is that of `bounded`. It is *undefined* with fewer than three such clusters.
 
-    Raises `ValueError` where the sequences differ in length, or a judge's value or a weight is missing.
+    Raises `ValueError` if the sequences differ in length, or a judge's value or a weight is missing.
 
     >>> judge = [4, 2, 5, 3, 4, 2, 5, 3, 4, 2, 5, 3]
     >>> people = [3, 1, 4, 2, 3, 2, None, None, None, None, None, None]
@@ -105,7 +106,7 @@ def corrected_mean(
         Pulled(on_graded, of_graded * of_few),
         Pulled(on_all, of_all * of_many),
     )
-    raised = (units - 1) / (units - 2)  # one degree of freedom is that of λ
+    raised = (units - 1) / (units - 2)  # λ costs one degree of freedom
     base = StatisticResult(alone, n=n, clusters=units, left_out=left_out)
     known = np.zeros(int(codes.max()) + 1, dtype=bool)
     known[codes[there]] = True
@@ -115,7 +116,8 @@ def corrected_mean(
 
 @dataclass(frozen=True)
 class Pulled:
-    """A figure and the pull of each cluster on it: what it owes to that cluster, to the first order."""
+    """A figure and the influence of each cluster on it: the first-order change of the value when the cluster's weight
+    changes."""
 
     value: float
     pulls: Floats
@@ -134,19 +136,19 @@ def corrected_figure(
     null: float | None = None,
     confidence: float = 0.95,
 ) -> tuple[StatisticResult, float]:
-    """Return a figure of any kind as people would have it, and λ: H + λ (J - L) of figures that clusters pull on.
+    """Return the prediction-powered estimate of any figure, and λ: H + λ (J - L) of figures with influences.
 
-    H is that of `people`, L that of the judge over the same replies (`on_graded`), and J its figure `on_all`; their
-    pulls have a place for each cluster, in one order, each enlarged by √(m / (m - 1)) for the m clusters of its figure,
-    and `graded` says of which people graded some. The variance is the sum of the squares of h + λ (j - l), `raised` by
-    a factor for the freedom that λ takes, with `df` degrees of freedom. For a figure that is no
-    mean, this is the estimator of Chen and Chen (2000, "A unified approach to regression analysis under double-sampling
-    designs"), which has the same form. `base` has the counts of the result, and `null` is a value that it is
-    tested against.
+    H is that of `people`, L that of the judge over the same replies (`on_graded`), and J that of the judge over all
+    (`on_all`). Their influences have one entry per cluster, in the same order, each multiplied by √(m / (m - 1)) for
+    the m clusters of its figure; `graded` marks the clusters with grades by people. The variance is the sum of the
+    squares of h + λ (j - l), multiplied by `raised` for the freedom that λ takes, with `df` degrees of freedom. For a
+    figure that is no mean, this is the estimator of Chen and Chen (2000, "A unified approach to regression analysis
+    under double-sampling designs"), which has the same form. `base` has the counts of the result, and `null` is the
+    value of the test.
     """
     beyond = _beyond(on_all, on_graded)
     units = int(graded.sum())
-    # What the judge says about a cluster beyond what was graded adds up to J - L.
+    # The influences of clusters on J - L.
     each = beyond + np.where(graded, (on_all.value - on_graded.value) / max(units, 1), 0.0)
     powers = _powers(people.pulls, beyond, _folds(graded))
     found = replace(base, value=people.value + float((powers * each).sum()))
@@ -167,12 +169,12 @@ def expected_reach(
     units: int,
     confidence: float = 0.95,
 ) -> float | None:
-    """Return how far the interval of a corrected figure will reach to either side, about, with `units` graded clusters.
+    """Return the approximate half-width of the interval of a corrected figure with `units` graded clusters.
 
-    The figures are those of `corrected_figure`, from the clusters that are graded now. What people and the judge differ
-    by on a graded cluster, h - λ l, counts by the share of now's clusters and of then's; the rest of the variance stays
-    as it is. λ stays too, so more grades do a little better than that. None with fewer than three clusters, now or
-    then, and if the graded clusters do not differ, since nothing shows the error then.
+    The figures are those of `corrected_figure`, from the clusters that are graded now. The part of the variance from
+    people and judge differing on a graded cluster, h - λ l, is scaled by the ratio of graded clusters now and then; the
+    rest is unchanged. λ is unchanged too, so more grades do slightly better than that. None with fewer than three
+    clusters, now or then, or if the graded clusters do not differ, since the error is unknown then.
     """
     now = int(graded.sum())
     if min(now, units) < FEWEST_GRADED:
@@ -189,20 +191,20 @@ def expected_reach(
 
 
 def _beyond(on_all: Pulled, on_graded: Pulled) -> Floats:
-    """Return the pulls on J - L; what rounding leaves of 0 is 0, as where people graded everything."""
+    """Return the influences on J - L; rounding errors of 0 are 0, as if people graded everything."""
     found = on_all.pulls - on_graded.pulls
     least = 1e-12 * float(max(np.abs(on_all.pulls).max(initial=0.0), np.abs(on_graded.pulls).max(initial=0.0)))
     return np.where(np.abs(found) <= least, 0.0, found)
 
 
 def _weighted(values: Floats, weights: Floats, codes: Ints) -> tuple[float, Floats]:
-    """Return a weighted mean, and the pull of each cluster on it."""
+    """Return a weighted mean, and the influence of each cluster on it."""
     value = float((weights * values).sum() / weights.sum())
     return value, np.bincount(codes, weights=weights * (values - value)) / weights.sum()
 
 
 def _folds(graded: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
-    """Return the fold of each cluster: those with grades are dealt evenly, and the others too."""
+    """Return the fold of each cluster; clusters with grades are spread evenly, and so are the others."""
     folds = np.zeros(len(graded), dtype=np.intp)
     for kind in (graded, ~graded):
         folds[kind] = np.arange(int(kind.sum())) % FOLDS
@@ -210,7 +212,7 @@ def _folds(graded: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Ints:
 
 
 def _powers(of_people: Floats, beyond: Floats, folds: Ints) -> Floats:
-    """Return λ for each cluster, from the clusters of the other folds: -Σ h c / Σ c², and never below 0."""
+    """Return λ for each cluster, from the clusters of the other folds: -Σ h c / Σ c², at least 0."""
     products = np.bincount(folds, weights=of_people * beyond, minlength=FOLDS)
     squares = np.bincount(folds, weights=beyond**2, minlength=FOLDS)
     above, below = -(products.sum() - products), squares.sum() - squares

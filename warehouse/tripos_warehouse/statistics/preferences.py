@@ -1,14 +1,8 @@
-"""Comparisons by two: the public face of the modules on strengths, win rates, orders, and judges' own models.
+"""Pairwise preferences: Bradley–Terry strengths, win rates, position bias, severity, and self-preference of judges.
 
-The existence of finite strengths with the best fit.
-
-Judges that saw both orders: how often the verdict turns with them, and for which place.
-
-Judges that are strict, and judges that are fond of their own model.
-
-Strengths of models from comparisons by two: Bradley and Terry's model, with Davidson's ties.
-
-Verdicts of judges who saw two replies side by side, and their counts.
+A verdict names the preferred one of two replies, or a tie. Strengths follow Bradley and Terry's model with Davidson's
+ties; they exist only if no group of models wins everything against the others. Judges that saw both orders of the same
+replies show a position bias if their verdict depends on the order.
 """
 
 from __future__ import annotations
@@ -38,14 +32,16 @@ from tripos_warehouse.statistics.result import (
     z_tails,
 )
 
+# Existence of strengths
+
 
 def why_no_strengths(models: Sequence[str], wins: Floats, ties: Floats) -> str | None:
-    """Return why no finite strengths have the highest likelihood; `None` where they do.
+    """Return why no finite strengths maximise the likelihood; `None` if some do.
 
     `wins[i, j]` is how often i beat j, `ties` how often they tied. Without ties the condition is Ford's (1957): from
-    every model a chain of wins leads to every other. A tie is a link both ways. With Davidson's parameter of ties one
-    thing more can grow for ever: where strengths exist such that every win is of a model at least 1 stronger and every
-    tie between models at most 1 apart, to spread them and raise ties likewise never makes any verdict less likely.
+    every model a chain of wins leads to every other. A tie is a link in both directions. With Davidson's tie parameter
+    there is another way to diverge: if strengths exist such that every win is of a model at least 1 stronger and every
+    tie between models at most 1 apart, scaling them and the tie parameter together never makes a verdict less likely.
 
     >>> why_no_strengths(["a", "b"], np.array([[0, 3], [0, 0]]), np.zeros((2, 2)))
     '`a` never lost to or tied with any of the others: no finite strength fits best'
@@ -68,8 +64,8 @@ def why_no_strengths(models: Sequence[str], wins: Floats, ties: Floats) -> str |
 
 
 def _one_way(models: Sequence[str], linked: Floats, parts: int, part_of: Ints) -> str:
-    """Return a group of models that nobody outside beat or tied with: there is one, since parts are in a partial
-    order."""
+    """Return the reason for a group of models that nobody outside beat or tied with: there is one, since components are
+    partially ordered."""
     for part in range(parts):
         inside = part_of == part
         if not linked[np.ix_(~inside, inside)].any():
@@ -82,7 +78,7 @@ def _one_way(models: Sequence[str], linked: Floats, parts: int, part_of: Ints) -
 def _follows_one_order(wins: Flags, ties: Flags) -> bool:
     """Return true if numbers u exist with u_i ≥ u_j + 1 for each win of i over j and |u_i − u_j| ≤ 1 for each tie.
 
-    Such differences exist unless a cycle of these bounds adds up to less than 0 (Bellman and Ford).
+    They exist unless a cycle of these bounds has a negative sum (Bellman and Ford).
     """
     least = np.zeros(len(wins))
     for _ in range(len(wins) + 1):
@@ -100,11 +96,14 @@ def _named(models: Sequence[str], chosen: Flags) -> str:
     return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"
 
 
+# Verdicts and win rates
+
+
 @dataclass(frozen=True)
 class Preference:
-    """Which of two models' replies a judge preferred.
+    """A judge's verdict on two models' replies.
 
-    Raises `ValueError` where a model meets itself or the winner is neither.
+    Raises `ValueError` if a model meets itself or the winner is neither.
 
     >>> Preference("a", "b", "b").score_of("a"), Preference("a", "b", None).score_of("a")
     (0.0, 0.5)
@@ -116,7 +115,7 @@ class Preference:
     winner: str | None
     """`None` for a tie."""
     item: Hashable = None
-    """What the replies answer; verdicts on the same item are not independent. `None`: an item of its own."""
+    """What the replies answer; verdicts on the same item are not independent. `None`: a separate item."""
     judge: str | None = None
 
     def __post_init__(self) -> None:
@@ -126,17 +125,17 @@ class Preference:
             raise ValueError(f"`{self.winner}` won, and `{self.first}` and `{self.second}` took part")
 
     def score_of(self, model: str) -> float:
-        """1 where `model` won, 0 where it lost, ½ for a tie."""
+        """Return 1 if `model` won, 0 if it lost, ½ for a tie."""
         return 0.5 if self.winner is None else float(self.winner == model)
 
     @property
     def models(self) -> tuple[str, str]:
-        """Both models, in the order of their names."""
+        """Both models, in alphabetical order."""
         return (self.first, self.second) if self.first < self.second else (self.second, self.first)
 
 
 def item_codes(verdicts: Sequence[Preference]) -> Ints:
-    """Return a number from 0 for the item of each verdict; a verdict without one has its own.
+    """Return the code of the item of each verdict, from 0; a verdict without an item has a separate code.
 
     >>> item_codes([Preference("a", "b", "a", 7), Preference("a", "b", "a"), Preference("b", "a", "a", 7)]).tolist()
     [0, 1, 0]
@@ -149,10 +148,11 @@ def item_codes(verdicts: Sequence[Preference]) -> Ints:
 def win_rate(
     verdicts: Sequence[Preference], model: str, opponent: str | None = None, *, confidence: float = 0.95
 ) -> StatisticResult:
-    """The share of its comparisons that a model won, a tie as half of one: 0 to 1; of those with `opponent`, if given.
+    """Return the share of its comparisons that a model won, 0 to 1, with a tie counting half; with `opponent`, of those
+    with it.
 
-    The interval is the exact one where there are no ties and every item has one verdict, else that of a `bounded` mean
-    over items.
+    The interval is the exact one if there are no ties and every item has one verdict, otherwise that of a `bounded`
+    mean over items.
 
     >>> rate = win_rate([Preference("a", "b", "a"), Preference("b", "a", "a"), Preference("a", "b", None)], "a")
     >>> round(rate.value, 3), rate.n
@@ -165,7 +165,7 @@ def win_rate(
 
 
 def share(parts: Sequence[float], items: Ints, confidence: float) -> StatisticResult:
-    """The mean of parts from 0 to 1, with the interval that suits them: `n` are the parts, `clusters` their items."""
+    """Return the mean of numbers from 0 to 1 with its interval: `n` is their number, `clusters` that of their items."""
     alone = len(np.unique(items)) == len(parts)
     if alone and all(part in {0, 1} for part in parts):
         return clopper_pearson(sum(parts), len(parts), confidence=confidence)
@@ -175,9 +175,10 @@ def share(parts: Sequence[float], items: Ints, confidence: float) -> StatisticRe
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """Verdicts by their models' numbers: of each `first` and `second` in the sense of `models`, not of the order shown.
+    """Verdicts as arrays: `first` and `second` are indices in `models`, in alphabetical order and not in the order
+    shown.
 
-    `outcome` is 1 where the first won, −1 where the second did, 0 for a tie.
+    `outcome` is 1 if the first won, −1 if the second did, 0 for a tie.
     """
 
     models: tuple[str, ...]
@@ -189,7 +190,7 @@ class Counts:
 
     @classmethod
     def of(cls, verdicts: Sequence[Preference]) -> Counts:
-        """Return the verdicts as arrays, models by name."""
+        """Return the verdicts as arrays, models in alphabetical order."""
         models = tuple(sorted({model for verdict in verdicts for model in verdict.models}))
         place = {model: at for at, model in enumerate(models)}
         pairs = np.array([[place[model] for model in each.models] for each in verdicts], dtype=np.int64).reshape(-1, 2)
@@ -197,26 +198,30 @@ class Counts:
         return cls(models, pairs[:, 0], pairs[:, 1], outcome, item_codes(verdicts), np.ones(len(verdicts)))
 
     def wins(self) -> Floats:
-        """Return how often the model of a row beat that of a column."""
+        """Return the matrix of how often the model of a row beat that of a column."""
         return self._table(self.outcome == 1) + self._table(self.outcome == -1).T
 
     def ties(self) -> Floats:
-        """Return how often the two of them tied, both ways round."""
+        """Return the symmetric matrix of how often two models tied."""
         tied = self._table(self.outcome == 0)
         return tied + tied.T
 
     def _table(self, chosen: Flags) -> Floats:
-        """Return the weight of the chosen verdicts by their first and second model."""
+        """Return the total weight of the chosen verdicts by their first and second model."""
         size = len(self.models)
         cells = self.first[chosen] * size + self.second[chosen]
         total = np.bincount(cells, weights=self.weight[chosen], minlength=size * size)
         return total.astype(np.float64).reshape(size, size)
 
 
+# Orders
+
+
 def both_orders(verdicts: Sequence[Preference]) -> list[tuple[Preference, Preference]]:
     """Return the verdicts of a judge on the two orders of the same replies, paired by judge, item and models.
 
-    Of repeated verdicts the first of one order goes with the first of the other. Those without an item are left out.
+    If verdicts are repeated, the first one of an order is paired with the first one of the other. Verdicts without an
+    item are left out.
 
     >>> [len(pair) for pair in both_orders([Preference("a", "b", "a", 1), Preference("b", "a", "b", 1)])]
     [2]
@@ -230,10 +235,10 @@ def both_orders(verdicts: Sequence[Preference]) -> list[tuple[Preference, Prefer
 
 
 def flip_rate(verdicts: Sequence[Preference], *, ties: bool = False, confidence: float = 0.95) -> StatisticResult:
-    """The share of pairs of orders in which the judge prefers one model in the one order and the other in the other.
+    """Return the share of pairs of orders in which the judge prefers one model in one order and the other in the other.
 
-    With `ties`, a tie in one order only counts as turned too. `n` are the pairs, `left_out` the verdicts without their
-    counterpart. Wilson's interval where every item has one pair, else Student's t over items.
+    With `ties`, a tie in only one order also counts as a flip. `n` is the number of pairs, `left_out` that of verdicts
+    without a counterpart. Wilson's interval if every item has one pair, otherwise Student's t over items.
 
     >>> flipped = [Preference("a", "b", "a", 1), Preference("b", "a", "b", 1)]
     >>> same = [Preference("a", "b", "a", 2), Preference("b", "a", "a", 2)]
@@ -251,10 +256,12 @@ def flip_rate(verdicts: Sequence[Preference], *, ties: bool = False, confidence:
 
 
 def position_bias(verdicts: Sequence[Preference], *, confidence: float = 0.95) -> StatisticResult:
-    """The share of verdicts for what was shown first less that for what was shown second: −1 to 1, fair is 0.
+    """Return the share of verdicts for the reply shown first less the share for the one shown second: −1 to 1, 0 is
+    unbiased.
 
-    Only of replies judged in both orders, so that neither place has the better ones. `n` are such pairs, `left_out` the
-    verdicts without their counterpart. The interval of a `bounded` mean over items, tested against 0.
+    Only replies judged in both orders count, so that neither position has better replies. `n` is the number of such
+    pairs, `left_out` that of verdicts without a counterpart. The interval is that of a `bounded` mean over items,
+    tested against 0.
 
     >>> position_bias([Preference("a", "b", "a", 1), Preference("b", "a", "b", 1)]).value
     1.0
@@ -268,18 +275,20 @@ def position_bias(verdicts: Sequence[Preference], *, confidence: float = 0.95) -
     return replace(found, left_out=left_out)
 
 
+# Severity and self-preference
+
 NOBODY_ELSE = "nobody else judged what its model took part in"
 
 
 def judge_severity(
     ratings: Ratings, clusters: Clusters = None, *, confidence: float = 0.95
 ) -> tuple[StatisticResult, ...]:
-    """Return how far each judge lies from the panel, in the unit of the scores: the mean of its rating less the panel's
+    """Return the mean distance of each judge from the panel, in the unit of the scores: its rating less the panel's
     mean.
 
-    Below 0 a judge is strict, above lenient. `ratings` has a row a judge; the panel's mean of an item is over all who
-    rated it, the judge among them, and items with one rating do not count. Where every judge rated every item the
-    figures add up to 0. The interval is that of Student's t over items or their `clusters`, for this panel.
+    Below 0 a judge is strict, above 0 lenient. `ratings` has one row per judge; the panel's mean of an item is over all
+    judges who rated it, including this one, and items with one rating do not count. If every judge rated every item the
+    distances add up to 0. The interval is that of Student's t over items or their `clusters`, for this panel.
 
     >>> [found.value for found in judge_severity([[3, 4, 5], [2, 3, 4], [1, 2, 3]])]
     [1.0, 0.0, -1.0]
@@ -308,11 +317,13 @@ class GivenGrade:
 def self_preference(
     verdicts: Sequence[Preference], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
 ) -> dict[str, StatisticResult]:
-    """By judge: how much more often it prefers its own model than the other judges do, on the same replies. −1 to 1.
+    """Return, by judge, how much more often it prefers its own model than the other judges do, on the same replies: −1
+    to 1.
 
-    `own` says which model is a judge's own; without, the one of its name. Verdicts count with the judge's model in them
-    of which there are some by others, too, none of them with their own model in it. A comparison is an item and two
-    models; ties are half. `n` are comparisons, `left_out` those that nobody else judged. Student's t over items.
+    `own` maps a judge to its own model; by default, the model of its name. A verdict counts if it involves the judge's
+    model and there are verdicts of other judges on the comparison whose own model is not involved. A comparison is an
+    item and two models; ties count half. `n` is the number of comparisons, `left_out` that of comparisons that nobody
+    else judged. Student's t over items.
 
     >>> mine = [Preference("gpt", "other", "gpt", item, "gpt") for item in range(3)]
     >>> theirs = [Preference("gpt", "other", "other", item, "neutral") for item in range(3)]
@@ -334,8 +345,8 @@ def self_preference(
 
 @dataclass(frozen=True)
 class Fondness:
-    """How far the judges of a model are beyond others: an excess, −1 to 1, for every comparison, and the item of each.
-    `left_out` counts those that nobody else judged."""
+    """The bias of the judges of a model's family, −1 to 1, for every comparison, with the item of each. `left_out`
+    counts comparisons that nobody else judged."""
 
     excesses: list[float]
     items: list[Hashable]
@@ -345,10 +356,10 @@ class Fondness:
 def fondness(
     verdicts: Sequence[Preference], model: str, judges: Collection[str], is_own: Callable[[str, str], bool]
 ) -> Fondness:
-    """Return how much more often `judges`, whose own `model` is, prefer it than others do, comparison by comparison.
+    """Return how much more often `judges`, whose own `model` is, prefer it than other judges do, for each comparison.
 
-    `is_own` says of a judge and a model whether it is the judge's own. Those count for whom the other model is not
-    their own too, and of the others those for whom neither is. A judge who judged more often counts no more.
+    `is_own` says whether a model is a judge's own. Of the `judges` only those count for whom the other model is not
+    their own too, and of the other judges only those for whom neither is. A judge with more verdicts weighs no more.
 
     >>> preferred = [("a", "mine"), ("b", "x"), (None, "y")]
     >>> verdicts = [Preference("a", "b", model, 1, judge) for model, judge in preferred]
@@ -373,7 +384,7 @@ def fondness(
 
 
 def _by_judge(verdicts: Sequence[Preference], model: str) -> list[float]:
-    """The mean score of a model by each judge, so that one who judged more often counts no more."""
+    """Return the mean score of a model by each judge, so that a judge with more verdicts weighs no more."""
     scores: dict[str | None, list[float]] = defaultdict(list)
     for verdict in verdicts:
         scores[verdict.judge].append(verdict.score_of(model))
@@ -383,11 +394,12 @@ def _by_judge(verdicts: Sequence[Preference], model: str) -> list[float]:
 def self_preference_in_grades(
     grades: Sequence[GivenGrade], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
 ) -> dict[str, StatisticResult]:
-    """By judge: what it gives its own model beyond what others give it, less the same for the other models.
+    """Return, by judge, the excess of its grades of its own model over those of other judges, less the same for other
+    models.
 
-    In the unit of the scores. A judge that is lenient to all is not fond of itself: that is what is taken off. `own` as
-    for `self_preference`; a judge's grades of its own model are no yardstick for others. `n` are the items on which
-    there are both differences, `left_out` the others with a grade of its own model. Student's t over items.
+    In the unit of the scores. The subtraction removes general leniency. `own` is as in `self_preference`; a judge's
+    grades of its own model are no reference for other judges. `n` is the number of items with both differences,
+    `left_out` that of other items with a grade of its own model. Student's t over items.
 
     >>> panel = [GivenGrade("strict", model, item, 3) for model in ("gpt", "other") for item in range(3)]
     >>> fond = [GivenGrade("gpt", model, item, 4 + (model == "gpt")) for model in ("gpt", "other") for item in range(3)]
@@ -437,36 +449,38 @@ def _over_items(
     return replace(mean(excesses, items, confidence=confidence, ends=ends), left_out=left_out)
 
 
+# Strengths
+
 Errors = Literal["information", "items", "bootstrap"]
 NOTHING_VARIES = "nothing shows how far it may vary"
 STEPS = 100
-"""The most steps to the best fit. From strengths that are all the same it takes 5 to 10."""
+"""The most Newton steps. From equal strengths it takes 5 to 10."""
 LONGEST_STEP = 2.0
-"""On the scale of log odds. Where the likelihood is nearly flat, Newton's step would leave what can be computed."""
+"""On the scale of log odds. If the likelihood is nearly flat, Newton's step would overflow."""
 
 
 @dataclass(frozen=True, eq=False)
 class Strengths:
-    """How strong models are, on a scale of log odds whose mean over models is 0."""
+    """The strengths of models, as log odds whose mean over models is 0."""
 
     models: tuple[str, ...]
     by_model: dict[str, StatisticResult]
-    """The log strength of each; 400 / ln 10 times it is the scale of Elo."""
+    """The log strength of each; times 400 / ln 10 it is on the scale of Elo."""
     ties: StatisticResult
-    """Davidson's ν: two equal models tie ν times as often as the one of them wins."""
+    """Davidson's ν: two equal models tie ν times as often as one of them wins."""
     covariance: Floats | None = None
-    """Of the log strengths, of the shape (models, models); `None` where there are none."""
+    """The covariance of the log strengths, of the shape (models, models); `None` if there are none."""
     df: float | None = None
-    """The degrees of freedom of intervals; `None` for those of the normal distribution."""
+    """The degrees of freedom of intervals; `None` for the normal distribution."""
     draws: Floats | None = None
     """The log strengths of a bootstrap, of the shape (resamples, models)."""
     confidence: float = 0.95
     pulls: Floats | None = None
-    """What every item adds to each log strength, of the shape (items, models), items in the order in which they come
-    up: where errors come from the spread between `items`."""
+    """The influence of every item on each log strength, of the shape (items, models), items in order of first
+    occurrence; only if errors come from the variance between `items`."""
 
     def difference(self, first: str, second: str) -> StatisticResult:
-        """Return the log odds that `first` is preferred to `second`, where they do not tie."""
+        """Return the log odds that `first` is preferred to `second`, given no tie."""
         a, b = self.by_model[first], self.by_model[second]
         if a.value is None or b.value is None:
             return StatisticResult.undefined(a.reason or b.reason or "undefined")
@@ -480,8 +494,7 @@ class Strengths:
         return _with_error(found, math.sqrt(max(0.0, variance)), self.df, draws, self.confidence)
 
     def chance(self, first: str, second: str) -> StatisticResult:
-        """Return the probability that `first` is preferred to `second`, where they do not tie: 1 / (1 +
-        e^−difference)."""
+        """Return the probability that `first` is preferred to `second`, given no tie: 1 / (1 + e^−difference)."""
         found = self.difference(first, second)
         value, low, high = (None if each is None else _expit(each) for each in (found.value, found.low, found.high))
         return StatisticResult(value, found.reason, low=low, high=high, p=found.p, n=found.n, clusters=found.clusters)
@@ -497,18 +510,17 @@ def bradley_terry(
     seed: int = 0,
     confidence: float = 0.95,
 ) -> Strengths:
-    """Return the strengths π of models with the highest likelihood, given who was preferred to whom.
+    """Return the maximum likelihood strengths π of models, given pairwise verdicts.
 
     i wins over j with the odds π_i : π_j, and they tie with the weight ν √(π_i π_j) (Bradley and Terry 1952; Davidson
-    1970). Without ties ν is 0. Where no finite strengths fit best, `reason` of each says why: two groups that nobody
-    compared, a model that always won. `prior_sd` gives finite ones all the same: log strengths (and log ν) are then
-    drawn from a normal distribution about 0 with this standard deviation, and what is found is the mode of what to
-    believe after the verdicts, closer together than they are; 2 is weak.
+    1970). Without ties ν is 0. If no finite strengths fit best, `reason` of each says why: two groups that were never
+    compared, or a model that always won. `prior_sd` makes them finite: log strengths (and log ν) then have a normal
+    prior around 0 with this standard deviation, and the result is the posterior mode, shrunk towards 0; 2 is weak.
 
-    `errors` come from the observed `information`, as if all verdicts were independent; from the spread between `items`
-    (sandwich: Huber 1967, White 1982), with Student's t; or from a `bootstrap` that draws items again, with its
-    percentiles. `n` are the model's verdicts, `clusters` all items. `weights` say how often each verdict counts; they
-    need errors between `items`, since no verdict is several then.
+    `errors` come from the observed `information`, as if all verdicts were independent; from the variance between
+    `items` (sandwich: Huber 1967, White 1982), with Student's t; or from a `bootstrap` of items, with its percentiles.
+    `n` is the number of the model's verdicts, `clusters` that of all items. `weights` are the weights of verdicts; they
+    need errors between `items`, since a weighted verdict is not several independent ones.
 
     >>> verdicts = [Preference("a", "b", winner) for winner in ["a"] * 6 + ["b"] * 2 + [None] * 2]
     >>> found = bradley_terry(verdicts)
@@ -568,18 +580,19 @@ def bradley_terry(
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """The best fit: log strengths and, where there are ties, log ν as the last of `values`."""
+    """The best fit: log strengths and, if there are ties, log ν as the last of `values`."""
 
     values: Floats
     information: Floats
 
 
 def _fit(wins: Floats, ties: Floats, ridge: float, start: Floats | None = None) -> Fit:
-    """Newton's method with halved steps; the log-likelihood is concave, as the model is an exponential family."""
+    """Fit by Newton's method with halved steps; the log-likelihood is concave, as the model is an exponential
+    family."""
     size = len(wins)
     tied = bool(ties.any())
     values = np.zeros(size + tied) if start is None else start
-    # The level of strengths is free: a penalty on their sum, which is 0 anyway, makes the matrix regular.
+    # Strengths are defined up to a constant: a penalty on their sum, which is 0 anyway, makes the matrix regular.
     level = np.zeros((size + tied, size + tied))
     level[:size, :size] = 1.0
     height, gradient, information = _climb(values, wins, ties, ridge)
@@ -624,11 +637,11 @@ def _climb(values: Floats, wins: Floats, ties: Floats, ridge: float) -> tuple[fl
 
 
 def _probabilities(values: Floats, size: int) -> tuple[Floats, Floats]:
-    """Return how likely the model of a row is to beat that of a column, and to tie with it."""
+    """Return the probabilities that the model of a row beats that of a column, and that they tie."""
     strengths = values[:size]
     gap = strengths[:, None] - strengths[None, :]
     draw = np.exp(values[size]) if len(values) > size else 0.0
-    # Of both odds e^±gap/2 the larger is divided out, so none overflows.
+    # Dividing by the larger of the odds e^±gap/2 prevents an overflow.
     scale = np.abs(gap) / 2
     for_, against, level = np.exp(gap / 2 - scale), np.exp(-gap / 2 - scale), draw * np.exp(-scale)
     total = for_ + against + level
@@ -647,7 +660,7 @@ def _inverse(information: Floats, size: int) -> Floats:
 
 
 def _sandwich(pulls: Floats, bread: Floats) -> Floats:
-    """Return the covariance that the spread of the items' pulls shows."""
+    """Return the covariance estimated from the variance of the items' influences."""
     items = len(pulls)
     if items < 2:
         return bread
@@ -656,7 +669,7 @@ def _sandwich(pulls: Floats, bread: Floats) -> Floats:
 
 
 def _pulls(counts: Counts, fitted: Fit, bread: Floats, items: int) -> Floats:
-    """Return what the gradient of every item adds to each parameter, to the first order."""
+    """Return the first-order influence of every item on each parameter."""
     size = len(counts.models)
     up, level = _probabilities(fitted.values, size)
     win, lose, tie = (table[counts.first, counts.second] for table in (up, up.T, level))
@@ -673,7 +686,7 @@ def _pulls(counts: Counts, fitted: Fit, bread: Floats, items: int) -> Floats:
 def _drawn(
     counts: Counts, fitted: Fit, items: int, ridge: float, resamples: int, seed: int
 ) -> tuple[Floats, str | None]:
-    """Log strengths, and ν last, of samples of items drawn again; and why they are of no use, where they are not."""
+    """Return log strengths, with ν last, of bootstrap samples of items; and the reason if they are of no use."""
     random = np.random.default_rng(seed)
     found, lost, size = [], 0, len(counts.models)
     for _ in range(resamples):
@@ -719,7 +732,7 @@ def _with_error(
 
 
 def _exponential(found: StatisticResult) -> StatisticResult:
-    """Return a figure on the scale of logarithms, taken off it; its error by the delta method."""
+    """Return the exponential of a figure; its error by the delta method."""
     value, low, high = (None if each is None else math.exp(each) for each in (found.value, found.low, found.high))
     error = None if found.standard_error is None or value is None else value * found.standard_error
     return StatisticResult(

@@ -1,8 +1,7 @@
-"""The result of a statistic: a value with its error, or the reason why there is none.
+"""The result of a statistic: a value with its error, or the reason why there is none; and the arrays that it comes
+from.
 
-Quantiles and tails of the distributions that intervals and tests use, without the weight of `scipy.stats`.
-
-Ratings as arrays: what raters gave to items, with holes where they gave nothing.
+Quantiles of z and t come from `scipy.special`, which loads faster than `scipy.stats`.
 """
 
 from __future__ import annotations
@@ -21,33 +20,34 @@ from tripos_compiler.source.data_classes import dataclass
 
 @dataclass(frozen=True)
 class StatisticResult:
-    """A figure. Where it is undefined, `value` is `None` and `reason` says why; no field is ever NaN or infinite.
+    """A statistic with its error. If it is undefined, `value` is `None` and `reason` says why; no field is ever NaN or
+    infinite.
 
-    `low` and `high` bound the interval. A value whose interval is undefined has a `reason` too, and no `low`.
+    `low` and `high` bound the interval. If a value has no interval, `low` is None and `reason` says why.
 
     >>> StatisticResult(0.5, n=12).value, StatisticResult.undefined("no items").reason
     (0.5, 'no items')
     """
 
     value: float | None
-    """The figure, in the unit that its function names."""
+    """The value, in the unit that the function documents."""
     reason: str | None = None
-    """Why `value` is missing; or where it is there, why its interval is."""
+    """Why `value` is missing; if it is present, why its interval is missing."""
     low: float | None = None
     high: float | None = None
     standard_error: float | None = None
     statistic: float | None = None
-    """What was tested: a t, z, χ² or F, as the function says."""
+    """The test statistic: a t, z, χ² or F, as the function documents."""
     df: float | None = None
-    """Degrees of freedom of `statistic` and of the interval."""
+    """The degrees of freedom of `statistic` and of the interval."""
     p: float | None = None
-    """The p-value of `statistic`, two-sided unless the function says otherwise."""
+    """The p-value of `statistic`, two-sided unless the function documents otherwise."""
     n: int = 0
-    """The units that counted: items, pairs or rows, as the function says."""
+    """The number of units that count: items, pairs or rows, as the function documents."""
     clusters: int | None = None
-    """The independent groups that the units fall into."""
+    """The number of independent groups of units."""
     left_out: int = 0
-    """The units that did not count, since something in them is missing."""
+    """The number of units that do not count because something in them is missing."""
 
     def __post_init__(self) -> None:
         for name in ("value", "low", "high", "standard_error", "statistic", "df", "p"):
@@ -59,22 +59,23 @@ class StatisticResult:
 
     @classmethod
     def undefined(cls, reason: str, *, n: int = 0, left_out: int = 0) -> Self:
-        """Return a figure that has no value, and why."""
+        """Return a result without a value, with the reason."""
         return cls(None, reason, n=n, left_out=left_out)
 
     def without_interval(self, reason: str) -> Self:
-        """Return the same figure without `low` and `high`, and why it has none."""
+        """Return the same value without `low` and `high`, with the reason."""
         return replace(self, low=None, high=None, reason=reason)
 
 
 CONFIDENCE = 0.95
-"""The confidence of the intervals of measures."""
+"""The confidence level of the intervals of measures."""
 
 
 def t_quantile(p: float | None, df: float | None) -> float | None:
-    """Return the `p` quantile of Student's t with `df` degrees of freedom; `None` where `df` < 1 or one is missing.
+    """Return the `p` quantile of Student's t with `df` degrees of freedom; `None` if `df` < 1 or an argument is
+    missing.
 
-    `scipy.special.stdtrit`, which inverts the incomplete beta function (DiDonato and Morris 1992).
+    `scipy.special.stdtrit` inverts the incomplete beta function (DiDonato and Morris 1992).
 
     >>> round(t_quantile(0.975, 10), 3), t_quantile(0.975, 0)
     (2.228, None)
@@ -87,7 +88,7 @@ def t_quantile(p: float | None, df: float | None) -> float | None:
 
 
 def t_tails(t: float, df: float) -> float:
-    """Return the probability that Student's t with `df` degrees of freedom is as far from 0 as `t`, on either side.
+    """Return the two-sided p-value of `t` under Student's t with `df` degrees of freedom.
 
     >>> round(t_tails(2.228, 10), 3)
     0.05
@@ -107,7 +108,7 @@ def z_quantile(p: float) -> float:
 
 
 def z_tails(z: float) -> float:
-    """Return the probability that a standard normal variable is as far from 0 as `z`, on either side.
+    """Return the two-sided p-value of `z` under the standard normal distribution.
 
     >>> round(z_tails(1.96), 3)
     0.05
@@ -116,7 +117,7 @@ def z_tails(z: float) -> float:
 
 
 def two_sided(confidence: float) -> float:
-    """Return the quantile at which an interval of `confidence` ends, so 0.975 for 0.95.
+    """Return the quantile at the end of an interval of `confidence`, such as 0.975 for 0.95.
 
     Raises `ValueError` unless `confidence` lies between 0 and 1.
 
@@ -133,17 +134,17 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Values = Sequence[float | None] | npt.NDArray[Any]
 Clusters = Sequence[Hashable] | npt.NDArray[Any] | None
-"""The cluster of each row; without, each is its own."""
+"""The cluster of each row; if None, each row is its own cluster."""
 Ratings = Sequence[Sequence[Any]] | npt.NDArray[Any]
-"""A row a rater and a column an item; `None` or NaN where a rater gave no rating."""
+"""One row per rater and one column per item; `None` or NaN for a missing rating."""
 
 
 def read_ratings(ratings: Ratings, categories: Sequence[Hashable] | None = None) -> Floats:
-    """Return ratings as numbers of the shape (raters, items), NaN where one is missing.
+    """Return ratings as numbers of the shape (raters, items), NaN if missing.
 
-    With `categories` a rating becomes its place in them, from 0. Without, ratings that are text become the places of
-    what was seen, in alphabetical order. Raises `ValueError` for rows of different lengths, for a rating that is not
-    in `categories`, and for infinities.
+    With `categories` a rating becomes its index in them. Without them, ratings that are text become indices of the
+    distinct texts in alphabetical order. Raises `ValueError` for rows of different lengths, for a rating that is not in
+    `categories`, and for infinities.
 
     >>> read_ratings([["good", None], ["bad", "good"]], ["bad", "good"]).tolist()
     [[1.0, nan], [0.0, 1.0]]
@@ -169,7 +170,7 @@ def read_ratings(ratings: Ratings, categories: Sequence[Hashable] | None = None)
 
 
 def is_missing(rating: Any) -> bool:
-    """Return true if there is no rating: `None` or NaN.
+    """Return true if a rating is `None` or NaN.
 
     >>> is_missing(None), is_missing(float("nan")), is_missing(0), is_missing("")
     (True, True, False, False)
@@ -193,7 +194,7 @@ def _place(rating: Any, places: dict[Hashable, int]) -> int | None:
 
 
 def complete_items(ratings: Floats) -> tuple[Floats, int]:
-    """Return the items that every rater rated, and how many others there were.
+    """Return the items that every rater rated, and the number of other items.
 
     >>> matrix, left_out = complete_items(read_ratings([[1, 2, None], [1, 3, 3]]))
     >>> matrix.tolist(), left_out
@@ -204,7 +205,7 @@ def complete_items(ratings: Floats) -> tuple[Floats, int]:
 
 
 def read_values(values: Values) -> Floats:
-    """Return numbers as an array of one dimension, NaN for `None`. Raises `ValueError` for infinities.
+    """Return numbers as a one-dimensional array, NaN for `None`. Raises `ValueError` for infinities.
 
     >>> read_values([1, None]).tolist()
     [1.0, nan]
@@ -221,10 +222,9 @@ def read_values(values: Values) -> Floats:
 
 
 def cluster_codes(clusters: Clusters, n: int) -> Ints:
-    """Return a number from 0 for the cluster of each row, all numbers up to the last used; without clusters each row
-    its own.
+    """Return the code of the cluster of each row: integers from 0 without gaps. Without clusters, each row has its own.
 
-    Raises `ValueError` unless there are `n` of them.
+    Raises `ValueError` unless there are `n` clusters.
 
     >>> cluster_codes(["b", "a", "b"], 3).tolist(), cluster_codes(None, 2).tolist()
     ([0, 1, 0], [0, 1])
@@ -240,7 +240,7 @@ def cluster_codes(clusters: Clusters, n: int) -> Ints:
 
 
 def rows_of(codes: Ints) -> list[Ints]:
-    """Return the rows of each cluster, cluster by cluster.
+    """Return the indices of the rows of each cluster, cluster by cluster.
 
     >>> [rows.tolist() for rows in rows_of(np.array([0, 1, 0]))]
     [[0, 2], [1]]

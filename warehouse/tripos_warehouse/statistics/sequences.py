@@ -1,18 +1,19 @@
-"""Confidence sequences: intervals of a mean that hold at all numbers of items at once, so that one may look at each.
+"""Confidence sequences: intervals of a mean that are valid at every number of items at once, so a run may stop at any.
 
-An interval of 95 % for a fixed number of items holds the truth 95 % of the time at that number. Who looks after every
-item and stops at the first interval without 0 is wrong far more often. A confidence sequence holds the truth at all
-numbers of items together 95 % of the time (Darling and Robbins 1967; Howard, Ramdas, McAuliffe and Sekhon 2021), so a
-run may stop at any of them. Values come in random order, one an item: of several samples their mean.
+A 95 % interval for a fixed number of items covers the truth 95 % of the time at that number. Looking after every item
+and stopping at the first interval that excludes 0 is wrong far more often. A confidence sequence covers the truth at
+all numbers of items together 95 % of the time (Darling and Robbins 1967; Howard, Ramdas, McAuliffe and Sekhon 2021), so
+a run may stop at any of them. Values come in random order, one per item: with several samples, their mean.
 
-Where values have two ends, `BettingSequence` plays against each mean that is possible (Waudby-Smith and Ramdas 2023,
-"Estimating means of bounded random variables by betting"): it bets on every value, at odds that are fair if that mean
-is the true one, and a mean against which the capital grows twentyfold is not it. With a `population`, of which values
-are drawn without replacement, the sequence speaks of the mean of that population, and closes at its last value. Without
-one it speaks of what the values are drawn from. `AsymptoticSequence` is for values without ends.
+If values have two ends, `BettingSequence` bets against each possible mean (Waudby-Smith and Ramdas 2023, "Estimating
+means of bounded random variables by betting"): it bets on every value, at odds that are fair if that mean is the true
+one, and a mean against which the capital grows twentyfold is ruled out. With a `population`, from which values are
+drawn without replacement, the sequence is for the mean of that population, and collapses to it at the last value.
+Without one it is for the distribution of the values. `AsymptoticSequence` is for values without ends.
 
-What was looked at stays: an interval lies within all before it (running intersection), and a p-value never rises.
-The mean of a sequence that stopped at what it showed is too far out; `BettingSequence.estimate` moves it back.
+Every look counts: an interval lies within all earlier ones (running intersection), and a p-value never rises. The mean
+of a sequence that stopped because of its interval is biased away from the null; `BettingSequence.estimate` shrinks it
+back.
 """
 
 from __future__ import annotations
@@ -26,42 +27,43 @@ import numpy as np
 from tripos_warehouse.statistics.result import Floats, StatisticResult
 
 LEAST_BET, BOLDEST_BET, BETS_APART = 0.02, 1.0, 2.2
-"""The bets for each standard deviation: from the least to the boldest, each about so many times the one before."""
+"""The bets in units of the standard deviation: from the least to the boldest, each about this multiple of the one
+before."""
 LEAST_PLANNED, LEAST_POPULATION = 4.0, 2.0
-"""The least bet times the root of the values that there may be: a smaller one wins too little by the last of them. In a
-population bets grow with the share that was drawn, so the first may be smaller."""
+"""The least bet times the root of the planned number of values: a smaller one wins too little by the last value. In a
+population bets grow with the share drawn, so the first may be smaller."""
 MOST_STAKED = 0.9
 """The most of the capital that a value can lose."""
 GUESSED_VALUES, GUESSED_VARIANCE = 5, 1 / 16
-"""How many values the first guess of their variance counts for, and that guess, on a scale from 0 to 1."""
+"""The prior of the variance: its weight in values, and its value on a scale from 0 to 1."""
 STEPS = 1000
-"""The means of the scale that are played against. An end of an interval is the last of them that is ruled out, so it is
-further out than need be by up to one step."""
+"""The number of candidate means on the scale. An end of an interval is the last candidate that is ruled out, so the
+interval is up to one step longer than necessary."""
 WARM_UP = 20
-"""The values that an asymptotic sequence waits for: fewer say too little of their own variance."""
+"""The number of values before the first asymptotic interval: fewer give too uncertain a variance."""
 SHRINKAGE = 3.0
-"""How far the mean of a sequence that ruled a value out is moved back toward it: by this over z², where z is its
-distance in standard errors."""
+"""The shrinkage towards a ruled-out value of a mean that stopped: this over z², where z is its distance in standard
+errors."""
 PLANNED = 100
-"""The number of values at which an asymptotic sequence is narrowest beside those at other numbers."""
+"""The number of values at which an asymptotic sequence is narrowest, relative to other sequences."""
 
 
 class ConfidenceSequence(Protocol):
-    """An interval of a mean and a p-value that may be looked at after each value."""
+    """An interval of a mean and a p-value that are valid after each value."""
 
     n: int
-    """The values so far."""
+    """The number of values so far."""
 
     def add(self, value: float | None) -> None:
-        """Take the next value; `None` where it is missing."""
+        """Add the next value; `None` if it is missing."""
         ...
 
     def interval(self, level: float = 0.05) -> tuple[float, float] | None:
-        """Return the ends of the interval, which the true mean leaves at no time with probability 1 − `level`."""
+        """Return the ends of the interval, which contains the true mean at all times with probability 1 − `level`."""
         ...
 
     def p(self, null: float = 0.0) -> float:
-        """Return the p-value of a true mean of `null`, two-sided and valid at whatever value one stops."""
+        """Return the two-sided p-value of a true mean of `null`, valid at any stopping time."""
         ...
 
 
@@ -72,16 +74,16 @@ class BettingSequence:
 
         K⁺(m) = Σ over bets g of w_g Π (1 + λ_i (x_i − m_i)),  λ_i = min(g / s_i, 0.9 / m_i),  w_g ~ 1 / g
 
-    K⁻(m) the same of 1 − x and 1 − m. s_i is the standard deviation of the values before x_i, so a bet suits answers
-    and narrow marks alike. The mixture over bets (as the grid Kelly of Waudby-Smith and Ramdas 2023, section B.6)
-    learns which of them suits, and the interval has no gap, as each factor falls with m; `planned` is how many values
-    there may be at most. m_i is m; of a population of N without replacement it is what the rest would have to have,
-    (N m − Σ_{j<i} x_j) / (N − i + 1) (their section 5.2), which moves away from the truth as the rest gets smaller, so
-    there g is N / (N − i + 1) times as bold. m is ruled out at a level α once K⁺ or K⁻ came to 2/α (Ville 1939), and so
-    is what the known values leave no room for.
+    and K⁻(m) the same for 1 − x and 1 − m. s_i is the standard deviation of the values before x_i, so a bet suits
+    binary values and narrow scales alike. The mixture over bets (like the grid Kelly of Waudby-Smith and Ramdas 2023,
+    section B.6) adapts to the best bet, and the interval has no gap, since each factor falls with m; `planned` is the
+    most values that there may be. m_i is m; in a population of N without replacement it is the mean that the rest would
+    need, (N m − Σ_{j<i} x_j) / (N − i + 1) (their section 5.2), which moves away from the truth as the rest gets
+    smaller, so there g is N / (N − i + 1) times as bold. m is ruled out at a level α once K⁺ or K⁻ has reached 2/α
+    (Ville 1939), or if the known values leave no room for it.
 
-    A missing value is one at the low end for the low end of the interval, and one at the high end for the high one, so
-    the interval holds the mean whatever it would have been.
+    A missing value counts as the low end for the low end of the interval, and as the high end for the high one, so the
+    interval is valid whatever it was.
 
     >>> sequence = BettingSequence((0, 1), population=4)
     >>> for value in (1, 0, 1, 1):
@@ -115,13 +117,13 @@ class BettingSequence:
         return low + (high - low) * self._total / seen if seen else None
 
     def estimate(self, null: float = 0.0, level: float = 0.05, shrinkage: float = SHRINKAGE) -> float | None:
-        """Return the mean, moved back toward `null` if that was ruled out at `level`: what to tell of a sequence that
-        stopped because it was. It lies inside of the interval; `None` without values.
+        """Return the mean, shrunk towards `null` if that was ruled out at `level`: the estimate to report for a
+        sequence that stopped for that reason. It lies inside the interval; `None` without values.
 
-        Where a mean first comes to z standard errors from `null`, it is further out than the truth: by the share 2/z²
-        of it to the second order, if all sequences come there (compare Whitehead 1986, "On the bias of maximum
-        likelihood estimation following a sequential test"), and by more if only the luckier ones do. A `shrinkage` of 3
-        makes the errors of `tests/bench/stopped.py` a third smaller, and more hardly any smaller.
+        A mean that first reaches z standard errors from `null` is farther out than the truth: by the share 2/z² to the
+        second order, if all sequences reach it (compare Whitehead 1986, "On the bias of maximum likelihood estimation
+        following a sequential test"), and by more if only the luckier ones do. A `shrinkage` of 3 reduces the errors of
+        `tests/bench/stopped.py` by a third, and more hardly helps.
         """
         mean = self.mean
         if mean is None:
@@ -131,11 +133,11 @@ class BettingSequence:
         if self.p(null) <= level and mean != null:
             error = width * self._deviation / math.sqrt(self.n - self.missing)
             mean = null + (mean - null) * max(0.0, 1 - shrinkage * (error / (mean - null)) ** 2)
-        inside = min(width / (len(self._means) + 1), high - low) / 2  # the ends are means that were ruled out
+        inside = min(width / (len(self._means) + 1), high - low) / 2  # the ends are candidate means that were ruled out
         return min(max(mean, low + inside), high - inside)
 
     def add(self, value: float | None) -> None:
-        """Take the next value. Raises `ValueError` for one outside of the ends, and for one too many."""
+        """Add the next value. Raises `ValueError` for a value outside the ends, and for one too many."""
         if self.population is not None and self.n == self.population:
             raise ValueError(f"a population of {self.population} has no more values")
         low, high = self.ends
@@ -161,28 +163,28 @@ class BettingSequence:
 
     @property
     def _deviation(self) -> float:
-        """The standard deviation of the values so far, as shares of the scale."""
+        """The standard deviation of the values so far, as a share of the scale."""
         known = self.n - self.missing
         about = max(0.0, self._squares - self._total**2 / known) if known else 0.0
         return math.sqrt((GUESSED_VALUES * GUESSED_VARIANCE + about) / (GUESSED_VALUES + known))
 
     def _bet(self, capital: Floats, most: Floats, seen: float, bets: Floats, means: Floats, total: float) -> None:
-        """Add what a value wins against each mean to the logarithms of the capital."""
-        if self.population is not None:  # what the rest would have to have
+        """Add the win of a value against each mean to the logarithms of the capital."""
+        if self.population is not None:  # the mean that the rest would need
             means = np.clip((self.population * means - total) / (self.population - self.n), 1e-12, None)
-        # A mean that leaves less than nothing to the rest is ruled out by `interval`, and bets on it are void.
+        # A mean for which the rest would need an impossible one is ruled out by `interval`; bets on it do not count.
         against = means[:, None]
         capital += np.log1p(np.minimum(bets, MOST_STAKED / against) * (seen - against))
         np.maximum(most, self._mixed(capital), out=most)
 
     def _mixed(self, capital: Floats) -> Floats:
-        """Return the logarithm of the mean capital over bets, the least of which weigh most."""
+        """Return the logarithm of the mean capital over bets, in which the smallest bet weighs most."""
         most = capital.max(axis=1)
         mixed: Floats = most + np.log(np.exp(capital - most[:, None]) @ self._weights)
         return mixed
 
     def interval(self, level: float = 0.05) -> tuple[float, float]:
-        """Return the ends of the interval, those of the scale at worst."""
+        """Return the ends of the interval, at most those of the scale."""
         wanted = math.log(2 / level)
         below, above = np.nonzero(self._most_up >= wanted)[0], np.nonzero(self._most_down >= wanted)[0]
         bottom = float(self._means[below[-1]]) if len(below) else 0.0
@@ -190,14 +192,14 @@ class BettingSequence:
         if self.population is not None:
             bottom = max(bottom, self._total / self.population)
             top = min(top, (self._total + self.missing + self.population - self.n) / self.population)
-        if bottom > top:  # the truth was ruled out, which happens with probability `level`, or it is rounding
+        if bottom > top:  # the truth was ruled out, which has the probability `level`, or rounding
             middle = self._total / (self.n - self.missing) if self.n > self.missing else 0.5
             bottom = top = min(max(middle, top), bottom)
         low, high = self.ends
         return float(low + (high - low) * bottom), float(low + (high - low) * top)
 
     def p(self, null: float = 0.0) -> float:
-        """Return the p-value: 2 over the most that the capital against `null` ever was."""
+        """Return the p-value: 2 over the maximum of the capital against `null` so far."""
         low, high = self.ends
         share = (null - low) / (high - low)
         if not 0 <= share <= 1:
@@ -206,7 +208,7 @@ class BettingSequence:
             left = self.population - self.n + self.missing
             if not self._total - 1e-9 <= share * self.population <= self._total + left + 1e-9:
                 return 0.0
-        # Against a mean between two of those that are played against, the capital is no less than the lesser of both.
+        # Against a mean between two candidates, the capital is at least the smaller of theirs.
         at = np.searchsorted(self._means, share - 1e-9), np.searchsorted(self._means, share + 1e-9, side="right") - 1
         up = float(self._most_up[at[0]]) if at[0] < len(self._means) else 0.0
         down = float(self._most_down[at[1]]) if at[1] >= 0 else 0.0
@@ -214,8 +216,8 @@ class BettingSequence:
 
 
 def bets_of(planned: int | None, least: float = LEAST_PLANNED) -> Floats:
-    """Return the bets for each standard deviation that are made side by side: none so small that it cannot win within
-    the planned number of values.
+    """Return the bets in units of the standard deviation, none so small that it cannot win within the planned number of
+    values.
 
     >>> bets_of(None).round(3).tolist()
     [0.02, 0.044, 0.096, 0.209, 0.457, 1.0]
@@ -229,7 +231,7 @@ def bets_of(planned: int | None, least: float = LEAST_PLANNED) -> Floats:
 
 
 class AsymptoticSequence:
-    """The confidence sequence of a mean of values of any size, as far as their mean is normal.
+    """The confidence sequence of a mean of values of any size, valid as far as their mean is normal.
 
     x̄ ± s √(2 (tρ² + 1) / (t² ρ²) · log(√(tρ² + 1) / α)) after t values with the standard deviation s (Waudby-Smith,
     Arbour, Sinha, Kennedy and Ramdas 2024, "Time-uniform central limit theory and asymptotic confidence sequences",
@@ -257,7 +259,7 @@ class AsymptoticSequence:
         return self._mean if self.n > self.missing else None
 
     def add(self, value: float | None) -> None:
-        """Take the next value."""
+        """Add the next value."""
         self.n += 1
         if value is None:
             self.missing += 1
@@ -280,7 +282,7 @@ class AsymptoticSequence:
         return (low, high) if low <= high else (self._mean, self._mean)
 
     def p(self, null: float = 0.0) -> float:
-        """Return the p-value: the level whose interval ends at `null`, or did at an earlier value."""
+        """Return the p-value: the smallest level, so far, whose interval excludes `null`."""
         least = 1.0
         for t, mean, error in self._seen:
             spread = t * self._rho2 + 1
@@ -313,10 +315,10 @@ def mean_sequence(
     null: float = 0.0,
     level: float = 0.05,
 ) -> StatisticResult:
-    """Return the mean of values that came in random order, with the interval of their confidence sequence.
+    """Return the mean of values in random order, with the interval of their confidence sequence.
 
-    Between two `ends` by betting, else asymptotically (`population` needs ends). `p` is against `null`. The same values
-    in another order have another interval; of a whole population they have one, which is its mean.
+    Between two `ends` by betting, otherwise asymptotically (`population` needs ends). `p` tests `null`. The same values
+    in another order have another interval; a whole population has a single one, its mean.
 
     >>> found = mean_sequence([1, 1, 0, 1, 1, 1, 1, 1, 0, 1] * 8, (0, 1), population=100, null=0.5)
     >>> round(found.value, 2), round(found.low, 2), round(found.high, 2), found.p < 0.001

@@ -1,9 +1,9 @@
-"""Aggregates in Python: the functions that measures of a plan take of all values.
+"""User-defined aggregates: Python functions that measures of a plan call with all values.
 
-A store may come from anybody, so none of its words is executed. A function is executed in two cases only: the user ran
-the benchmark, or named its spec. Then the text of its file is kept in a folder of the user's own, by its SHA-256 and
-the function's name, and plans name both. Whatever reads a store finds it there. Another function of that file, or one
-that it imports, is not executed: the plan of a stranger's store may name any.
+A store may come from anybody, so nothing in it is executed by default. A function is executed in two cases only: the
+user ran the benchmark, or named its spec. Then the text of its file is stored in a folder of the user, by its SHA-256
+and the function's name, and plans name both. Whoever reads a store finds it there. Another function of that file, or an
+imported file, is not executed: the plan of a stranger's store may name any.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from tripos_compiler.library.signature import in_bounds
 from tripos_compiler.source.data_classes import dataclass
 
 FAILED = "S0211"
-"""The code where a function fails, or gives no number."""
+"""The code if a function fails, or returns no number."""
 NOT_HERE = "S0212"
-"""The code where nothing on this machine says that a function may be executed."""
+"""The code if nothing on this machine allows a function to be executed."""
 LONGEST_REASON = 200
 Computed = Callable[[Sequence[list[Any]]], float]
 
 
 class NoFigure(Exception):
-    """A function has no value; the text says why, with a code."""
+    """A function has no value; the message has the reason, with a code."""
 
 
 @dataclass(frozen=True)
 class UserFunction:
-    """A function of the user's: `function` in the file `path`, whose text has this SHA-256."""
+    """A user's function: `function` in the file `path`, whose text has the SHA-256 `version`."""
 
     name: str
     path: str
@@ -45,8 +45,8 @@ class UserFunction:
     parameters: tuple[str, ...]
 
     def load(self) -> Computed:
-        """Return what computes it of one list a parameter. Raises `NoFigure` where it cannot be had, and so does
-        what is returned where the function fails."""
+        """Return a function that takes one list per parameter. Raises `NoFigure` if it cannot be loaded; the returned
+        function raises it if the user's function fails."""
         python = getattr(self._module(), self.function, None)
         if not callable(python):
             raise NoFigure(f"`{self.path}` has no function `{self.function}` ({FAILED})")
@@ -85,11 +85,11 @@ class UserFunction:
 
 
 _admitted: dict[tuple[str, str], str] = {}
-"""The texts that this process may execute, by SHA-256 and function, also where no folder can keep them."""
+"""The texts that this process may execute, by SHA-256 and function, including those that no folder can store."""
 
 
 def admit_python(text: str, function: str) -> str:
-    """Let measures execute a function of a file of Python, in this process and in later ones; and give the SHA-256 of
+    """Allow measures to execute a function of a Python file, in this process and in later ones; return the SHA-256 of
     its text."""
     version = hashlib.sha256(text.encode()).hexdigest()
     _admitted[version, function] = text
@@ -104,13 +104,13 @@ def admit_python(text: str, function: str) -> str:
 
 
 def _folder() -> Path:
-    """The folder of the user's own, which no benchmark writes."""
+    """Return the folder of the user, which no benchmark writes."""
     base = os.environ.get("XDG_STATE_HOME") or os.environ.get("LOCALAPPDATA") or Path.home() / ".local" / "state"
     return Path(base) / "tripos" / "aggregates"
 
 
 def _file_of(version: str, function: str) -> str:
-    """The name of the file that is kept. A digest of both: a name of Python may be longer than one of a file."""
+    """Return the name of the stored file. A digest of both, since a Python name may be longer than a file name."""
     return f"{hashlib.sha256(f'{version} {function}'.encode()).hexdigest()}.py"
 
 
@@ -125,12 +125,12 @@ def _text_of(version: str, function: str) -> str | None:
 
 
 _refusing: list[bool] = []
-"""An entry for every command of this process that is under way, with whether it refuses Python."""
+"""One entry for every running command of this process: whether it refuses Python."""
 
 
 @contextlib.contextmanager
 def python_refused(refused: bool) -> Iterator[None]:
-    """Have no measure execute Python meanwhile, where that is refused."""
+    """Prevent measures from executing Python inside the context, if `refused` is true."""
     _refusing.append(refused)
     try:
         yield

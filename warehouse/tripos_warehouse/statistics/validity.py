@@ -1,42 +1,35 @@
-"""Validity of judges: the public face of the modules that hold them against people.
+"""Validity of judges and items: calibration, prevalence, cascades, stability, drift, and item discrimination.
 
-Calibration of a judge: the mean that people give, by the judge's score.
+Calibration is the mean grade of people, by the judge's score. The curve is isotonic, the non-decreasing one with the
+least squares, and needs no choice of bins; by it the error of the judge splits into miscalibration, discrimination and
+uncertainty (Dimitriadis, Gneiting and Jordan 2021, "Stable reliability diagrams for probabilistic classifiers", PNAS
+118, on the CORP decomposition; for means of any values Gneiting and Resin 2023, "Regression diagnostics meets forecast
+evaluation", Electronic Journal of Statistics 17).
 
-The curve is isotonic, the non-decreasing one with the least squares, and needs no choice of bins; the error of the
-judge falls into miscalibration, discrimination and uncertainty by it (Dimitriadis, Gneiting and Jordan 2021, "Stable
-reliability diagrams for probabilistic classifiers", PNAS 118, on the CORP decomposition; for means of any values
-Gneiting and Resin 2023, "Regression diagnostics meets forecast evaluation", Electronic Journal of Statistics 17).
+Prevalence corrects binary verdicts by the judge's sensitivity and specificity. A judge finds the share Se of good
+replies good, its sensitivity, and the share Sp of bad ones bad, its specificity. If a share π is good, it finds p = π
+Se + (1 - π)(1 - Sp) good, so π = (p + Sp - 1) / (Se + Sp - 1) (Rogan and Gladen 1978, "Estimating prevalence from the
+results of a screening test"). The interval is that of Lang and Reiczigel 2014, "Confidence limits for prevalence of
+disease adjusted for estimated sensitivity and specificity", Preventive Veterinary Medicine 113, 13-22. The estimate is
+valid if the labels come from another study, or if numbers of good and of bad replies were chosen: Se and Sp do not
+depend on how many replies are good. For labels drawn at random from the replies themselves, `corrected_mean` is more
+precise: with ρ the correlation of verdicts and labels, its remaining variance is ρ² times that of this one, as Marshall
+1990 found for the same two ways to use labels ("Validation study methods for estimating exposure proportions and odds
+ratios with misclassified data", Journal of Clinical Epidemiology 43).
 
-Binary verdicts corrected by the judge's sensitivity and specificity: Rogan and Gladen's estimate of a prevalence.
+A cascade accepts the verdict of a cheap judge if its confidence reaches a threshold, and asks a stronger judge
+otherwise. The threshold is learned from replies with labels by people or by the stronger judge: thresholds are tested
+from the strictest on, each with an exact binomial bound, and the last that passed before the first that failed is
+taken. The order is fixed, so no correction for multiple tests is needed (fixed-sequence testing: Bauer 1991; as in
+Jung, Brahman and Choi 2024, "Trust or Escalate: LLM judges with provable guarantees for human agreement", arXiv
+2407.18370, section 2).
 
-Of replies that people find good a judge finds the share Se good, its sensitivity, and of bad ones the share Sp bad, its
-specificity. So of a share π that is good it finds p = π Se + (1 - π)(1 - Sp) good, and π = (p + Sp - 1) / (Se + Sp - 1)
-(Rogan and Gladen 1978, "Estimating prevalence from the results of a screening test"). The interval is that
-of Lang and Reiczigel 2014, "Confidence limits for prevalence of disease adjusted for estimated sensitivity and
-specificity", Preventive Veterinary Medicine 113, 13-22.
+Repeated verdicts show how often a judge contradicts itself. A verdict is a true value of the reply, plus an effect of
+the judge, plus noise: a two-way layout with several observations per cell, whose components follow from its mean
+squares (Searle, Casella and McCulloch 1992, "Variance Components", chapter 4; Brennan 2001, "Generalizability Theory",
+chapter 3). Drift is the difference of two versions of a judge.
 
-The estimate holds where the labels were made elsewhere, or so many good and so many bad replies were chosen: Se and Sp
-do not depend on how many replies are good. Of labels drawn at random from the replies themselves, `corrected_mean` is
-sharper: with ρ the correlation of verdicts and labels, the variance that they leave is ρ² times that of this one, as
-Marshall 1990 found of the same two ways to use labels ("Validation study methods for estimating exposure proportions
-and odds ratios with misclassified data", Journal of Clinical Epidemiology 43).
-
-Thresholds of a cascade of judges: when the verdict of a cheap one is taken, and when a stronger one is asked.
-
-A cheap judge is trusted where its confidence is at least a threshold. The threshold is learned on replies of which it
-is known what people, or the stronger judge, say: thresholds are tested from the strictest on, each with an exact
-binomial bound, and the last that passed before the first that did not is taken. No correction for many tests is needed,
-since their order is fixed (fixed-sequence testing: Bauer 1991; as in Jung, Brahman and Choi 2024, "Trust or Escalate:
-LLM judges with provable guarantees for human agreement", arXiv 2407.18370, section 2).
-
-Judges that are asked again about the same replies: how often they contradict themselves, how much of the
-disagreement of judges is that, and how another version of a judge differs (drift).
-
-A verdict is a true value of the reply, plus what the judge makes of it, plus chance: the model is the two-way layout
-with several observations a cell, whose components follow from its mean squares (Searle, Casella and McCulloch 1992,
-"Variance Components", chapter 4; Brennan 2001, "Generalizability Theory", chapter 3).
-
-Items: whether each tells good models from bad ones, and which may have a wrong key.
+The discrimination of an item says whether it separates good models from bad ones; a negative one suggests a wrong key.
 """
 
 from __future__ import annotations
@@ -68,29 +61,32 @@ from tripos_warehouse.statistics.result import (
     z_tails,
 )
 
+# Calibration
+
 MOST_VALUES = 11
-"""Of so many scores or fewer, each is a bin of its own."""
+"""Up to this many distinct scores, each is a bin."""
 BINS = 10
 FEWEST_REPLIES = 10
-"""With fewer graded replies there is no curve worth the name."""
+"""With fewer graded replies there is no curve."""
 NOTHING = StatisticResult(None, "too few replies are graded")
 
 
 @dataclass(frozen=True)
 class CalibrationBin:
-    """The replies that the judge gave scores from `low` to `high`, both included."""
+    """The replies with a judge's score from `low` to `high`, both included."""
 
     low: float
     high: float
     judged: float
-    """The judge's mean of them."""
+    """The mean score of the judge."""
     graded: StatisticResult
-    """The mean of people, with an interval by item."""
+    """The mean grade of people, with an interval by item."""
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """A judge's scores beside those of people. Where there are too few, `reason` says so, and there is no curve."""
+    """The relation of a judge's scores to people's grades. If there are too few, `reason` says so, and there is no
+    curve."""
 
     bins: tuple[CalibrationBin, ...] = ()
     curve: tuple[tuple[float, float], ...] = ()
@@ -98,13 +94,13 @@ class Calibration:
     bias: StatisticResult = field(default=NOTHING)
     """The mean of the judge less that of people: above 0 it is lenient."""
     slope: StatisticResult = field(default=NOTHING)
-    """What people's grades rise by where the judge's rise by one: below 1 the judge exaggerates differences."""
+    """The increase of people's grades per unit of the judge's score: below 1 the judge exaggerates differences."""
     miscalibration: float | None = None
-    """The mean squared error that the curve would take off."""
+    """The mean squared error that recalibration by the curve would remove."""
     discrimination: float | None = None
-    """The mean squared error that the curve takes off the mean of all: what the judge can tell."""
+    """The mean squared error that the curve removes relative to a constant: the information in the judge's scores."""
     uncertainty: float | None = None
-    """The variance of people's grades: what there is to tell."""
+    """The variance of people's grades."""
     n: int = 0
     reason: str | None = None
 
@@ -117,10 +113,10 @@ def calibrate(
     ends: tuple[float, float] | None = None,
     confidence: float = 0.95,
 ) -> Calibration:
-    """Return the calibration of a judge on the replies of which it and people gave a score; others do not count.
+    """Return the calibration of a judge on the replies that both it and people scored; others do not count.
 
-    `ends` are those of the scale, between which the intervals of the bins lie. Up to eleven different scores of the
-    judge are a bin each; others fall into ten bins of as many replies each. The slope is that of least squares (Cox
+    `ends` are those of the scale, which bound the intervals of the bins. Up to eleven distinct scores of the judge are
+    a bin each; otherwise there are ten bins with equal numbers of replies. The slope is that of least squares (Cox
     1958, "Two further applications of a model for binary regression"), its error by item with two degrees of freedom
     less than there are items (Liang and Zeger 1986).
 
@@ -175,7 +171,7 @@ def _parts(f: Floats, places: Ints, scores: int) -> list[Ints]:
     """Return the replies of each bin."""
     if scores <= MOST_VALUES:
         return [np.flatnonzero(places == place) for place in range(scores)]
-    # Replies of one score stay together: a cut lies where the score changes.
+    # Replies with equal scores are in one bin: bins end where the score changes.
     order = np.argsort(f, kind="stable")
     cuts = sorted({int(np.searchsorted(f[order], f[order[len(f) * part // BINS]])) for part in range(1, BINS)} - {0})
     return [part for part in np.split(order, cuts) if len(part)]
@@ -204,6 +200,8 @@ def _slope(f: Floats, y: Floats, codes: Ints, confidence: float) -> StatisticRes
     return with_t(base, error, groups - 2, confidence=confidence, null=1.0, scale=abs(value))
 
 
+# Prevalence
+
 NO_BETTER = "the judge tells good replies from bad ones no better than chance"
 MAY_BE_CHANCE = "too few labels for an interval: the judge may be no better than chance"
 PAST_ERRORS = "the judge's verdicts lie past what its errors on the labels allow: no interval"
@@ -214,9 +212,9 @@ class CorrectedPrevalence:
     """The share of replies that people would find good, from a judge's verdicts on all and people's on some."""
 
     result: StatisticResult
-    """The corrected share. `n` are the replies that were judged, `clusters` the items of these."""
+    """The corrected share. `n` is the number of judged replies, `clusters` that of their items."""
     apparent: StatisticResult
-    """The share that the judge finds good. Its interval speaks of the judge."""
+    """The share that the judge finds good. Its interval is for the judge."""
     sensitivity: StatisticResult
     specificity: StatisticResult
 
@@ -231,11 +229,11 @@ def corrected_prevalence(
     confidence: float = 0.95,
 ) -> CorrectedPrevalence:
     """Return the share of good replies among those `judged`, each 1 or 0, given a judge's `verdicts` on other replies
-    and what people say of these.
+    and people's `labels` of these.
 
-    Where replies come in clusters, such as those to one item, their number is divided by the design effect, which is
-    the variance of the share by cluster over that of as many independent ones (Rao and Scott 1992, "A simple method for
-    the analysis of clustered binary data").
+    If replies come in clusters, such as those to one item, their number is divided by the design effect, the ratio of
+    the variance of the share by cluster to that of independent replies (Rao and Scott 1992, "A simple method for the
+    analysis of clustered binary data").
 
     >>> judged = [1] * 30 + [0] * 70
     >>> verdicts, labels = [1] * 18 + [0] * 2 + [1] * 3 + [0] * 27, [1] * 20 + [0] * 30
@@ -287,8 +285,8 @@ def corrected_prevalence(
 
 @dataclass(frozen=True)
 class JudgeRates:
-    """How often a judge is right about good and about bad replies. `positives` and `negatives` are the replies of a
-    validation study that showed it; without them a rate is known exactly.
+    """The sensitivity and specificity of a judge. `positives` and `negatives` are the numbers of replies in the
+    validation study behind them; without them a rate is known exactly.
 
     >>> JudgeRates(0.92, 0.88, positives=50).informedness
     0.8
@@ -301,7 +299,7 @@ class JudgeRates:
 
     @property
     def informedness(self) -> float:
-        """Return Youden's J: 0 is a judge that decides by chance."""
+        """Return Youden's J: 0 for a judge that decides by chance."""
         return round(self.sensitivity + self.specificity - 1, 12)
 
     @property
@@ -310,13 +308,14 @@ class JudgeRates:
         return self.positives is None and self.negatives is None
 
     def errors(self, value: float) -> tuple[float, float]:
-        """Return by how much the corrected share is off for one standard error of each rate (the delta method)."""
+        """Return the change of the corrected share for one standard error of each rate (the delta method)."""
         of_sensitivity, of_specificity = (math.sqrt(spread) for _, spread in self._moved)
         return -value * of_sensitivity / self.informedness, (1 - value) * of_specificity / self.informedness
 
     @property
     def _moved(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return each rate, drawn to the middle by one reply of either kind, and its variance."""
+        """Return each rate and its variance, after adding one reply of either kind, which moves it towards the
+        middle."""
 
         def moved(rate: float, n: float | None) -> tuple[float, float]:
             if n is None:
@@ -327,13 +326,13 @@ class JudgeRates:
         return moved(self.sensitivity, self.positives), moved(self.specificity, self.negatives)
 
     def corrected(self, apparent: float) -> float:
-        """Return the share that is good where the judge finds this one good, cut at 0 and 1."""
+        """Return the corrected share for an apparent one, cut at 0 and 1."""
         return min(1.0, max(0.0, (apparent + self.specificity - 1) / self.informedness))
 
     def limits(self, apparent: float, replies: float, quantile: float) -> tuple[float, float] | None:
-        """Return the limits of Lang and Reiczigel for an apparent share of so many independent replies, with a quantile
-        of z or t; `None` where the judge may be no better than chance. The estimate is Rogan and Gladen's, and the
-        limits lie around one whose shares are drawn towards the middle."""
+        """Return the limits of Lang and Reiczigel for an apparent share of `replies` independent replies, with a
+        quantile of z or t; `None` if the judge may be no better than chance. The estimate is Rogan and Gladen's, and
+        the limits are around one whose shares are moved towards the middle."""
         (se, by_se), (sp, by_sp) = self._moved
         if se + sp <= 1:
             return None
@@ -352,9 +351,8 @@ def rated_prevalence(
 ) -> StatisticResult:
     """Return the share of good replies among those `judged`, each 1 or 0, by a judge with these rates.
 
-    Of rates that are known exactly the limits are those of the apparent share, taken through the correction; else they
-    are those of Lang and Reiczigel, where replies come in clusters with Rao and Scott's number of replies and Student's
-    t.
+    If the rates are known exactly, the limits are those of the apparent share, corrected; otherwise they are those of
+    Lang and Reiczigel, for clustered replies with Rao and Scott's number of replies and Student's t.
 
     >>> found = rated_prevalence([1] * 30 + [0] * 70, JudgeRates(0.9, 0.9))
     >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
@@ -391,7 +389,7 @@ def rated_prevalence(
 
 
 def _effective(found: StatisticResult) -> float:
-    """Return how many independent replies a share is worth: of a share of all or none, as many as there are items."""
+    """Return the effective number of independent replies of a share; for a share of 0 or 1, the number of items."""
     value, error = found.value, found.standard_error
     assert value is not None
     if found.clusters in (None, found.n):
@@ -399,6 +397,9 @@ def _effective(found: StatisticResult) -> float:
     if not error or value in (0.0, 1.0):
         return float(found.clusters or found.n)
     return min(float(found.n), value * (1 - value) / error**2)
+
+
+# Cascades
 
 
 @dataclass(frozen=True)
@@ -415,12 +416,12 @@ class TestedThreshold:
 
 @dataclass(frozen=True)
 class LearnedThreshold:
-    """The threshold of a cascade. Without one, for a `reason`, every reply goes to the stronger judge."""
+    """The threshold of a cascade. If there is none, for a `reason`, every reply goes to the stronger judge."""
 
     threshold: float | None
     tested: tuple[TestedThreshold, ...]
     trusted: float
-    """The share of the labelled replies that are at or above it, and need no stronger judge."""
+    """The share of the labelled replies at or above it, which need no stronger judge."""
     reason: str | None = None
 
 
@@ -430,8 +431,8 @@ def learned_threshold(
     """Return the lowest threshold for which verdicts at or above it agree with the labels in at least the share `level`
     of cases, at this confidence.
 
-    Replies must be independent draws: of several replies to an item, give one. Thresholds with so few replies that
-    nothing could show the level are no tests: how many there are says nothing of the labels.
+    Replies must be independent draws: of several replies to an item, pass one. Thresholds with too few replies to show
+    the level are not tested: their number does not depend on the labels.
 
     >>> sure = [1.0] * 60 + [0.8] * 40
     >>> found = learned_threshold(sure, [True] * 59 + [False] + [True] * 20 + [False] * 20)
@@ -477,6 +478,8 @@ def least_share(agreed: int, n: int, confidence: float) -> float:
     return float(betaincinv(agreed, n - agreed + 1, 1 - confidence))
 
 
+# Stability and drift
+
 NO_REPEATS = "no judge was asked twice about the same reply"
 ONE_JUDGE = "one judge: nothing shows how far judges differ"
 
@@ -493,33 +496,34 @@ class RepeatedVerdict:
 
 @dataclass(frozen=True)
 class JudgeStability:
-    """How often one judge says the same again. The units are replies that it was asked about more than once."""
+    """How often a judge repeats its verdict. The units are replies that it judged more than once."""
 
     stable: StatisticResult
-    """The share of replies of which all its verdicts are the same."""
+    """The share of replies with equal verdicts."""
     flips: StatisticResult
-    """The chance that two of its verdicts on one reply differ."""
+    """The probability that two verdicts on one reply differ."""
     spread: float | None
-    """The standard deviation of its verdicts on one reply, in the unit of the scores."""
+    """The standard deviation of verdicts on one reply, in the unit of the scores."""
 
 
 @dataclass(frozen=True)
 class JudgeNoise:
-    """The components of the disagreement of two judges who are asked once each about the same reply."""
+    """The components of the disagreement of two judges with one verdict each on the same reply."""
 
     repeats: float | None
-    """The variance between a judge's own verdicts on a reply."""
+    """The variance between a judge's verdicts on the same reply."""
     judges: float | None
-    """The variance between judges beyond that: of their severity, and of what they see in single replies."""
+    """The variance between judges beyond that: of their severity, and of their views of single replies."""
     share: StatisticResult
-    """The share of `repeats` in the sum of both: 1 where judges differ by chance alone."""
+    """The share of `repeats` in the sum of both: 1 if judges differ by chance alone."""
 
 
 def judge_stability(verdicts: Sequence[RepeatedVerdict], *, confidence: float = 0.95) -> dict[str, JudgeStability]:
     """Return by judge how often it contradicts itself, with intervals by item.
 
-    Of n verdicts on a reply of which n_v are v, two differ with the chance 1 - Σ n_v (n_v - 1) / (n (n - 1)), which is
-    Gini's index without bias (Simpson 1949, "Measurement of diversity", Nature 163). The spread is pooled over replies.
+    For n verdicts on a reply of which n_v are v, two differ with the probability 1 - Σ n_v (n_v - 1) / (n (n - 1)), the
+    unbiased Gini index (Simpson 1949, "Measurement of diversity", Nature 163). The standard deviation is pooled over
+    replies.
 
     >>> said = {"a": (1, 1, 0), "b": (1, 1, 1), "c": (1, 1, 1)}
     >>> told = [RepeatedVerdict("j", reply, reply, value) for reply in said for value in said[reply]]
@@ -547,11 +551,11 @@ def judge_stability(verdicts: Sequence[RepeatedVerdict], *, confidence: float = 
 
 
 def judge_noise(verdicts: Sequence[RepeatedVerdict], *, confidence: float = 0.95) -> JudgeNoise:
-    """Return which part of the disagreement of judges is that each of them contradicts itself.
+    """Return the share of the disagreement of judges that comes from each of them contradicting itself.
 
-    With a the mean variance between repeats, and b the mean variance between the judges' means of a reply, the
-    variance between judges is b - a c, where c is the mean of one over the number of repeats, and 0 where that is less.
-    The share is a / (a + b - a c); its error is linear in a and b, by item. Judges count alike.
+    With a the mean variance between repeats, and b the mean variance between the judges' means of a reply, the variance
+    between judges is b - a c, where c is the mean of one over the number of repeats, and 0 if that is negative. The
+    share is a / (a + b - a c); its error is linear in a and b, by item. Judges weigh the same.
 
     >>> told = [RepeatedVerdict(judge, reply, reply, value)
     ...         for reply in range(8) for judge, values in (("a", (1, 2)), ("b", (4, 5))) for value in values]
@@ -609,19 +613,19 @@ def _differing(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True)
 class JudgeDrift:
-    """How a later version of a judge differs from an earlier one. The units are replies that both judged."""
+    """The difference of a later version of a judge from an earlier one. The units are replies that both judged."""
 
     difference: StatisticResult
     """The mean of the later scores less the earlier ones: above 0 the later version is more lenient."""
     changed: StatisticResult
-    """The share of replies whose score is another one."""
+    """The share of replies whose score changed."""
 
 
 def judge_drift(before: Values, after: Values, clusters: Clusters = None, *, confidence: float = 0.95) -> JudgeDrift:
-    """Return how the scores of the same replies changed, a pair each, with Student's t over items or their `clusters`.
+    """Return how the scores of the same replies changed, as pairs, with Student's t over items or their `clusters`.
 
-    The difference is paired, so what replies differ by is not in its error (Student 1908, "The probable error of a
-    mean", section IX). Replies that one version did not judge do not count.
+    The difference is paired, so the variance between replies is not in its error (Student 1908, "The probable error of
+    a mean", section IX). Replies that one version did not judge do not count.
 
     >>> found = judge_drift([3, 4, 5, 2], [4, 4, 5, 4])
     >>> found.difference.value, found.changed.value
@@ -637,18 +641,22 @@ def judge_drift(before: Values, after: Values, clusters: Clusters = None, *, con
     )
 
 
+# Items
+
 NEAR_ONE = 1 - 1e-6
-"""A correlation of 1 has an infinite logarithm; it is taken for this."""
+"""The correlation used instead of 1, whose Fisher transform is infinite."""
 FEW = "fewer than four models have it and another item: nothing shows how it goes with the rest"
 STILL = "all models have the same on it, or on the rest: nothing goes with anything"
 
 
 def item_discrimination(scores: Ratings, *, confidence: float = 0.95) -> list[StatisticResult]:
-    """The corrected item-total correlation of every item: of its score with the mean of the model over its other items.
+    """Return the corrected item-total correlation of every item: of its score with the mean of the model over its other
+    items.
 
-    `scores` has a row a model and a column an item. Below 0 those who do better elsewhere do worse here: the key may be
-    wrong, or the question asks something else. The item itself is left out of the mean, which would else go with it
-    (Nunnally 1978). The interval is Fisher's (1921), tanh(artanh r ± z / √(n − 3)) of n models, and the test is of 0.
+    `scores` has one row per model and one column per item. If it is negative, models that do better elsewhere do worse
+    here: the key may be wrong, or the question asks something else. The item itself is left out of the mean, since it
+    would correlate with itself (Nunnally 1978). The interval is Fisher's (1921), tanh(artanh r ± z / √(n − 3)) for n
+    models, and the test is against 0.
 
     >>> scores = [[1, 1, 0, 1], [1, 1, 0, 1], [1, 0, 1, 1], [0, 0, 1, 0], [0, 1, 1, 0]]
     >>> [round(each.value, 2) for each in item_discrimination(scores)]
@@ -674,7 +682,8 @@ def _discrimination(own: Floats, totals: Floats, counts: Floats, confidence: flo
 
 
 def tested_correlation(value: float | None, n: int, *, confidence: float = 0.95) -> StatisticResult:
-    """A correlation of `n` pairs with Fisher's interval and his test of 0 (1921): artanh r · √(n − 3) is normal.
+    """Return a correlation of `n` pairs with Fisher's interval and his test against 0 (1921): artanh r · √(n − 3) is
+    normal.
 
     >>> found = tested_correlation(-0.9, 9)
     >>> round(found.low, 2), round(found.high, 2), round(found.p, 4)
@@ -690,8 +699,8 @@ def tested_correlation(value: float | None, n: int, *, confidence: float = 0.95)
 
 
 def wrongly_keyed(items: Iterable[StatisticResult], *, level: float = 0.05) -> list[int]:
-    """Return the places of items that go against the rest, at a false discovery rate: of many items one in forty has an
-    interval below 0 by chance alone (Benjamini and Hochberg 1995).
+    """Return the indices of items with a negative discrimination, at a false discovery rate: among many items one in
+    forty has an interval below 0 by chance alone (Benjamini and Hochberg 1995).
 
     >>> against = StatisticResult(-0.9, p=0.001)
     >>> wrongly_keyed([against, StatisticResult(-0.5, p=0.2), StatisticResult(0.9, p=0.001)])

@@ -1,34 +1,28 @@
-"""Design of a benchmark: the face of the modules on power, components, what detects for least, and sequences.
+"""Variance components: of scores by factor, of the difference of two models, and generalizability of panels.
 
-Variance components: how much of the variance of scores lies between items, samples, judges, and what else crosses.
+A score is a fixed mean of its group, plus a random effect for its level of each factor, plus a residual: y = X β + Σ
+Z_f u_f + e. Groups are not sampled, such as a model with a judge in a cell. With the projection M that subtracts the
+group mean, the sum of squares of the level totals of a factor, y′ M Z_f Z_f′ M y, has the expectation Σ_g tr(M Z_f Z_f′
+M Z_g Z_g′) σ²_g, one equation per component: MIVQUE(0) (Hartley, Rao and LaMotte 1978; Searle, Casella and McCulloch
+1992, "Variance Components", section 11.3). It is valid for any pattern of missing values, crossed or nested, and for
+any distribution of the scores. If nothing is missing it is the analysis of variance, as in generalizability theory
+(Brennan 2001), and equal to REML as long as no estimate is negative.
 
-A score is a sum of a fixed mean of its group, a random effect for the level that it has of each factor, and a rest:
-y = X β + Σ Z_f u_f + e. Groups are what is not drawn, such as a model with a judge in a cell. With M what takes the
-mean of the group off, the sum of squares of the level totals of a factor, y′ M Z_f Z_f′ M y, has the expectation
-Σ_g tr(M Z_f Z_f′ M Z_g Z_g′) σ²_g, and as many equations as components give these: MIVQUE(0) (Hartley, Rao and LaMotte
-1978; Searle, Casella and McCulloch 1992, "Variance Components", section 11.3). It holds for any pattern of what is
-missing, crossed or nested, and for any distribution of the scores. Where nothing is missing it is the analysis of
-variance, as in generalizability theory (Brennan 2001), and equal to REML as long as no estimate is below 0.
-
-Components of a paired difference: how much of what two models differ by on an item is the item, and how much noise.
-
-Both models answer the same items, each reply is graded by the same judges, and the difference is taken item by item. Of
-a design of S samples, J judges and R repeats of each grading, the difference of an item has the variance
+For a paired difference, both models answer the same items, each reply is graded by the same judges, and the difference
+is taken by item. With S samples, J judges and R repeats of each grading, the difference of an item has the variance
 
     items + samples / S + judges / J + gradings / (S J) + repeats / (S J R),
 
-which is what generalizability theory calls the relative error of a decision study (Brennan 2001, sections 4.1 and 5.1),
-of items nested in nothing and with the panel fixed. The mean over items has this variance over their number.
+which generalizability theory calls the relative error of a decision study (Brennan 2001, sections 4.1 and 5.1), with
+unnested items and a fixed panel. The mean over items has this variance divided by their number.
 
-Generalizability theory: how dependably a mean over judges, samples or tasks tells the objects of measurement apart.
-
-A score of an object p under conditions of facets is a sum of effects, whose variances `variance_components` estimates.
-The mean over n conditions of each facet has the universe score variance σ²(p), and two errors. The relative error
-σ²(δ) are the interactions of p with facets, each over its number of conditions: it moves objects against each other.
-The absolute error σ²(Δ) has the facets' own effects and their interactions too: it moves them against a fixed mark. So
-the generalizability coefficient G, Eρ² = σ²(p) / (σ²(p) + σ²(δ)), speaks of rankings, and the index of dependability
-D, Φ = σ²(p) / (σ²(p) + σ²(Δ)), of the scores themselves (Shavelson and Webb 1991, chapters 2 and 6; Brennan 2001,
-section 1.1.2 and chapter 4).
+In generalizability theory, a score of an object p under conditions of facets is a sum of effects, whose variances
+`variance_components` estimates. The mean over n conditions of each facet has the universe score variance σ²(p), and two
+errors. The relative error σ²(δ) is the sum of the interactions of p with facets, each divided by its number of
+conditions: it changes the order of objects. The absolute error σ²(Δ) also has the facets' main effects and their
+interactions: it moves objects relative to a fixed mark. So the generalizability coefficient G, Eρ² = σ²(p) / (σ²(p) +
+σ²(δ)), is for rankings, and the index of dependability D, Φ = σ²(p) / (σ²(p) + σ²(Δ)), for the scores themselves
+(Shavelson and Webb 1991, chapters 2 and 6; Brennan 2001, section 1.1.2 and chapter 4).
 """
 
 from __future__ import annotations
@@ -53,28 +47,30 @@ from tripos_warehouse.statistics.result import (
     read_values,
 )
 
+# Components by factor
+
 RESIDUAL = "residual"
-"""The name of the component of what no factor says."""
+"""The name of the component that no factor explains."""
 DENSE = 1_000_000
-"""Tables of levels by group are dense up to so many cells: sparse ones take longer where they are small."""
+"""Tables of levels by group are dense up to this many cells: sparse ones are slower if they are small."""
 
 
 @dataclass(frozen=True)
 class VarianceComponents:
-    """Variances of the effects of factors, in the square of the unit of the scores."""
+    """The variances of the effects of factors, in the squared unit of the scores."""
 
     raw: Mapping[str, float]
-    """The estimates as they come, which may be below 0 where the truth is near it."""
+    """The estimates, which may be negative if the truth is near 0."""
     fitted: Mapping[str, float] = field(default_factory=dict)
-    """The estimates of those that are none below 0, with the others held at 0."""
+    """The non-negative estimates, with the others fixed at 0."""
     missing: Mapping[str, str] = field(default_factory=dict)
-    """Why a factor has no component of its own."""
+    """Why a factor has no component."""
     levels: Mapping[str, int] = field(default_factory=dict)
     n: int = 0
-    """The scores that counted."""
+    """The number of scores that count."""
 
     def __getitem__(self, name: str) -> float:
-        """Return a component, 0 where its estimate is below: the others are then estimated without it (Thompson 1962;
+        """Return a component, 0 if its estimate is negative: the others are then estimated without it (Thompson 1962;
         Searle, Casella and McCulloch 1992, section 4.4)."""
         return self.fitted.get(name, 0.0) if name in self.raw else self.raw[name]
 
@@ -82,7 +78,7 @@ class VarianceComponents:
         return name in self.raw
 
     def get(self, name: str) -> float:
-        """Return a component as above, and 0 where it has none of its own."""
+        """Return a component as `[]` does, and 0 if the factor has none."""
         return self[name] if name in self.raw else 0.0
 
 
@@ -94,11 +90,11 @@ def variance_components(
 ) -> VarianceComponents:
     """Return the variance component of each factor and of the `residual`, by MIVQUE(0) (module docstring).
 
-    `factors` have a level for each value, `groups` what has a fixed mean of its own (one for all without them); missing
-    values are left out. A factor that parts the values as another one does, or as no value is like any other, or not at
-    all within groups, has no component, and `missing` says why; what it would explain is in the other one.
+    `factors` have a level for each value, `groups` have a fixed mean each (a single one by default); missing values are
+    left out. A factor has no component if it splits the values as another factor does, if all its levels are unique, or
+    if it does not vary within groups; `missing` has the reason, and its variance is included in the other component.
 
-    Raises `ValueError` where the sequences differ in length, or a factor is called `residual`.
+    Raises `ValueError` if the sequences differ in length, or a factor is called `residual`.
 
     >>> panel = [[9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]]
     >>> rows = [(score, item, judge) for judge, scores in enumerate(panel) for item, score in enumerate(scores)]
@@ -126,7 +122,7 @@ def variance_components(
     centred = y - (np.bincount(group, weights=y) / sizes)[group]
     squares = np.array([float((np.bincount(each, weights=centred) ** 2).sum()) for each in every.values()])
     expected = _expected(list(every.values()), group, sizes)
-    # On the scale of correlations, so that a factor of few large levels does not hide one of many small ones.
+    # On the scale of correlations, so that a factor with few large levels does not hide one with many small ones.
     scale = np.sqrt(np.diag(expected))
     if np.linalg.matrix_rank(expected / np.outer(scale, scale), tol=1e-9) < len(scale):
         reason = "factors cannot be told apart: too little is crossed"
@@ -135,7 +131,7 @@ def variance_components(
     kept = np.ones(len(scale), dtype=bool)
     free = np.array([name in signed for name in every])
     fitted = raw
-    # Off by one at a time, the one that lies farthest below 0.
+    # Remove one component at a time, the most negative one.
     while ((fitted < 0) & ~free).any() and kept.sum() > 1:
         kept[np.where(free, 0.0, fitted * scale).argmin()] = False
         fitted = np.zeros(len(scale))
@@ -160,7 +156,7 @@ def _joined(first: Ints, second: Ints) -> Ints:
 
 
 def _told_apart(codes: Mapping[str, Ints], group: Ints) -> tuple[dict[str, Ints], dict[str, str]]:
-    """Return the factors whose component can be estimated, and why others have none."""
+    """Return the factors whose component can be estimated, and the reasons why others have none."""
     kept: dict[str, Ints] = {}
     missing: dict[str, str] = {}
     for name, own in codes.items():
@@ -183,7 +179,7 @@ def _same(first: Ints, second: Ints) -> bool:
 
 
 def _expected(codes: Sequence[Ints], group: Ints, sizes: Floats) -> Floats:
-    """Return tr(M V_f M V_g) of every two factors, with V = Z Z′ and M = I - P, P the mean of the group.
+    """Return tr(M V_f M V_g) for every two factors, with V = Z Z′ and M = I - P, P the mean of the group.
 
     tr(V_f V_g) is the sum of squares of the joint counts; tr(P V_f V_g) and tr(P V_f P V_g) come from the counts of
     levels by group, which are sparse.
@@ -206,7 +202,7 @@ def _expected(codes: Sequence[Ints], group: Ints, sizes: Floats) -> Floats:
 
 
 def _by_group(own: Ints, group: Ints, sizes: Floats, shape: tuple[int, int]) -> Any:
-    """Return the counts of levels by group over the roots of the groups' sizes."""
+    """Return the counts of levels by group, divided by the roots of the group sizes."""
     if len(group) * len(sizes) <= DENSE:
         counts = np.bincount(own * shape[1] + group, minlength=shape[0] * shape[1]).reshape(shape)
         return counts / np.sqrt(sizes)
@@ -216,13 +212,16 @@ def _by_group(own: Ints, group: Ints, sizes: Floats, shape: tuple[int, int]) -> 
     return whole @ sparse.diags_array(1 / np.sqrt(sizes))
 
 
+# Components of a difference
+
 CORRELATION = 0.5
-"""How far the scores of two models on one item are taken to go together, where one model alone is known."""
+"""The assumed correlation of the scores of two models on one item, if only one model is known."""
 
 
 @dataclass(frozen=True)
 class DifferenceComponents:
-    """The parts of the variance of an item's difference of two models; a part that is not known apart is in another.
+    """The components of the variance of an item's difference of two models; a component that cannot be separated is
+    included in another.
 
     >>> parts = DifferenceComponents(items=0.04, samples=0.08, judges=0.02, gradings=0.06)
     >>> round(parts.variance(), 3), round(parts.variance(samples=2, judges=2), 3)
@@ -230,36 +229,36 @@ class DifferenceComponents:
     """
 
     items: float
-    """Of the difference that any number of samples and judges would leave."""
+    """The part that any number of samples and judges leaves."""
     samples: float = 0.0
-    """Of a reply of each model, whoever judges it."""
+    """The part of a reply of each model, for all judges."""
     judges: float = 0.0
-    """Of what a judge sees in the item's replies and others do not."""
+    """The part of a judge on the item's replies, in contrast to other judges."""
     gradings: float = 0.0
-    """Of what a judge sees in one reply."""
+    """The part of a judge on a single reply."""
     repeats: float = 0.0
-    """Of what a judge gives the same reply when it is asked again."""
+    """The part of a repeated grading of the same reply by the same judge."""
     shared: float = 0.0
-    """Of the mean of both models on an item, which a paired difference does not have."""
+    """The variance of the mean of both models on an item, which a paired difference does not have."""
     panel: float | None = None
-    """Of the difference between one judge and another over all items: it is no noise of a panel that stays the same,
-    and more items do not lessen it. `None` where it is not known."""
+    """The variance between judges of the difference over all items: no noise for a fixed panel, and not reduced by more
+    items. `None` if unknown."""
     known: frozenset[str] = frozenset({"samples", "judges", "repeats"})
     """The levers whose effect is known: `samples`, `judges`, `repeats`."""
     learned_from: int | None = None
-    """The items that the parts are estimated from; `None` where they are given."""
+    """The number of items behind the estimates; `None` if they are given."""
     observed: tuple[int, int, int] = (1, 1, 1)
-    """The samples, judges and repeats of an item, as the most items have them."""
+    """The samples, judges and repeats of most items."""
     models: int = 2
-    """The models that the parts are estimated from; of one alone, `CORRELATION` says how two go together."""
+    """The number of models behind the estimates; for one model, `CORRELATION` says how two correlate."""
 
     def variance(self, samples: float = 1, judges: float = 1, repeats: float = 1) -> float:
-        """Return the variance of the difference of one item; a part of a sample or a judge counts as such."""
+        """Return the variance of the difference of one item; numbers of samples and judges may be fractions."""
         graded = self.gradings + self.repeats / repeats
         return self.items + self.samples / samples + self.judges / judges + graded / (samples * judges)
 
     def scaled(self, times: float) -> DifferenceComponents:
-        """Return parts of which each is so many times as large.
+        """Return the components multiplied by a number.
 
         >>> DifferenceComponents(items=0.5, samples=0.25).scaled(2).variance()
         1.5
@@ -268,7 +267,7 @@ class DifferenceComponents:
         return self if times == 1 else replace(self, **{name: times * getattr(self, name) for name in names})
 
     def correlation(self, samples: int = 1, judges: int = 1, repeats: int = 1) -> float:
-        """Return how far the scores of two models on an item go together; 0 where nothing varies."""
+        """Return the correlation of the scores of two models on an item; 0 if nothing varies."""
         whole = self.shared + self.variance(samples, judges, repeats) / 2
         return self.shared / whole if whole else 0.0
 
@@ -282,7 +281,7 @@ class Unknown:
 
 
 FEWEST_ITEMS = 8
-"""With fewer items a variance is no more than a guess."""
+"""With fewer items a variance is only a guess."""
 
 
 def difference_components(
@@ -293,12 +292,12 @@ def difference_components(
     judges: Sequence[Hashable] | Ints,
     cells: Sequence[Hashable] | Ints | None = None,
 ) -> DifferenceComponents | Unknown:
-    """Return the components of a difference of two of the models, as the mean over all pairs of them.
+    """Return the components of a difference of two models, as the mean over all pairs of models.
 
-    A value is a grade of a reply: of an item, by a model, the `samples`-th, as a judge sees it; values that are alike
-    in all four are repeats. `cells` are what items are averaged within: then differences between them are not noise.
-    The means of models, judges and cells are fixed effects (`variance_components`), and the parts are twice those of
-    one model: σ² of item × model, reply, item × judge × model, and reply × judge.
+    A value is a grade of a reply to an item by a model, the `samples`-th, by a judge; values that agree in all four are
+    repeats. Items are averaged within `cells`: then differences between cells are not noise. The means of models,
+    judges and cells are fixed effects (`variance_components`), and the components are twice those of one model: σ² of
+    item × model, reply, item × judge × model, and reply × judge.
 
     >>> import numpy as np
     >>> draws = np.random.default_rng(1)
@@ -325,7 +324,7 @@ def difference_components(
     factors |= {"items x judges": _together(item, judge)}
     factors |= {"items x judges x models": _together(item, judge, model)} if both else {}
     factors |= {"replies": reply, "gradings": grading}
-    # What both models have of an item is their covariance.
+    # The part of an item that both models share is their covariance.
     signed = ("items", "items x judges") if both else ()
     found = variance_components(y, factors, _together(model, judge, cell), signed)
     if RESIDUAL not in found:
@@ -349,7 +348,7 @@ def _of_difference(
     items: int,
     models: int,
 ) -> DifferenceComponents | Unknown:
-    """Return twice the components of one model. What could not be told apart lies in the residual, or in the items."""
+    """Return twice the components of one model. What cannot be separated is in the residual, or in the items."""
 
     rest = 2 * found[RESIDUAL]
     replies, graded, repeated = 2 * found.get("replies"), 2 * found.get("gradings"), 0.0
@@ -369,7 +368,7 @@ def _of_difference(
         own, shared = 2 * (1 - CORRELATION) * found.get("items"), CORRELATION * found.get("items")
         by_judge = 2 * found.get("items x judges")
     if "samples" not in known:
-        # A reply a model: what differs between replies differs between items, and is in the same part.
+        # With one reply per model, replies cannot be separated from items.
         own, replies = own + replies, 0.0
     if own + replies + by_judge + graded + repeated == 0:
         return Unknown("all differences are alike", dict(found.missing))
@@ -377,12 +376,12 @@ def _of_difference(
 
 
 def _distinct(codes: Ints) -> int:
-    """Return how many different numbers there are. `np.unique` would import what masks arrays: 10 ms."""
+    """Return the number of distinct codes. `np.unique` would import masked arrays: 10 ms."""
     return int(np.count_nonzero(np.bincount(codes)))
 
 
 def _together(*codes: Ints) -> Ints:
-    """Return a number for every combination that occurs."""
+    """Return a code for every combination that occurs."""
     found = codes[0]
     for more in codes[1:]:
         joined = found * (int(more.max()) + 1 if len(more) else 1) + more
@@ -391,8 +390,8 @@ def _together(*codes: Ints) -> Ints:
 
 
 def _usual(outer: Ints, inner: Ints) -> int:
-    """Return how many levels of `inner` an `outer` one has, as most have it; of as many, the fewer."""
-    pairs = np.unique(np.stack([outer, inner]), return_index=True, axis=1)[0][0]  # with places: see `_distinct`
+    """Return the most frequent number of `inner` levels per `outer` level; for ties, the smallest."""
+    pairs = np.unique(np.stack([outer, inner]), return_index=True, axis=1)[0][0]  # with indices: see `_distinct`
     per = np.unique(pairs, return_counts=True)[1]
     sizes, times = np.unique(per, return_counts=True)
     return int(sizes[times.argmax()])
@@ -405,11 +404,13 @@ def _between_judges(y: Values, model: Ints, judge: Ints, factors: dict[str, Ints
     return 2 * found["judges x models"] if "judges x models" in found else None
 
 
+# Generalizability
+
 CROSSED = " x "
-"""Stands between the facets of an interaction in the name of a component."""
+"""The separator of facets in the name of an interaction."""
 REPLIES, JUDGES = "replies", "judges"
 PANELS = (1, 2, 3, 5)
-"""The sizes of panels that a D-study looks at."""
+"""The sizes of panels in a D-study."""
 
 
 @dataclass(frozen=True)
@@ -422,21 +423,22 @@ class Generalizability:
 
     @property
     def relative(self) -> float | None:
-        """Return Eρ², the generalizability coefficient G: 0 to 1, and None where nothing varies."""
+        """Return Eρ², the generalizability coefficient G: 0 to 1, None if nothing varies."""
         return _share(self.universe, self.relative_error)
 
     @property
     def absolute(self) -> float | None:
-        """Return Φ, the index of dependability D: 0 to 1, no higher than G, and None where nothing varies."""
+        """Return Φ, the index of dependability D: 0 to 1, at most G, None if nothing varies."""
         return _share(self.universe, self.absolute_error)
 
 
 def generalizability(components: VarianceComponents, of: str, counts: Mapping[str, int]) -> Generalizability:
-    """Return what the mean over `counts` conditions of each facet comes to, for the objects called `of`: a D-study.
+    """Return the generalizability of the mean over `counts` conditions of each facet, for the objects called `of`: a
+    D-study.
 
-    A component is named like its facets, ` x ` between those of an interaction; one facet nested in another (raters in
-    tasks) is an interaction of the two. The residual is the interaction of the objects with all facets. Components that
-    could not be estimated count as 0.
+    A component has the names of its facets, with ` x ` between those of an interaction; a facet nested in another
+    (raters in tasks) is an interaction of the two. The residual is the interaction of the objects with all facets.
+    Components that could not be estimated count as 0.
 
     Raises `ValueError` for a component of a facet that `counts` does not have, and for a count below 1.
 
@@ -466,7 +468,7 @@ def generalizability(components: VarianceComponents, of: str, counts: Mapping[st
 
 @dataclass(frozen=True)
 class PanelDesign:
-    """How dependable the mean of so many judges is: G for the order of replies, and D for their scores."""
+    """How dependable the mean of a number of judges is: G for the order of replies, and D for their scores."""
 
     judges: int
     relative: StatisticResult
@@ -475,24 +477,25 @@ class PanelDesign:
 
 @dataclass(frozen=True)
 class PanelStudy:
-    """The variance of one score of a panel, in parts, and what panels of several sizes come to."""
+    """The variance components of one score of a panel, and the dependability of panels of several sizes."""
 
     components: dict[str, float]
     """The variances of `replies`, of `judges`, and of the `residual`."""
     designs: tuple[PanelDesign, ...]
-    """The panel as it is, and panels of 1, 2, 3 and 5 judges like these, by their size."""
+    """This panel, and panels of 1, 2, 3 and 5 judges like these, by size."""
     reason: str | None = None
-    """Why there is nothing."""
+    """Why there is no result."""
 
 
 def panel_study(
     ratings: Ratings, clusters: Sequence[Hashable] | None = None, *, confidence: float = 0.95
 ) -> PanelStudy:
-    """Return how dependably panels of judges like these tell replies apart; `ratings` has a row a judge.
+    """Return how dependably panels of judges like these distinguish replies; `ratings` has one row per judge.
 
-    Judges are taken as drawn from many like them, and crossed with replies. The intervals are those of the intraclass
-    correlations ICC(3) and ICC(2) of one judge, which G and D are where nothing is missing, for as many judges
-    (Spearman and Brown); replies that share one of `clusters` count as one. There is none where a rating is missing.
+    Judges are taken as a sample of a population, and crossed with replies. The intervals are those of the intraclass
+    correlations ICC(3) and ICC(2) of one judge, which equal G and D if nothing is missing, extended to the number of
+    judges (Spearman and Brown); replies that share one of `clusters` count as one. There is no interval if a rating is
+    missing.
 
     >>> panel = [[9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]]
     >>> [(each.judges, round(each.absolute.value, 2)) for each in panel_study(panel).designs]
@@ -523,7 +526,7 @@ def _share(universe: float, error: float) -> float | None:
 
 
 def _of_panel(value: float | None, one: StatisticResult, judges: int) -> StatisticResult:
-    """Return a coefficient of so many judges, with the interval that follows from that of one."""
+    """Return a coefficient for a number of judges, with the interval that follows from that of one."""
     if value is None:
         return StatisticResult.undefined("all scores are the same", n=one.n)
     found = StatisticResult(value, n=one.n, clusters=one.clusters, left_out=one.left_out)
@@ -534,5 +537,5 @@ def _of_panel(value: float | None, one: StatisticResult, judges: int) -> Statist
 
 
 def _stepped_up(reliability: float, judges: int) -> float:
-    """Return the reliability of a mean of so many judges, from that of one (Spearman 1910; Brown 1910)."""
+    """Return the reliability of a mean of several judges, from that of one (Spearman 1910; Brown 1910)."""
     return judges * reliability / (1 + (judges - 1) * reliability)
