@@ -30,7 +30,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     "specs/gallery/": ("tests/gallery",),
     "tripos/annotation/": ("tests/annotation",),
     "tripos/cli/": ("tests/command", "tests/languages"),
-    "tripos/runs/clusters/": ("tests/clusters",),
+    "tripos/runs/clusters.py": ("tests/clusters",),
     "tripos/plots/": ("tests/plots",),
     "tripos/releases/": ("tests/releases",),
     "tripos/training/": ("tests/training",),

@@ -109,7 +109,7 @@ def names_in(schema: dict[str, Any]) -> Iterator[str]:
 
 
 def test_the_names_of_every_eval_ever_are_those_of_its_schemas() -> None:
-    folder = files("tripos_warehouse").joinpath("exports/every_eval_ever")
+    folder = files("tripos_warehouse").joinpath("exports/schemas/every_eval_ever")
     schemas = [
         json.loads(folder.joinpath(f"{name}.schema.json").read_bytes()) for name in ("eval", "instance_level_eval")
     ]

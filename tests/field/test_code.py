@@ -21,7 +21,7 @@ from tripos_runtime.asking.functions.code_runner import CodeRunner, Guest
 from tripos_runtime.asking.functions.protocol import Broken, Failed, Outcome, ScorerRequest, Value
 from tripos_runtime.asking.functions.settings import ProgramLimits
 
-HERE = Path(code_runner.__file__).parent
+HERE = Path(code_runner.__file__).parent / "inside"
 
 
 def has_sandbox() -> bool:

@@ -44,14 +44,13 @@ OPENERS = {
 }
 """Names of what opens files."""
 ALLOWED = {
-    ("logs/item_table.py", "open"): "the items of the import itself, in the folder that it writes",
-    ("row_errors.py", "open"): "writes the rejected rows",
-    ("tasks/lm_eval/row_writer.py", "open"): "runs in the environment of lm-eval and writes rows",
-    ("recording.py", "open"): "opens the store",
-    ("logs/recording.py", "open"): "opens the store",
-    ("logs/item_table.py", "read_untrusted_lines"): "the items of earlier imports, in the folder that it writes",
-    ("data/places.py", "connect"): "a database that its folder opened before; no other file is read",
-    ("recording.py", "connect"): "queries the store",
+    ("logs/runs.py", "open"): "the items of the import itself, in the folder that it writes; and the store",
+    ("rows.py", "open"): "writes the rejected rows",
+    ("tasks/lm_eval_row_writer.py", "open"): "runs in the environment of lm-eval and writes rows",
+    ("replies.py", "open"): "opens the store",
+    ("logs/runs.py", "read_untrusted_lines"): "the items of earlier imports, in the folder that it writes",
+    ("datasets.py", "connect"): "a database that its folder opened before; no other file is read",
+    ("replies.py", "connect"): "queries the store",
 }
 """Calls in importers of names that may open files, with why they open none of a stranger's."""
 

@@ -40,7 +40,7 @@ def as_it_says(said: str, values: list[str]) -> str:
 @cache
 def words() -> frozenset[str]:
     """The entries that are words and parts, which stand inside of messages."""
-    folder = files("tripos_compiler.diagnostics.i18n").joinpath("zh")
+    folder = files("tripos_compiler.diagnostics").joinpath("translation", "zh")
     return frozenset(
         key for name in ("words.json", "parts.json") for key in json.loads(folder.joinpath(name).read_text("utf-8"))
     )
@@ -106,7 +106,7 @@ def literally(text: str, told: str) -> bool:
 
 def test_what_a_value_is_for_is_translated_as_a_whole() -> None:
     """The place of a value in a message about its type: no part of it is taken for a sentence of its own."""
-    sources = (Path(__file__).parents[2] / "compiler/tripos_compiler/statements").rglob("*.py")
+    sources = (Path(__file__).parents[2] / "compiler/tripos_compiler/lowering").rglob("*.py")
     places = {
         each for path in sources for each in re.findall(r'\.expression\([^\n]*, "([^"]+)"\)', path.read_text("utf-8"))
     }

@@ -176,7 +176,7 @@ def test_an_address_that_is_not_sent_as_it_is_is_left_to_the_session(url: str) -
 
 def test_a_model_that_is_asked_directly_needs_no_aiohttp() -> None:
     code = (
-        "import sys; from tripos_runtime.models import Endpoint, open_model;"
+        "import sys; from tripos_runtime.models.base import Endpoint; from tripos_runtime.models.families import open_model;"
         " open_model('openai/m', {'openai': Endpoint('http://127.0.0.1:1/v1')});"
         " assert 'tripos_runtime.models.http' in sys.modules; assert 'aiohttp' not in sys.modules"
     )

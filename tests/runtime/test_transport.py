@@ -67,7 +67,8 @@ def test_a_way_is_chosen_by_name_and_address(
 def test_a_direct_model_is_asked_without_litellm() -> None:
     script = f"""
 import asyncio, sys
-from tripos_runtime.models import Endpoint, Message, ModelError, Request, open_model
+from tripos_runtime.models.base import Endpoint, Message, ModelError, Request
+from tripos_runtime.models.families import open_model
 async def go():
     model = open_model("openai/gpt-4o", {{"openai": Endpoint({HERE.base_url!r})}})
     assert model.price is not None and model.structured

@@ -14,16 +14,15 @@ from tripos_warehouse.ledger.opening import open_ledger
 from tripos_warehouse.store.index import DiskRows, RowIndex, pack
 from tripos_warehouse.store.store import Store
 
-ROOM = "tripos_warehouse.store.index"
+MODULE = "tripos_warehouse.store.index"
 STATUSES = ("ok", "provider_error", "refused", "function_error")
 
 
 def write_all(patch: pytest.MonkeyPatch) -> None:
     """Have the rows of any index written, in small pieces."""
-    sizes = {"row_index.LEAST_ROWS": 1, "row_index.PIECE_ROWS": 40, "row_index._BATCH": 16}
-    sizes |= {"disk_rows.PIECE_ROWS": 50, "disk_rows.NAMES_AT_ONCE": 7, "disk_rows.BLOCK": 3}
+    sizes = {"LEAST_ROWS": 1, "PIECE_ROWS": 40, "_BATCH": 16, "NAMES_AT_ONCE": 7, "BLOCK": 3}
     for each, size in sizes.items():
-        patch.setattr(f"{ROOM}.{each}", size)
+        patch.setattr(f"{MODULE}.{each}", size)
 
 
 def told(store: Store, asked: list[str]) -> tuple[Any, ...]:

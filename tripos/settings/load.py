@@ -281,8 +281,8 @@ def _of_environment(error: ValidationError, environ: Mapping[str, str]) -> Failu
 def _of_option(error: ValidationError, section: str) -> Failure:
     first = error.errors()[0]
     place = (section, str(first["loc"][0]))
-    option = f"--{next(name for name, each in OPTIONS.items() if each == place).replace('_', '-')}"
-    return Failure("R0202", f"`{option}` {value_fault(first)}", f"give another {option}")
+    option = next(name for name, each in OPTIONS.items() if each == place).replace("_", "-")
+    return Failure("R0202", f"`--{option}` {value_fault(first)}", f"give another `--{option}`")
 
 
 def _no_profile(wanted: str, by: str, profiles: Mapping[str, Any], path: Path | None) -> Failure:

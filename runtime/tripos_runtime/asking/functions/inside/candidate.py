@@ -1,9 +1,9 @@
 """A model's code inside its sandbox: it is loaded, and called for the tests, which are elsewhere."""
 
-import types
-
 # ruff: noqa: F821
 # mypy: ignore-errors
+
+import types
 
 
 def serve() -> None:

@@ -1,9 +1,9 @@
 """A model's program inside its sandbox: it reads an input as a program does, and what it writes is passed on."""
 
-import threading
-
 # ruff: noqa: F821, SIM115
 # mypy: ignore-errors
+
+import threading
 
 
 def serve() -> None:

@@ -1,11 +1,10 @@
 """The tests inside their sandbox: what they take for the model's code asks for it over a pipe, and sees plain data."""
 
-import ast
-import builtins
-
 # ruff: noqa: F821
 # mypy: ignore-errors
 
+import ast
+import builtins
 
 OWN = frozenset({*dir(builtins), *sys.stdlib_module_names})
 
