@@ -157,7 +157,7 @@ class StepOutcomes:
         return self._looks[key][1]
 
     def known(self, expr: Expr, case: Case) -> str | None:
-        """Return the text that an expression evaluates to in a case; None if it is unknown, undefined, or not a text."""
+        """Return the text that an expression evaluates to in a case; None if it is unknown, undefined or no text."""
         if not self._decided(expr):
             return None
         try:
@@ -167,7 +167,9 @@ class StepOutcomes:
         return value if isinstance(value, str) else None
 
     def _done(self, step: Step, case: Case) -> frozenset[bool]:
-        """Return the possible results of a step: that it runs (True), that it does not (False). Computed once a case."""
+        """Return the possible results of a step: True if it can run, False if it can be skipped. Computed once
+        a case.
+        """
         if (known := self._outcomes.get(id(step))) is not None:
             return known
         found = {each == YES for each in (self._value(step.when, case) if step.when is not None else (YES,))}
