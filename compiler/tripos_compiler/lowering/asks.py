@@ -216,7 +216,7 @@ BESIDE_TOKENS = ("plain", "tools", "prompts")
 def may_weigh(steps: Steps, ask: Statement, returns: Type | None) -> bool:
     """Return true if an ask has no `top_logprobs` or may have it; otherwise report why not."""
     written = ask.one_of("top_logprobs")
-    if written is None or ask.one_of("likelihood") is not None:  # a likelihood takes no setting, which is reported
+    if written is None or ask.one_of("likelihood") is not None:  # with a likelihood, the setting is reported elsewhere
         return True
     good = True
     for other in (found for construct in BESIDE_TOKENS for found in ask.of(construct)):
@@ -350,7 +350,7 @@ def bind_options(program: Program, scope: Scope, statement: Statement) -> Bindin
         place = Call(function="key_place", args=(key.expr, given.expr), named=letters)
     if by is not None:
         place = Call(function="shuffled_place", args=(place, given.expr, by.expr))
-    elif key.type.kind == "integer":  # a position past the options is none, as a letter past them is
+    elif key.type.kind == "integer":  # a position or letter beyond the options is undefined
         place = Call(function="key_place", args=(Call(function="nth", args=(shown, place)), given.expr), named=letters)
     may = tuple(lack for each in (given, key, by) if each is not None for lack in each.may)
     name, span = statement.name().text, statement.name().span
@@ -421,7 +421,7 @@ def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | Non
     if texts is None:
         return None
     condition = where.expr if isinstance(where, Typed) else None
-    if isinstance(when, Typed):  # a shot that is not shown is one for which nothing holds
+    if isinstance(when, Typed):  # a shot that is not shown has a condition that fails
         condition = when.expr if condition is None else Binary(operator="and", left=when.expr, right=condition)
     prompt, reply = texts
     return Shots(
@@ -542,7 +542,7 @@ def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding)
         found = bind_options(steps.program, scope, options)
         if found is not None:
             scope[options.name().text] = found
-    del items[mark:]  # what has no value for such a row is wrong only where the prompt names it
+    del items[mark:]  # a mistake for such rows matters only if the prompt uses the name
     return scope
 
 
@@ -604,7 +604,7 @@ def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: 
         steps.unknown(name)
         return False
     good = _has_no_secrets(steps, statement) and good
-    if has_lost_part(program, statement):  # what it returns, continues or shows is not known
+    if has_lost_part(program, statement):  # its reply type, chat and shots are unknown
         steps.unknown(name)
         return False
     shots = lower_shots(steps, statement, question.returns) if question is not None else None

@@ -218,7 +218,10 @@ class StepOutcomes:
                     yield from (_lacks(self._value(when, case)) for when in speaker.settings.conditions())
             case Retrieve():
                 yield _lacks(self._value(step.source, case))
-                for expr in (*step.include, *asked_for(step)):  # texts may be embedded before that is seen
+                for expr in (
+                    *step.include,
+                    *asked_for(step),
+                ):  # they may be embedded before it is noticed
                     yield None if _lacks(self._value(expr, case)) is not False else False
             case SampleList(of=of):
                 yield _lacks(self._yielded(Ref(path=(of, "text")), case))
@@ -265,7 +268,7 @@ class StepOutcomes:
 
     def _lacks_hole(self, hole: Hole, case: Case) -> bool | None:
         if isinstance(hole.expr, Ref) and hole.type.kind in BOUNDED and self._decided(hole.expr):
-            return False  # no name of a case is without a value; a number may lie past all bounds
+            return False  # names of a case are defined; a number may be out of bounds
         return _lacks(self._value(hole.expr, case))
 
     def _lacking_shots(self, shots: Shots, case: Case) -> Iterator[bool | None]:
@@ -307,9 +310,9 @@ class StepOutcomes:
                 after = self._value(right, case) if first - {ends, VOID} else frozenset[str]()
                 return (first & {ends, VOID}) | after
         parts = [self._value(part, case) for part in parts_of(expr)]
-        if isinstance(expr, RecordValue):  # a field of it may have no value, and another one is looked at
+        if isinstance(expr, RecordValue):  # one field may be undefined while another is read
             return UNSURE if any(VOID in part for part in parts) else OPEN
-        if isinstance(expr, Call) and expr.function in LAZY:  # what has no value may not be looked at
+        if isinstance(expr, Call) and expr.function in LAZY:  # an undefined argument may not be evaluated
             return UNSURE if any(VOID in part for part in parts) or _is_partial(expr) else OPEN
         if any(part == {VOID} for part in parts):
             return frozenset((VOID,))
@@ -391,12 +394,12 @@ def _is_partial(part: Expr) -> bool:
         case Each(loop=loop):
             return loop.most is not None
         case Call(function=function, args=args, named=named):
-            if function == "picked":  # of columns of one data set, which are as long as each other
+            if function == "picked":  # defined for columns of one data set, which have equal length
                 bare = [without_reveal(arg) for arg in args[:2]]
                 columns = {arg.dataset if isinstance(arg, Data) else "" for arg in bare}
                 return len(columns) > 1 or "" in columns
             if function in ("examples_for", "siblings"):
-                return len(args) + len(named) > 2  # a field that rows lack
+                return len(args) + len(named) > 2  # a field that rows may lack
             return function == "readable" or function not in FUNCTIONS or lack_of(part) is not None
     return False
 
@@ -758,7 +761,7 @@ class _Counter:
                     most = (step.limit + 1) // 2 if opens else step.limit // 2
                     turns = CallRange(held.calls * most, held.least if opens else 0, held.most * most)
                     of_row = None if row is None else (0, row[1] * most)
-                    if opens and held.least:  # the first turn is certain and no other
+                    if opens and held.least:  # only the first turn is certain
                         of_row = (0 if row is not None else asked.samples, asked.samples * most)
                     yield self._count(step.name, speaker.role, turns, times, of_row)
             case Retrieve() if step.using is not None:

@@ -69,7 +69,7 @@ def lower_context(program: Program, statement: Statement) -> ScenarioCases:
     written = statement.one_of("context")
     names = product_of(program, written.syntax("axes")) if written is not None else []
     if written is None and has_lost_part(program, statement):
-        names = None  # it may have said any
+        names = None  # it may have named any axis
     cases = ScenarioCases([], {}, sound=names is not None)
     unknown = False
     for name in names or ():

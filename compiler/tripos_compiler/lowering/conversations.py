@@ -114,7 +114,7 @@ def _role(steps: Steps, role: Name, names: list[Name]) -> bool:
         return True
     roles = steps.program.declared.get("role", {})
     if role.text in roles and any(name not in roles for name in spoken):
-        return False  # it is the one whose name was reported
+        return False  # probably the speaker whose name was reported
     close = nearest(role.text, spoken)
     help_ = f"its speakers are {', '.join(f'`{name}`' for name in spoken)}" if spoken else "give it a block of its own"
     help_ = f"did you mean `{close}`?" if close else help_

@@ -140,7 +140,7 @@ class _Reading:
                         values.append(raw.get(name))
         except DataError as error:
             self._error("E0307", error.message, self.columns.where, help=error.help)
-            unseen.clear()  # it is not known what the rows have
+            unseen.clear()  # the columns of the rows are unknown
         if bad > REPORTED_A_FILE:
             message = f"{bad - REPORTED_A_FILE} more rows of {file.path} do not fit"
             self._error("E0305", message, self.columns.where, help="mend the file, or the types of the fields")

@@ -660,7 +660,7 @@ def lower_trees(program: Program) -> None:
         if tree is not None:
             program.trees.setdefault(tree.name, tree)
         else:
-            program.diagnostics.lost_names.add(statement.name().text)  # uses of it are passed over
+            program.diagnostics.lost_names.add(statement.name().text)  # so that its uses are not reported
 
 
 def branches_of(program: Program, name: str) -> Mapping[str, Any] | None:
@@ -720,7 +720,7 @@ def _read(program: Program, path: Text, file: FoundFile) -> ParsedTree | None:
     read = read_tree(program.data.document(file))
     if not read.faults:
         return read.tree
-    # Lines take longer to find out, so they are asked for once there is something to say of one.
+    # Line numbers are slow to compute, so only a tree with mistakes gets them.
     faults = read_tree(program.data.placed(file)).faults
     for fault in faults[:REPORTED]:
         program.diagnostics.error("E0315", _where(file, fault), path.span, help=fault.help)

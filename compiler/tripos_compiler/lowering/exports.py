@@ -882,7 +882,7 @@ def _dimensions(program: Program, statement: Statement) -> tuple[str, ...] | Non
     if not check_own_line(program, statement.many("dims"), ("take", "spread", "seed", "withheld")):
         return None
     if len(program.scenarios) < len(program.declared.get("scenario", {})):
-        return None  # a scenario that was reported may have what is named
+        return None  # a scenario with a reported mistake may have the dimension
     parted = Parted("this benchmark", tuple(program.scenarios.values()), frozenset({"scenario"}), arms=False)
     return read_dimensions(program, statement.many("dims"), [parted])
 
@@ -890,7 +890,7 @@ def _dimensions(program: Program, statement: Statement) -> tuple[str, ...] | Non
 def _warn_of_small_strata(program: Program, statement: Statement, take: int, per: tuple[str, ...]) -> None:
     """Warn once, of the smallest stratum that holds fewer items than are taken."""
     if "scenario" not in per:
-        return  # strata go across scenarios, and their items are counted by scenario
+        return  # items are counted by scenario, and these strata are not
     small = [
         (most, scenario, cell)
         for scenario in program.scenarios.values()

@@ -173,7 +173,7 @@ class StepFingerprints:
             if found is None or found.key is None or self.key is None
             else [_json_part(found.key), _json_part(self.key)]
         )
-        # Rows of one key are no shots for each other.
+        # Rows with the same key are no shots for each other.
         return [*keys, self._own(shots), self._data(shots.dataset)]
 
     def _converse(self, talk: Converse) -> str:
@@ -189,7 +189,7 @@ class StepFingerprints:
         """
         judge: Scorer = self.program.scorers[step.scorer]
         rubric = [self.program.metrics[name] for name in step.metrics] if isinstance(step, Grade) else []
-        if isinstance(judge.gives, ChoiceType):  # a name is said, whatever it stands for
+        if isinstance(judge.gives, ChoiceType):  # the judge gives the name, whatever its value
             judge = judge.model_copy(update={"gives": judge.gives.model_copy(update={"worth": ()})})
         own = [self._own(each) for each in (judge, _about_elements(step), *rubric)]
         return digest([self.place, own, self._needed(step.judged)])

@@ -80,7 +80,7 @@ def fold_arms(expr: Expr, chosen: Mapping[str, str]) -> Expr:
     True
     """
     if not names_in(expr) & set(chosen):
-        return expr  # it is the same under every arm, also in what a fingerprint sees of it
+        return expr  # keeps the fingerprint the same in every arm
 
     def put(part: Expr) -> Expr:
         match part:
@@ -118,7 +118,7 @@ def _done(expr: Unary | Binary | Call) -> Expr:
         case Call(args=args, named=named):
             inside = (*args, *named.values())
             if expr.function not in FUNCTIONS:
-                return expr  # a function of the user's is not called before a run
+                return expr  # user's functions are called only during a run
     if not all(_known(each) for each in inside):
         return expr
     try:

@@ -85,7 +85,7 @@ def _lowered(making: Making, statement: Statement) -> Distinct | None:
     above = _above(making, statement)
     if making.too_early(free_variables(others)):
         return None
-    # The same for every row, so no row and no axis can be named: `raw.stem` is a column, also of the source.
+    # Equal for every row, so no row or axis is in scope: `raw.stem` is a column, even if `raw` is the source.
     among = making.elaborator({}, others.span).infer(others)
     if typed is None or among is None or above is None:
         return None
@@ -564,7 +564,8 @@ def generation_calls(program: Program, made: Made) -> list[CallCount]:
 
     A walk counts as one path from its start to a leaf; at least as its first call, where nothing is chosen, and at most
     as every branch. Only the first request about a row is certain, because models can decline. It is not certain either
-    if the source rows or the row itself can be refused before it, or if only parts of the rows are used.
+    if the source rows or the row itself can be refused before it, or if the data set is only looked up row by row, so
+    that not all of it need be generated.
     """
     looked_at = is_only_looked_at(made.name, tuple(program.scenarios.values()), tuple(program.made.values()))
     certain = not looked_at and not _from_fewer(program, made) and not _fails_before(made)
@@ -706,7 +707,7 @@ class _Order:
             name = statement.name().text
             if self.by_name[name] is statement:
                 self._visit(name, ())
-            else:  # it was reported as declared twice; what stands in it is checked
+            else:  # its repeated name was reported; its content is still checked
                 _ordering_lowered(self.program, statement, name)
 
     def _visit(self, name: str, path: tuple[str, ...]) -> None:

@@ -574,7 +574,7 @@ def _starts(program: Program, made: Made, step: Walk) -> Counter[str] | None:
             if made.where is None or evaluate(made.where, names):
                 value = evaluate(step.below, names)
                 found[step.starts.get(value, value)] += 1
-    except (Unavailable, KeyError):  # such as a field that is only there once the row is made
+    except (Unavailable, KeyError):  # such as a field that exists only once the row is generated
         return None
     return found if found and made.rows % found.total() == 0 else None
 

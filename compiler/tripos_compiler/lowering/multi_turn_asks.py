@@ -427,7 +427,7 @@ def lower_turns(steps: Steps, statement: Statement, first: Ask, script: PromptLi
             end = _end(steps, statement, turns, prompts)
             if end is None:
                 return False
-            if number:  # it was said of the first turn
+            if number:  # reported with the first turn
                 del items[mark:]
             ends += end
     steps.scripts.append(AskCount(statement.of("prompts")[0].syntax("count").span, prompts, most, "prompts"))
@@ -476,7 +476,7 @@ def _scripts_whole(name: Name, turns: Sequence[Ask], prompts: Expr, ends: Sequen
     def at_the_end(value: Callable[[int], Expr]) -> Expr:
         found = value(len(turns))
         for number in range(len(turns) - 1, 0, -1):
-            if ends:  # parted from the number, which no reply decides
+            if ends:  # separate from the length test, which does not depend on a reply
                 found = Call(function="choose", args=(ends[number - 1], value(number), found))
             over = Binary(operator="<=", left=count, right=Literal_(value=number))
             found = Call(function="choose", args=(over, value(number), found))
@@ -552,9 +552,9 @@ def _most_elements(steps: Steps, written: LoopSyntax, loop: Loop, of: Expr) -> i
     diagnostics, most = steps.program.diagnostics, loop.most
     span = written.of.span if written.most is None else written.most.span
     if not names_in(of) <= steps.known:
-        of = loop.of  # of which an arm leaves some out
+        of = loop.of  # the unfiltered list, since a reply or arm decides the filter
     if most is None and names_in(of) <= steps.known and all(is_evaluable(part) for part in subexpressions(of)):
-        if steps.cases is None and diagnostics.failed:  # why there are no rows was reported
+        if steps.cases is None and diagnostics.failed:  # the missing rows were reported
             return 1
         if steps.cases is not None:
             most = max((length_in(of, names) or 0 for names in steps.cases), default=0) or 1

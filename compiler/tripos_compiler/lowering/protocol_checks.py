@@ -125,7 +125,7 @@ def check_learned(program: Program) -> None:
             asked, alias = program.loaded[scenario.rows.dataset], scenario.rows.alias
             names = [{alias: row.values} for row in asked.rows]
             kept = [each for each in names if _holds(scenario.rows.where, each)][:MOST_ROWS]
-            # Several exports of the same rows, and scenarios over the same, are looked at once.
+            # Exports of the same rows, and scenarios over the same rows, are compared once.
             common = tuple(_common(source, asked, alias, kept))
             key = (export.dataset, str(export.where), asked.dataset.name, str(scenario.rows.where), common)
             if key not in known:
@@ -149,7 +149,7 @@ def check_kept_out(program: Program) -> None:
             each.rows.dataset: (f"which scenario `{each.name}` asks about", each.rows)
             for each in program.scenarios.values()
             if each.rows is not None and each.rows.dataset in program.loaded and each.rows.dataset != export.dataset
-            if export.kind == "paired"  # of examples, the fields are compared above
+            if export.kind == "paired"  # `check_learned` compares the fields of examples
         }
         apart: list[tuple[str, str, Rows | None]] = [
             (held, "which is held out", None) for held in export.holds_out if held in program.loaded
@@ -225,7 +225,7 @@ def _asked_in(
     shown = source.loaded.rows[:MOST_ROWS]
     key = (source.loaded.dataset.name, tuple(common))
     copies = program.near.get(key)
-    if copies is None:  # several scenarios ask of the same
+    if copies is None:  # several scenarios use the same rows
         copies = program.near[key] = NearCopies()
         for place, row in enumerate(shown):
             copies.add(place, _text(row.values, common))
@@ -352,7 +352,7 @@ class _Tried:
         """Warn of the findings."""
         name = self.scored[0].score.name
         trials = list({trial.name: trial for each in self.scored for trial in each.trials(self.shown)}.values())
-        trials.sort(key=lambda trial: trial.wins)  # the answers first: of most rows they are right
+        trials.sort(key=lambda trial: trial.wins)  # the answers first, because they are right for most rows
         every = max(1, len(self.rows) // TRIED)
         sample = self.rows[::every][:TRIED]
         lost = self._without_tool()
@@ -368,7 +368,7 @@ class _Tried:
         self, name: str, trials: Sequence[Trial], sample: Sequence[Mapping[str, Any]], where: Span
     ) -> list[int]:
         """Warn of a constant that wins. Returns the numbers of rows for which no reply is right."""
-        # What looks at no row is a rule of form, such as a length, which an empty reply may keep.
+        # A score that reads no row is a rule of form, such as a length, which an empty reply may satisfy.
         about_row = any(self.scored[0].alias in names_in(each.score.value) for each in self.scored)
         winning = (trial for trial in trials if about_row and trial.wins and self._share(trial, sample) >= WINS)
         winner = next(winning, None)
@@ -729,7 +729,7 @@ def _options(
                 where = _place(steps, step)
                 fields = {path[1] for path in paths_in(options) if path[0] == cases.alias and len(path) > 1}
                 if call.function == "chosen_option" and fields and not fields & shown and "*" not in shown:
-                    named = step.name.partition(".")[0]  # of what a measure looks at the measure
+                    named = step.name.partition(".")[0]  # for a column, the measure
                     message = f"`{named}` reads which option is chosen, and no prompt shows the options"
                     help_ = "print them: `{{ lettered(…) }}`"
                     program.diagnostics.warning("W1005", message, where, help=help_)
@@ -750,7 +750,7 @@ def _keys(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> 
         fields = steps.scope[statement.name().text].fields
         options, place = fields["options"].value, fields["right"].value
         assert isinstance(place, Call)
-        if place.function == "shuffled_place":  # the order may be that of an arm
+        if place.function == "shuffled_place":  # the order may depend on an arm
             options = place.args[1]
             place = Call(function="nth", args=(options, place.args[0]))
         assert options is not None
@@ -856,7 +856,7 @@ def check_unused_steps(program: Program, statement: Statement, scenario: Scenari
     taken = {name for treatment in scenario.treatments for step in treatment.steps for name in names_used(step)}
     left = [step for step in steps.lowered if isinstance(step, Ask | Converse | Retrieve) and step.name not in taken]
     for name in {steps.wholes[step.name].text: steps.wholes[step.name] for step in left}.values():
-        # of an ask with several prompts the last turn is not taken
+        # the last turn of an ask with several prompts is not used by another
         message = f"nothing uses the result of `{name.text}`"
         help_ = "score it, put it in a prompt, or remove the step: its calls are paid for"
         program.diagnostics.warning("W0611", message, name.span, help=help_)
@@ -875,7 +875,7 @@ def check_unused_steps(program: Program, statement: Statement, scenario: Scenari
 
 def check_unused_declarations(program: Program) -> None:
     """Warn of unused declarations of the main file. Those of used files may serve other specs."""
-    if program.diagnostics.failed:  # what would use them may have been left out
+    if program.diagnostics.failed:  # a skipped statement may use them
         items = program.diagnostics.items
         program.diagnostics.items = [item for item in items if item.code not in OF_USE]
         return

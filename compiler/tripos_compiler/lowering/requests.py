@@ -433,7 +433,7 @@ def lower_question(program: Program, scope: Scope, statement: Statement, rows: R
     prompt = lower_texts(program, scope, prompts, "the prompt") if prompts else None
     system = lower_texts(program, scope, systems, "the system message") if systems else None
     if has_lost_part(program, statement):
-        forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
+        forget_diagnostics(program, mark, "E0402")  # the skipped part may be the text in the other language
     returns = lower_returns(program, statement)
     settings = lower_settings(program, scope, statement, rows)
     if (prompts and prompt is None) or (systems and system is None) or returns is False or settings is None:

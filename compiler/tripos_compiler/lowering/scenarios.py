@@ -208,23 +208,23 @@ def _with_needs(
     needs = tuple(sorted(uses))
     most = max((samples[name] for name in needs), default=1)
     match step:
-        # What builds on several samples of another step is asked, or held, once for each of them.
+        # A step that depends on several samples of another is run once for each of them.
         case Ask():
             return step.model_copy(update={"needs": needs, "samples": max(step.samples, most)})
         case Converse():
             return step.model_copy(update={"needs": needs, "repeat": max(step.repeat, most)})
         case Retrieve() | Verdict() | SampleList():
             return step.model_copy(update={"needs": needs})
-    # What is known whatever is answered, such as what would be right, or a score that an arm decides, is kept with it.
+    # Values that depend on no reply, such as the right answer, belong to the last reply of the compared role.
     asked = [other for other in kept if other.name in uses and _is_replied(other, kept)]
     every = isinstance(step, Column | Score) and not asked
-    whole = with_dependencies(kept, uses)  # also what the samples of a list were made of
+    whole = with_dependencies(kept, uses)  # including the ask whose samples a list has
     called = [other for other in kept if isinstance(other, Ask | Converse) and (every or other.name in whole)]
     compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles_called(other))]
     if not called:
         return None
     of = (compared or called)[-1]
-    if isinstance(of, Converse):  # whoever goes on from a conversation gives the reply that is scored
+    if isinstance(of, Converse):  # an ask that continues the conversation gives the scored reply
         of = next((other for other in reversed(called) if isinstance(other, Ask) and other.continues == of.name), of)
     built_on = tuple(sorted({*uses, *of.needs, of.name})) if every else needs
     return step.model_copy(update={"needs": built_on, "of": of.name})
@@ -359,7 +359,7 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
         if inner.construct in LOWERED:
             done = LOWERED[inner.construct](steps, inner)
             steps.good = steps.good and done
-    steps.good = steps.good and check_baselines(steps)  # the score that others are measured against may be broken
+    steps.good = steps.good and check_baselines(steps)  # a wrong step may be the missing namesake
     for measure in statement.of("measure"):
         steps.good = collect_columns(program, steps, measure) and steps.good
     for expect in statement.of("expect"):

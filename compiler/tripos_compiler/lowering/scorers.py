@@ -513,7 +513,7 @@ def lower_formulas(program: Program, formulas: list[tuple[FormulaScorer, Paramet
             help_ = "let one of them use its parameters only"
             program.diagnostics.error("E0203", message, waiting[first][0].name.span, help=help_)
             for name in circle:
-                depths[name] = 0  # it counts as reported: what uses it is passed over in silence
+                depths[name] = 0  # reported, so its uses are not
                 del waiting[name]
 
 
@@ -530,7 +530,7 @@ def _circle(uses: Mapping[str, list[str]], waiting: Mapping[str, object]) -> lis
 def _check(program: Program, formula: FormulaScorer, parameters: Parameters, depth: int) -> None:
     name = formula.name
     program.index.scopes.append((formula.value.span, parameters.scope))
-    judge = _Judged(program) if formula.scores else None  # only a score asks one
+    judge = _Judged(program) if formula.scores else None  # only a score can ask a judge
     elaborator = Elaborator(program, parameters.scope, judge)
     if not holds_texts(elaborator, formula.holes):
         return
@@ -688,7 +688,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     systems = statement.of("system")
     system = lower_texts(program, scope, systems, "the system message") if systems else None
     if has_lost_part(program, statement):
-        forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
+        forget_diagnostics(program, mark, "E0402")  # the skipped part may be the text in the other language
     lowered = lower_settings(program, scope, statement)
     if lowered is None:
         return

@@ -130,24 +130,24 @@ def free(steps: Steps, name: Name, statement: Statement) -> bool:
     No scorer, metric or step may have it, and no other score unless both have a condition.
     """
     own = scorer_name(statement.syntax("value")) if statement.construct == "score" else name
-    if statement.has("each"):  # its rows are scores of elements, and none of the judge
+    if statement.has("each"):  # its scores are of elements, not of the judge
         own = None
     for kind in ("scorer", "metric"):
         taken = steps.program.declared.get(kind, {}).get(name.text)
         if kind == "scorer" and name.text not in steps.program.scorers:
-            continue  # a formula or a function leaves nothing but the score; what was reported is passed over
+            continue  # formulas and functions have no scores of their own name
         if taken is not None and (own is None or own.text != name.text):
             label = Label(taken.span, "declared here")
             message = f"`{name.text}` is a {kind} already, and their means would mix"
             steps.program.diagnostics.error("E0202", message, name.span, label, help="rename the score")
             return False
-    if name.text in steps.wholes:  # what is needed of a step is looked up by its name
+    if name.text in steps.wholes:  # dependencies are looked up by step name
         label = Label(steps.wholes[name.text].span, "declared here")
         message = f"`{name.text}` is a step of this scenario already"
         steps.program.diagnostics.error("E0202", message, name.span, label, help="rename one")
         return False
     earlier, first = steps.scores.setdefault(name.text, (Label(name.span, "first declared here"), statement))
-    apart = (first.construct == "compare") is not (statement.construct == "compare")  # no measure takes both
+    apart = (first.construct == "compare") is not (statement.construct == "compare")  # no measure accepts both
     if first is not statement and (apart or not (first.find("cond") and statement.find("cond"))):
         message = f"score `{name.text}` is declared twice in this scenario"
         help_ = "rename one" if apart else "rename one, or give each its `when`"
@@ -226,7 +226,7 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
     exprs = {key: typed.expr for key, typed in args.items()}
     of_row = any(names_in(expr) for expr in exprs.values()) and not steps.uses(condition, *exprs.values())
     if name is not None and scorer.gives is not None and scorer.then is None and of_row:
-        return _scored_value(steps, statement, name, call)  # a judge says it of the row alone
+        return _scored_value(steps, statement, name, call)  # the verdict is on the row alone
     if metrics is None or not answers(steps, call.span, condition, *exprs.values()):
         return False
     for argument in args.values():
@@ -261,7 +261,7 @@ def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | No
         return ()
     tables = [table for table in program.of("allocate") if table.name("scorer").text == scorer.name]
     if not tables and any(not _declared(program, table) for table in program.of("allocate")):
-        return None  # it is the one that names no scorer, which is reported
+        return None  # probably the table whose scorer was reported
     if not tables:
         message = f"no table allocates the metrics of `{scorer.name}`"
         help_ = f"write `allocate {scorer.name} {{ | | METRIC | … }}`"

@@ -120,7 +120,7 @@ class _Taking:
         axes = {each.name().text for each in self._of("axis")}
         known = {each.name().text for each in self.taken.values() if each.construct == "axis"}
         for subset in self._of("subset"):
-            # What is held back stays so, whatever else is taken.
+            # Withheld rows stay withheld, whatever else is taken.
             if subset.one_of("withheld") is not None and not set(_names(subset)) & axes - known:
                 self.taken[id(subset)] = subset
         scenarios = {each.name().text for each in self.taken.values() if each.construct == "scenario"}
@@ -307,7 +307,7 @@ def check_released(program: Program) -> None:
         if home is not None:
             _check(program, home, tree)
     items = program.diagnostics.items
-    # A release compiled when it was made, so that what is wrong in it follows from what is wrong in the spec.
+    # A release compiled when it was made, so an error in it is a consequence of one in the spec.
     follows = any(item.severity == "error" and not _is_theirs(program, item) for item in items)
     program.diagnostics.items = [
         item for item in items if not _is_theirs(program, item) or (item.severity == "error" and not follows)
@@ -538,7 +538,7 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
             name = scorer_name(statement.syntax("call")) if called else statement.name("name")
             if name is not None:
                 program.index.define(kind, name.text, name.span)
-                if kind in ("scenario", "dimension"):  # what can be named as a value; no axis is called so
+                if kind in ("scenario", "dimension"):  # can be named as values; no axis has such a name
                     program.value_spans.setdefault((kind, name.text), name.span)
                 _declare(program, kind, names, name)
                 if kind in ("scenario", "dataset") and (release := program.release_of(name.span)) is not None:

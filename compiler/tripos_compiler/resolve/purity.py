@@ -55,11 +55,11 @@ ONLY = {
 UNSAFE = frozenset(
     {"now", "today", "utcnow", "fromtimestamp", "utcfromtimestamp", "astimezone", "timestamp"}  # the clock and its zone
     | {"getcontext", "setcontext", "localcontext", "DefaultContext", "BasicContext", "ExtendedContext"}  # can be set
-    | {"cache", "lru_cache", "cache_info", "singledispatch", "singledispatchmethod", "register"}  # remember
-    | {"wraps", "update_wrapper", "attrgetter", "methodcaller", "Formatter", "format_map", "mro"}  # reach further
-    | {"HtmlDiff", "make_dataclass"}  # count, and name fields by a text
-    | {"file_digest", "samples"}  # a file, chance
-    | {"algorithms_available", "algorithms_guaranteed", "TextWrapper", "_field_defaults"}  # could be changed for all
+    | {"cache", "lru_cache", "cache_info", "singledispatch", "singledispatchmethod", "register"}  # caches
+    | {"wraps", "update_wrapper", "attrgetter", "methodcaller", "Formatter", "format_map", "mro"}  # reach other objects
+    | {"HtmlDiff", "make_dataclass"}  # a global counter, and fields named by a text
+    | {"file_digest", "samples"}  # reads a file; random
+    | {"algorithms_available", "algorithms_guaranteed", "TextWrapper", "_field_defaults"}  # shared and mutable
     | {"gi_frame", "gi_code", "gi_yieldfrom", "cr_frame", "cr_code", "cr_await", "ag_frame", "ag_code", "ag_await"}
     | {"f_back", "f_globals", "f_locals", "f_builtins", "f_code", "tb_frame", "tb_next", "co_code", "co_consts"}
 )
@@ -342,7 +342,7 @@ class _Module:
                 return self.modules[name], attribute
         return None
 
-    # --- what stands at the top ---
+    # --- the top level ---
 
     def _top(self, body: list[ast.stmt]) -> None:
         """Check the statements that run at import: declarations, and values that no function can change."""
@@ -364,7 +364,7 @@ class _Module:
                     ),
                     orelse=[],
                 ):
-                    pass  # the script that a file may be as well; what stands there is looked at like the rest
+                    pass  # the file as a script; its body is checked like the rest
                 case ast.If(body=then, orelse=otherwise):
                     self._top(then)
                     self._top(otherwise)
@@ -439,7 +439,7 @@ class _Module:
                 return name in self.top
         return literal(node)
 
-    # --- everything that is written ---
+    # --- all nodes ---
 
     def _node(self, node: ast.AST) -> None:
         match node:

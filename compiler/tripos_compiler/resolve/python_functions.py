@@ -267,7 +267,7 @@ class PythonFile:
             listed = ", ".join(f"`{each}`" for each in names[:8])
             help_ = f"did you mean `{close}`?" if close else (f"it has {listed}" if listed else "it has no functions")
             raise Unusable("E0311", f"`{self.source.path}` has no function `{name}`", help_)
-        node = found[-1]  # as in Python, the last one stands
+        node = found[-1]  # as in Python, the last definition wins
         if not isinstance(node, ast.FunctionDef):
             raise self._no_function(node, name)
         return node
@@ -351,7 +351,7 @@ def parse_python(source: Source) -> PythonFile:
     """Parse a Python file. Raises `Unusable` (E0310) with the line of a syntax error."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape in a string is the author's affair
+            warnings.simplefilter("ignore")  # warnings about the user's code, such as unknown escapes
             module = ast.parse(source.text.removeprefix("\ufeff"))
     except SyntaxError as error:
         line = min(max(error.lineno or 1, 1), source.text.count("\n") + 1)
@@ -535,7 +535,7 @@ def find_plugin(program: Program, name: str, where: Span | None = None) -> Plugi
         return program.plugins[name]
     if name in program.declared.get("function", {}) or name in program.declared.get("scorer", {}):
         return None
-    found = program.packages.entries.pop(name, ())  # looked at once, so a mistake in it is reported once
+    found = program.packages.entries.pop(name, ())  # popped, so that a mistake in it is reported once
     if not found:
         return None
     try:

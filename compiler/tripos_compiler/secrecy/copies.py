@@ -61,7 +61,7 @@ def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -
         place, count, _ = found
         return HeldColumn(said(place), _rows(count, together))
     if secret.loaded is not other.loaded:
-        # The end of a solution is the solution.
+        # A field that is the end of a solution is the answer.
         found = _place(other, secret, together, 1, _ends)
         if found is not None and found[2] >= ENOUGH:
             return HeldColumn("has what ends the value of", _rows(found[1], together))
@@ -108,7 +108,7 @@ def _place(
     if best is None:
         return None
     place, count = best
-    # The rows are shuffled by turning one side; what is then found is an accident.
+    # One side is rotated as a control: agreement in the shuffled pairs is accidental.
     first = pairs[:: max(1, len(pairs) // TURNED)][:TURNED]
     turn = len(first) // 2
     turned = [(one[0], two[1]) for one, two in zip(first, (*first[turn:], *first[:turn]), strict=True)] if turn else []
@@ -261,7 +261,7 @@ def _same_list(rows: ComparedRows, secret: ComparedColumn, column: ComparedColum
         return None
     public = (each for each in rows.columns.values() if not each.field.secret)
     if any((each.counts & column.counts).total() >= SHARE * many for each in public):
-        return None  # it lists what is public there
+        return None  # it lists public values
     return CopiedField(column.field.name, secret.field.name, "values")
 
 

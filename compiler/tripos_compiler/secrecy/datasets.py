@@ -164,7 +164,7 @@ class GenerationFlow:
     def fields(self) -> dict[str, Flow]:
         """Return the flows of the fields of a row."""
         made = self.made
-        element = self.source.each or Flow(self.source.all)  # that there is such a row is no message
+        element = self.source.each or Flow(self.source.all)  # the presence of a row is accounted for in `there`
         names: dict[str, Flow] = dict.fromkeys((*made.axes, "language"), PUBLIC)
         if made.alias is not None:
             self.where = self._conditions(made.where)
@@ -238,7 +238,7 @@ class GenerationFlow:
                 place = next((each for each in statement.of("walk") if each.name().text == name), statement)
                 start = flows.of(below) if below is not None else PUBLIC
                 told = self._asked(ask, flows.within({"branches": start}), place.head)
-                self.told.append((start.all, place.head))  # there may be no such node
+                self.told.append((start.all, place.head))  # the node may not exist
                 chosen = onward(union(told, start.all), Label(place.name().span, f"`{name}` is chosen by it"))
                 self.row[name] = Flow({**refusals, **chosen})
             case Verify(ask=ask, require=require):
@@ -287,13 +287,13 @@ class GenerationFlow:
         compared = [(expr, flows.all(expr)) for expr in self.made.unique]
         flows = self._scope("distinct")
         compared += [(each.value, flows.all(each.value, each.others)) for each in self.made.distinct]
-        for expr, found in compared:  # with what other rows say
+        for expr, found in compared:  # compared with other rows
             yield within(found, lambda rows: rows.elsewhere), flows.places.of(expr, self.statement.head)
 
     def there(self) -> Secrets:
         """Return the secrets that decide which rows exist."""
         chosen = self.source.what
-        if self.made.unique or self.made.distinct:  # the first of two that are alike stays
+        if self.made.unique or self.made.distinct:  # of two equal rows, the first is kept
             chosen = union(chosen, self.source.order)
         where = self.made.where
         if where is not None:
@@ -620,7 +620,7 @@ class DatasetSecrets:
         fields = making.fields()
         refused = making.there()
         if made.source is not None and not any(isinstance(step, Ask) for step in made.steps):
-            fields |= dict.fromkeys(made.axes, Flow(refused))  # the cells that a row is kept in say something of it
+            fields |= dict.fromkeys(made.axes, Flow(refused))  # the cells where a row is kept reveal it
         public = {each.name for each in made.fields if not fields[each.name].all}
         columns = {name: column for name, column in making.columns().items() if name in public}
         about = (About(made.name), *making.about())

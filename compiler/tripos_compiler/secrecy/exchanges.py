@@ -141,7 +141,7 @@ class Exchanges:
         loops = {alias: each for alias, each in self.loops.items() if alias != loop.alias}
         if source == Exchange.CHANGES:
             return source
-        if source in (Exchange.ROWS, Exchange.REORDERED):  # beside another loop, each row is beside each
+        if source in (Exchange.ROWS, Exchange.REORDERED):  # in nested loops, every row meets every other
             own = Exchange.ROWS if source == Exchange.ROWS else Exchange.OF_SECRETS
             loops = {**dict.fromkeys(loops, Exchange.CHANGES), loop.alias: own}
         elif source != Exchange.STAYS:

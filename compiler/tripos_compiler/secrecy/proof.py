@@ -158,7 +158,7 @@ class Proof:
         notes += [f"{others} other way{'s' * (others > 1)} lead{'s' * (others == 1)} here too"] if others else []
         self.program.diagnostics.error("E0501", message, last, *steps, help=help_, notes=notes)
 
-    # --- what is not proved, and what is revealed ---
+    # --- declassification ---
 
     def _told_apart(self, name: str, fields: frozenset[str]) -> bool:
         loaded = self.program.loaded.get(name)

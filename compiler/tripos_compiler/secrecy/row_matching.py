@@ -192,7 +192,7 @@ def occurrences(holder: Said, held: Said) -> set[Place]:
     if holder.plain == wanted:
         return {("", "all")}
     found: set[Place] = set()
-    # Words that are nowhere in a text are at no place of it; what is left are few.
+    # Most parts do not contain the text at all, so the slow search of places runs for few.
     for way, part, said_there, folded in holder.parts:
         if said_there == wanted:
             found.add((way, "all"))
@@ -238,7 +238,7 @@ def _spans(text: str, held: Any, wanted: str) -> Iterator[tuple[int, int]]:
     if not written:
         return
     lowered, sought = text.casefold(), written.casefold()
-    if len(lowered) != len(text):  # a letter became two
+    if len(lowered) != len(text):  # casefolding made a letter into two
         text = lowered
     start = lowered.find(sought)
     while start >= 0:

@@ -203,7 +203,7 @@ class Following:
             self._step(step)
         return self.leaks
 
-    # --- what is guarded ---
+    # --- guarded secrets ---
 
     def _guard_what_scores(self, step: Step) -> None:
         """Guard a secret that a reply is scored by, in whatever rows it is.
@@ -246,7 +246,7 @@ class Following:
             case Verdict() | Grade() | Compare():
                 self._judge(step, statement)
             case Score() | Column():
-                self.flows(step.name).all(*expressions_of(step))  # for what it reveals
+                self.flows(step.name).all(*expressions_of(step))  # for the `reveal` calls in it
 
     def _reaches(self, role: str, told: list[Told]) -> bool:
         """Record the guarded secrets in this information if the role is compared. Returns true if there are any."""
@@ -268,7 +268,7 @@ class Following:
         said = union(*(each.secrets for each in told))
         whether = onward(union(*(each.secrets for each in asked)), Label(name, f"`{step.name}` is asked or not by it"))
         reply = union(onward(said, Label(name, f"`{step.name}` was told it, and may repeat it")), whether)
-        if step.role in self.compared:  # it knows what it may know, or was told what it may not, which is reported
+        if step.role in self.compared:  # it was given public data, or a secret, which is reported
             said, whether = parted(said)[1], parted(whether)[1]
             reply = self._written(step.name, name)
         fields = dict.fromkeys((*REPLY_PARTS, "value", "turns"), Flow(reply))
@@ -369,7 +369,7 @@ class Following:
         row = table.rows.element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
         flows = self.flows(step, {shots.alias: Flow(fields=row.fields)})
         there = union(table.rows.what, table.rows.order)
-        if shots.drawn is None:  # a draw goes by the places that rows have among all, whatever the condition
+        if shots.drawn is None:  # a draw uses the positions among all rows, whatever the condition
             there = within(there, lambda rows: rows.where(where))
         chosen = [flows.all(shots.where), self.flows(step).all(shots.drawn), there, *self._keys(table, row)]
         yield Told(union(*chosen), written.head, SHOWN)
@@ -423,13 +423,13 @@ class Following:
         if step.source.op == "data" and step.source.field is None:
             where = self.rows.conditions(step.where, {step.alias: self.tables.of(step.source.dataset)})
             element = element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
-        # Of two that are alike the first is taken.
+        # Of two equal elements, the first is taken.
         there = within(union(source.what, source.order), lambda rows: rows.where(where))
         flows = self.flows(step.name, {step.alias: element})
         name, top = statement.name().span, statement.one_of("top")
         by = self.flows(step.name, {step.alias: every}).all(step.by)
         if any(isinstance(part, Call) and part.function == "bm25" for part in subexpressions(step.by)):
-            by = union(by, source.what)  # how rare a word is, all of the rows decide
+            by = union(by, source.what)  # the rarity of a word depends on all rows
         if step.using is not None:
             told = [Told(by, self.places.of(step.by, statement.head), "what is embedded tells")]
             by = NONE if self._reaches(step.using, told) else by
@@ -440,7 +440,7 @@ class Following:
             onward(outer.all(step.when), Label(name, f"`{step.name}` is there by it")),
         )
         put = [outer.of(each) for each in step.include]
-        if put:  # they are put among the others by what all of them are
+        if put:  # their positions depend on all elements
             written = statement.of("include")
             for included, flow in zip(step.include, put, strict=True):
                 place = self.places.of(included, statement.head)

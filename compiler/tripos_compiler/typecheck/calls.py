@@ -412,12 +412,12 @@ def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, giv
         typed = comprehension(elaborator, argument)
         return typed if wanted is None else elaborator.typed_as(typed, element, wanted, f"`{parameter.name}`")
     if wanted is None and given and isinstance(element, Name) and elaborator.is_value(element):
-        beside = given[0].typed.type  # `default(choice, A)`: a value of the choice that stands before
+        beside = given[0].typed.type  # `default(choice, A)`: a value of the first argument's choice
         of = beside.of if beside.kind in ("optional", "list", "set") else beside
         if of.kind == "choice":
             return elaborator.against(element, of)
     if isinstance(element, Group) and not element.arguments and given and parameter.is_like_others:
-        beside = without_optional(given[-1].typed.type)  # `default(found, [])`: as many of the same as none
+        beside = without_optional(given[-1].typed.type)  # `default(found, [])`: an empty list of the same type
         if beside.kind in ("list", "dialogue"):
             return Typed(Items(values=()), beside)
     if wanted is not None and wanted.kind == "choice":
@@ -581,7 +581,7 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
     mark = len(items)
     typed = inner.infer(formula.value)
     said = items[mark:]
-    del items[mark:]  # its body was checked where it is declared
+    del items[mark:]  # the body was checked at its declaration
     if typed is not None and not formula.scores:
         elaborator.program.index.mean(typed.expr, takes)
     if elaborator.judge is None and any(item.code == "E0303" for item in said):
@@ -591,7 +591,7 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
         message = f"`{formula.name.text}` needs a program, which is not started here"
         elaborator.error("E0303", message, syntax.span, IN_SCORE)
     for item in said:
-        if item.code == "E0804":  # the list is that of the call, and the declaration knows none
+        if item.code == "E0804":  # the list comes from the call, so its declaration could not report it
             elaborator.error(item.code, item.message, syntax.span, item.help)
     if typed is not None and not said:
         done.found[key] = (elaborator.judge, typed)

@@ -78,7 +78,7 @@ def _sides(checker: Checker, syntax: BinaryExpr, wanted: Type) -> tuple[Typed | 
     what = f"each side of `{syntax.operator}`"
     left = checker.infer(syntax.left)
     if left is not None and left.type.kind == "choice" and checker.is_value(syntax.right):
-        right: Typed | None = Typed(Literal_(value=""), left.type)  # a value of it, which is no number either
+        right: Typed | None = Typed(Literal_(value=""), left.type)  # a value of the choice, so not a number either
     else:
         right = checker.infer(syntax.right)
     if left is None or right is None or any(fits(without_optional(each.type), wanted) for each in (left, right)):
@@ -138,7 +138,7 @@ def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed | None
 def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
     listed = isinstance(syntax.right, Group) and not is_comprehension(syntax.right.arguments)
     if isinstance(syntax.left, Name) and syntax.left.text not in checker.scope and not listed:
-        whole = checker.infer(syntax.right)  # `A in reply`: a bare name is one of what the list holds
+        whole = checker.infer(syntax.right)  # `A in reply`: a bare name is a value of the element type
         if whole is None:
             return None
         held = whole.type.of if whole.type.kind in ("list", "set") else TextType()
@@ -226,7 +226,7 @@ def joined(text: Text, holes: list[Syntax], diagnostics: Diagnostics) -> Syntax:
     parts = list(_parts(text, holes, diagnostics))
     nothing = Text(text.span, "", text.offsets)
     each = [Argument(part.span, None, (part,)) for part in parts]
-    if len(each) < 2:  # a group of one would be no list
+    if len(each) < 2:  # a group of one element is not a list
         each.append(Argument(text.span, None, (nothing,)))
     arguments = (Argument(text.span, None, (Group(text.span, tuple(each)),)), Argument(text.span, None, (nothing,)))
     return CallExpr(text.span, Name(text.span, "join"), arguments)
@@ -414,7 +414,7 @@ class Elaborator:
     def _use(self, binding: Binding, span: Span, text: str) -> Typed | None:
         if binding.type is None:
             self.program.index.use(span, binding.span)
-            if binding.fields and binding.value is None:  # of a data set as a whole, something was reported
+            if binding.fields and binding.value is None:  # a data set without a type was reported
                 example = next(iter(binding.fields))
                 message = f"`{text}` has several fields, name one"
                 self.error("E0301", message, span, f"for example `{text}.{example}`")
