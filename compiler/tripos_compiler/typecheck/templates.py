@@ -56,7 +56,7 @@ def warn_of_foreign_holes(program: Program, scope: Scope, text: Text) -> None:
 def foreign_holes(text: str, scope: Scope) -> Iterator[tuple[int, int, str]]:
     """Yield the start and end of each foreign hole with a name in scope, or a field of one, and the name to write here.
 
-    >>> from tripos_compiler.resolve import Binding
+    >>> from tripos_compiler.resolve.program import Binding
     >>> scope = {"item": Binding(("item",), fields={"hint": Binding(("item", "hint"))})}
     >>> list(foreign_holes('{"hint": 1} {item.hint} ${hint} {other}', scope))
     [(12, 23, 'item.hint'), (24, 31, 'item.hint')]
