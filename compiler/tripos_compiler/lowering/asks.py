@@ -393,6 +393,7 @@ def lower_shots(steps: Steps, statement: Statement, returns: Type | None) -> tup
 
 
 def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | None) -> Shots | None:
+    """Lower one `shots`. Reports a mistake and returns None."""
     program, dataset = steps.program, written.name("dataset")
     count = written.syntax("count")
     if not program.is_declared("dataset", dataset):
@@ -589,6 +590,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
 
 
 def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: AskedList | None = None) -> bool:
+    """Lower an ask. `listed` is the list of an ask for each element."""
     program, name, role = steps.program, statement.name(), statement.name("role")
     good = steps.named(name)
     known = program.is_declared("role", role) and may_answer(steps, role)

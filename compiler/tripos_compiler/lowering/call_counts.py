@@ -287,10 +287,7 @@ class StepOutcomes:
                 yield False if lacks is False else None
 
     def _value(self, expr: Expr, case: Case) -> frozenset[str]:
-        """Return the possible states of an expression: `YES` (defined, or holds), `NO` (fails), `VOID` (undefined).
-
-        Computed once a case.
-        """
+        """Return the possible states of an expression. Computed once a case."""
         if id(expr) not in self._values:
             self._values[id(expr)] = (expr, self._new_value(expr, case))
         return self._values[id(expr)][1]
@@ -663,6 +660,8 @@ def _named_by(step: Step) -> tuple[str, ...]:
 
 
 class _Counter:
+    """Counter of the calls of one scenario."""
+
     def __init__(
         self,
         scenario: Scenario,
@@ -680,6 +679,7 @@ class _Counter:
         """By role, the texts that are certainly embedded, and those that may be."""
 
     def counts(self) -> Iterator[CallCount]:
+        """Yield the calls of every step, merging those that treatments share."""
         shared: dict[str, SharedStep] = {}
         escalated: dict[str, SharedStep] = {}
         for treatment in self.scenario.treatments:
@@ -740,6 +740,7 @@ class _Counter:
         return tuple(dict.fromkeys((*upstream, *several)))
 
     def _of(self, asked: SharedStep) -> Iterator[CallCount]:
+        """Yield the calls of a shared step: one entry, or one for each speaker of a conversation."""
         step, times = asked.step, asked.times
         times_a_row = asked.samples * asked.repeats
         if isinstance(step, Verdict) and step.loops:

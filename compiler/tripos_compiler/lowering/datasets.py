@@ -84,6 +84,8 @@ def read_files(program: Program, columns: Columns, files: list[FoundFile]) -> Re
 
 
 class _Reading:
+    """State of reading the files of one data set."""
+
     def __init__(self, program: Program, columns: Columns) -> None:
         self.program = program
         self.columns = columns
@@ -105,6 +107,7 @@ class _Reading:
         """By text field, the number of rows with a list or record in it, as long as every row has one."""
 
     def file(self, file: FoundFile) -> DataFile:
+        """Read and check one file, and return its record in the plan."""
         count, bad = 0, 0
         repeats: list[int] = []
         unseen = {each.name: Lacking(each) for each in self.fields if each.type.kind != "optional"}
@@ -251,6 +254,7 @@ class _Reading:
         self._error("E0305", message, *self.columns.places[field.name], help=_allow(field))
 
     def _misfit(self, file: FoundFile, number: int, misfit: Misfit) -> None:
+        """Report a value that does not fit its field, with the most specific hint."""
         field = next(each for each in self.fields if each.name == misfit.field)
         if misfit.value is None:
             self._nothing(file, number, field)

@@ -305,6 +305,7 @@ def _value_statements(axis: Statement) -> list[Statement]:
 
 
 def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> Axis | None:
+    """Lower an axis. Reports mistakes and returns None."""
     values: list[AxisValue] = []
     seen: dict[str, Statement] = {}
     good = True
@@ -381,6 +382,7 @@ def lower_metrics(program: Program) -> None:
 
 
 def _metric(program: Program, dimension: str, statement: Statement) -> Metric | None:
+    """Lower a metric. Reports mistakes and returns None."""
     name = statement.name().text
     title = program.labels(statement, f"metric `{name}`")
     scale, asks = statement.one_of("scale"), statement.of("asks")
@@ -682,6 +684,7 @@ def branches_of(program: Program, name: str) -> Mapping[str, Any] | None:
 
 
 def _tree(program: Program, statement: Statement) -> Tree | None:
+    """Lower a tree. Reports mistakes and returns None."""
     name, path = statement.name(), statement.text("path")
     try:
         found = {file.path: file for file in program.data.find(path.value, statement.span.source.path)}

@@ -608,6 +608,7 @@ def lower_exports(program: Program) -> None:
 
 
 def _export(program: Program, reading: FigureContext, statement: Statement) -> Export | Pairing | None:
+    """Lower one export. Reports mistakes and returns None."""
     name = statement.name()
     if misplaced(program, statement):
         return None
@@ -844,6 +845,7 @@ def lower_subsets(program: Program) -> None:
 
 
 def _subset(program: Program, statement: Statement) -> Subset | None:
+    """Lower one subset. Reports mistakes and returns None."""
     name = statement.name().text
     take, spread, seed = (statement.one_of(word) for word in ("take", "spread", "subset_seed"))
     if take is None:

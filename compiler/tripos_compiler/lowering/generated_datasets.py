@@ -703,6 +703,7 @@ class _Order:
         self.circular: set[str] = set()
 
     def run(self) -> None:
+        """Lower all data sets."""
         for statement in self.statements:
             name = statement.name().text
             if self.by_name[name] is statement:

@@ -102,6 +102,7 @@ def _check_tried(
     cases: Sequence[ConditionalLine],
     tried: Sequence[tuple[Try, Sequence[bool]]],
 ) -> None:
+    """Report lines that never count in any of the tried combinations, and warn of uncovered values."""
     ever = [any(held[place] for _, held in tried) for place in range(len(cases))]
     first = {next((place for place, holds in enumerate(held) if holds), None) for _, held in tried}
     counts = ever if name == ADDED else [place in first for place in range(len(cases))]

@@ -661,6 +661,7 @@ def lower_scorers(program: Program, waiting: Waiting) -> None:
 
 
 def _judge(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
+    """Lower a judge or reward model. Reports mistakes."""
     role = statement.name("role")
     role_known = program.is_declared("role", role)
     gives, prompts = statement.one_of("gives"), statement.of("prompt")
@@ -966,6 +967,7 @@ def _gives_metrics(program: Program, name: Name) -> bool:
 
 
 def _table(program: Program, statement: Statement) -> dict[str, Weights] | None:
+    """Return the weights of an allocation table by scenario. Reports mistakes and returns None."""
     assert statement.block is not None
     rows: list[TableRow] = []
     whole = True

@@ -57,6 +57,7 @@ def lower_score(steps: Steps, statement: Statement) -> bool:
 
 
 def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax) -> bool:
+    """Lower a score that is an expression, possibly for each element of a list."""
     when = steps.condition(statement)
     condition = when.expr if isinstance(when, Typed) else None
     steps.program.index.scopes.append((value.span, dict(steps.scope)))
@@ -251,6 +252,9 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
 
 
 def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | None) -> tuple[str, ...] | None:
+    """Return the allocated metrics of a grade; empty if the scorer gives one value. Reports a mistake and
+    returns None.
+    """
     program = steps.program
     if scorer.gives is not None:
         if name is None:

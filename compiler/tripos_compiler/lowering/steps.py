@@ -229,6 +229,9 @@ class Judging:
         return replace(self, loops=(*self.loops, loop))
 
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
+        """Check a judge call and return its verdict, adding a step for a new call. Reports a mistake and
+        returns None.
+        """
         if scorer.gives is None:
             help_ = f"write `score {scorer.name}(…)`"
             message = f"`{scorer.name}` gives several metrics, which is no value"

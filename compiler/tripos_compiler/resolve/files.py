@@ -250,6 +250,7 @@ class SpecFiles:
         return statements, [each for each in statements if each.construct == "use_release"]
 
     def _load(self, source: Source, chain: tuple[str, ...], loaded: set[str], into: list[Statement]) -> None:
+        """Append the statements of a file and of the files it uses to `into`. `chain` are the files that led to it."""
         program, memory = self.program, self.memory
         loaded.add(source.path)
         program.sources.append(source)

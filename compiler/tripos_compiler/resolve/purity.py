@@ -237,6 +237,8 @@ def why_impure(module: ast.Module, where: str, find: FindModule | None = None) -
 
 @dataclass
 class _Package:
+    """The checked modules of one package."""
+
     find: FindModule | None
     known: dict[str, dict[str, bool]] = field(default_factory=dict)
     """For every module checked: its top-level names, and whether their values are mutable."""
@@ -244,6 +246,9 @@ class _Package:
     """Every name assigned in one of the modules."""
 
     def check(self, module: ast.Module, where: str) -> dict[str, bool]:
+        """Check a module once and return its top-level names, with whether their values are mutable. Raises
+        `_Impure`.
+        """
         if where in self.known:
             return self.known[where]
         if len(self.known) >= MOST_MODULES:
@@ -254,6 +259,8 @@ class _Package:
 
 
 class _Module:
+    """The check of one module."""
+
     def __init__(self, package: _Package, module: ast.Module, where: str) -> None:
         self.package = package
         self.module = module
@@ -269,6 +276,7 @@ class _Module:
         self.parents = {inner: node for node in ast.walk(module) for inner in ast.iter_child_nodes(node)}
 
     def check(self) -> dict[str, bool]:
+        """Return the top-level names, with whether their values are mutable. Raises `_Impure`."""
         for node in ast.walk(self.module):
             self._bind(node)
         self.package.bound |= self.bound

@@ -564,6 +564,7 @@ def read_tool_function(program: Program, statement: Statement) -> tuple[Plugin, 
 def _read(
     program: Program, statement: Statement, find: Callable[[PythonFile, str], PythonFunction], *, alone: bool
 ) -> tuple[Plugin, PythonFunction] | None:
+    """Return the function in `from "file.py:function"` by `find`. Reports a mistake and returns None."""
     written = statement.text("path")
     path, colon, function = written.value.rpartition(":")
     try:

@@ -386,6 +386,7 @@ class Following:
                 yield onward(key, Label(span, "rows of one key are never shots for each other"))
 
     def _converse(self, step: Converse, statement: Statement) -> None:
+        """Follow secrets through a conversation: what one speaker is given, it may say to the other."""
         flows = self.flows(step.name)
         decided = self._decided(step, statement)
         name = statement.name().span
@@ -416,6 +417,7 @@ class Following:
         self.names[step.name] = Flow(parted(reply)[1] if leaks else reply)
 
     def _retrieve(self, step: Retrieve, statement: Statement) -> None:
+        """Follow secrets through a retrieval: its selection, its order, and the texts that are embedded."""
         outer = self.flows(step.name)
         source = outer.of(step.source)
         every = element = source.each if source.each is not None else Flow(source.all)
@@ -451,6 +453,7 @@ class Following:
         self.names[step.name] = Flow(what, each=each.mapped(lambda found: within(found, lambda rows: rows.some)))
 
     def _judge(self, step: Verdict | Grade | Compare, statement: Statement) -> None:
+        """Follow secrets to a judge and into its verdict."""
         scorer = self.scorers.get(step.scorer)
         if scorer is None:
             return

@@ -444,6 +444,7 @@ def _type(elaborator: Checker, element: Syntax) -> Typed | None:
 
 
 def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed | None:
+    """Check a call of a library function."""
     given = arguments(elaborator, syntax, function.parameters, function.shown)
     if given is None:
         return None

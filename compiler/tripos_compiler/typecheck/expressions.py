@@ -136,6 +136,7 @@ def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed | None
 
 
 def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
+    """Check `in` and `not in`."""
     listed = isinstance(syntax.right, Group) and not is_comprehension(syntax.right.arguments)
     if isinstance(syntax.left, Name) and syntax.left.text not in checker.scope and not listed:
         whole = checker.infer(syntax.right)  # `A in reply`: a bare name is a value of the element type
@@ -436,6 +437,7 @@ class Elaborator:
         return None
 
     def _member(self, syntax: Member) -> Typed | None:
+        """Check a field of a binding, a record, or every record of a list."""
         outer = self.binding(syntax.of)
         if outer is not None and outer.type is None and not outer.fields:
             return None  # its declaration was reported

@@ -190,6 +190,7 @@ def _groups(statements: list[Statement]) -> Iterable[TextVariants]:
 
 
 def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> Localised | None:
+    """Lower the texts of one condition. Reports a mistake and returns None."""
     labels: Labels = [label for statement in group.statements for label in statement.labels()]
     texts = program.localised(labels, group.statements[0].head, what)
     lowered = {id(text): lower_template(program, scope, text) for _, text in labels}

@@ -196,6 +196,7 @@ def _named(program: Program, syntax: Name, text: str) -> Type | None:
 
 
 def _choice(program: Program, syntax: Syntax, arguments: tuple[Argument, ...], valued: bool) -> Type | None:
+    """Read a choice with its names and, if `valued`, their numbers."""
     values: list[str] = []
     worth: list[float] = []
     for argument in arguments:

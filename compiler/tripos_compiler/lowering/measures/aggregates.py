@@ -163,6 +163,7 @@ def _parameter(
 def _setting(
     reading: FigureContext, value: Syntax, parameter: AggregateParameter, function: AggregateFunction, found: Arguments
 ) -> bool:
+    """Check the value of a setting and store it in `found`. Returns false for a mistake."""
     if parameter.kind == "count":
         if isinstance(value, Number) and isinstance(value.value, int) and value.value > 0:
             found.named[parameter.name] = value.value

@@ -214,6 +214,7 @@ def _knows(program: Program, parted: Parted, syntax: Syntax) -> bool:
 
 
 def _single_name(program: Program, name: Name, parted: Sequence[Parted]) -> str | None:
+    """Check a dimension of one name: a built-in one, an axis or an arm. Reports a mistake and returns None."""
     text = name.text
     for kind, table in (("axis", program.axes), ("arm", program.arms)):
         declared = program.declared.get(kind, {}).get(text)
@@ -272,6 +273,7 @@ def _out_of_place(program: Program, name: Name, message: str, parted: Sequence[P
 
 
 def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Parted]) -> str | None:
+    """Check a dotted dimension: a field of rows or of elements. Reports a mistake and returns None."""
     alias, field, *further = path if len(path) > 1 else [path[0], path[0]]
     for each in parted:
         if alias.text in each.elements:

@@ -379,6 +379,7 @@ def _computed(operator: str, one: float, other: float) -> float:
 
 
 def _function(reading: FigureContext, call: CallExpr, name: str) -> TypedFigure | None:
+    """Check a function of figures. Reports a mistake and returns None."""
     parts: list[TypedFigure] = []
     good = True
     for argument in call.arguments:

@@ -670,6 +670,7 @@ def _compared_end(
 def _lowered(
     reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Operator, value: float
 ) -> Expectation | None:
+    """Return the expectation of a figure and a number. Reports a mistake and returns None."""
     if reading.missing is not None:
         help_ = "declare `measure NAME = …` with it, and expect that"
         reading.error("E0303", "`missing` is said of a measure", condition.span, help_)
