@@ -590,7 +590,6 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
 
 
 def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: AskedList | None = None) -> bool:
-    """Lower an ask. `listed` is the list of an ask for each element."""
     program, name, role = steps.program, statement.name(), statement.name("role")
     good = steps.named(name)
     known = program.is_declared("role", role) and may_answer(steps, role)
