@@ -312,7 +312,7 @@ class Index:
     places: dict[int, tuple[Any, Span]] = field(default_factory=dict)
     """Source spans of parts of the plan (expressions and holes of texts), by object identity."""
     meanings: dict[int, tuple[Any, Label]] = field(default_factory=dict)
-    """What names an expression, by the identity of the expression: a `let`, or a call of one with parameters."""
+    """The names of expressions, by the identity of the expression: a `let`, or a call of one with parameters."""
     judged: dict[tuple[str, str], Span] = field(default_factory=dict)
     """The place of each judge call, by scenario and step name."""
     scopes: list[tuple[Span, Mapping[str, Any]]] = field(default_factory=list)

@@ -56,7 +56,7 @@ class TableSecrets:
     rows: Flow
     columns: Mapping[str, str]
     about: tuple[About, ...]
-    """What its rows are about: themselves, rows of the same files, rows they contain values of, and rows they are made
+    """The subjects of its rows: themselves, rows of the same files, rows they contain values of, and rows they are made
     from.
     """
     key: Expr | None = None

@@ -130,7 +130,7 @@ def _first_named(statements: Iterable[Statement]) -> dict[str, Statement]:
 
 
 class SecretTables(Protocol):
-    """What is known about data sets and functions."""
+    """Facts about data sets and functions."""
 
     @property
     def everything(self) -> Secrets:

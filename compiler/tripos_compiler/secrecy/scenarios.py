@@ -78,7 +78,7 @@ class RowsAtHand:
     tables: DatasetSecrets
     scenario: Scenario
     about: Mapping[str, list[About]] = field(default_factory=dict)
-    """What the rows are about, by data set; guarded from the compared role."""
+    """The subjects of the rows, by data set; guarded from the compared role."""
     guarded: dict[str, set[About]] = field(default_factory=dict)
     """Further data guarded from it."""
 
@@ -514,7 +514,9 @@ class ChosenRows:
 
     @cached_property
     def asks(self) -> Hashable:
-        """What its steps ask the compared role, including the steps they depend on, independent of the rows' name."""
+        """The requests to the compared role by its steps and the steps they depend on, independent of the rows'
+        name.
+        """
         return tuple(self.halves.asks(self.scenario, self.rows))
 
     @cached_property

@@ -75,7 +75,7 @@ GROUPED = frozenset({"text", "integer", "number", "bool", "choice", "path"})
 
 @dataclass(frozen=True)
 class Parted:
-    """What dimensions can divide: a figure or sample, `named` in messages, over `scenarios`.
+    """Something that dimensions can divide, a figure or a sample: `named` in messages, over `scenarios`.
 
     `fixed` are the built-in dimensions it has. `arms`: it can go by arms. `across`: it compares its evaluators. If it
     is not `whole`, a scenario with a reported mistake may have what these lack, and nothing missing is reported.
