@@ -1,1 +1,1 @@
-"""Steps of a scenario that ask, converse and retrieve."""
+"""Lowering of statements to the parts of a plan."""

@@ -1,17 +1,7 @@
-"""Lowers `ask`, with its chat and continued conversation.
+"""Lowering of `ask`: its chat or continued conversation, plain text, likelihoods, tools, shots and options.
 
-Lowers what an ask goes on from: a `chat` of the data, or what `continue` names.
-
-Lowers what an ask says of a text without a chat, `plain`, and of probabilities: `likelihood of`, `top_logprobs`.
-
-Lowers what an ask says of tools: which the model may call.
-
-Lowers the `shots` of an ask: which rows are shown, by what they are drawn, and their texts.
-
-Lowers `options`: options as they are shown, shuffled and lettered, and where the right one stands among them.
-
-Each of its names stands for an expression, as that of a `let` does: so whatever is proved, counted and stored of an
-expression holds of it.
+Each name that `options` defines is replaced by its expression, like the name of a `let`, so that whatever is proved,
+counted or stored for the expression also holds for the name.
 """
 
 from __future__ import annotations
@@ -86,12 +76,14 @@ from tripos_compiler.typecheck.expressions import Elaborator
 from tripos_compiler.typecheck.templates import Localised, lower_texts
 from tripos_compiler.typecheck.types import is_secret
 
+# Chats and continued conversations
+
 SETTLED = ("system", "shots")
-"""What the first question of a chat has said for all that follow."""
+"""Constructs that only the first ask of a chat can have."""
 
 
 def lower_chat(steps: Steps, statement: Statement) -> Typed | bool | None:
-    """Return the dialogue that comes first; None where there is none, False where it is wrong."""
+    """Return the dialogue of `chat`; None without one, False if it is wrong."""
     written = statement.one_of("chat")
     if written is None:
         return None
@@ -100,8 +92,7 @@ def lower_chat(steps: Steps, statement: Statement) -> Typed | bool | None:
 
 
 def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | bool | None:
-    """Return the name of the conversation, or of the ask, that is continued; None where there is none, False where it
-    is wrong."""
+    """Return the name of the conversation or ask that is continued; None without one, False if it is wrong."""
     written = statement.one_of("continue")
     if written is None:
         return None
@@ -129,7 +120,7 @@ def lower_continued(steps: Steps, statement: Statement, role: Name) -> str | boo
 
 
 def _took_part(steps: Steps, found: Ask | Converse, role: Name, name: Name) -> bool:
-    """Return true if the role spoke in what it continues; reports where it did not."""
+    """Return true if the role spoke in the continued step; otherwise report it."""
     if isinstance(found, Ask):
         message, help_ = f"`{found.name}` is a reply of `{found.role}`", f"ask `{found.role}`"
         took_part = role.text == found.role
@@ -143,7 +134,7 @@ def _took_part(steps: Steps, found: Ask | Converse, role: Name, name: Name) -> b
 
 
 def _goes_on(steps: Steps, statement: Statement, found: Ask) -> bool:
-    """Return true if an ask may go on from another; reports what stands in the way."""
+    """Return true if an ask can continue another one; otherwise report why not."""
     program, good = steps.program, True
     for construct in SETTLED:
         for form in statement.of(construct):
@@ -164,16 +155,20 @@ def _goes_on(steps: Steps, statement: Statement, found: Ask) -> bool:
     return good
 
 
+# Plain texts, likelihoods and token probabilities
+
 TEXTS = ListType(of=TextType())
 SINGLE = ("bool", "integer", "number", "choice")
-"""Types of which the place in a reply is known."""
+"""Types whose value is a known part of the reply, so that its tokens can be found."""
 CHATTING = ("chat", "continue")
-"""What an ask has of a chat."""
+"""Constructs of a chat."""
 
 
 def lower_plain(steps: Steps, ask: Statement) -> Plain | bool | None:
-    """Return how the text of an ask is joined; None where it is a chat, False where it is both, which is reported. A
-    likelihood is that of a text."""
+    """Return how the text of an ask is joined; None for a chat, False if it is both, which is reported.
+
+    An ask with `likelihood` is a plain text too.
+    """
     written, likelihood = ask.one_of("plain"), ask.one_of("likelihood")
     if written is None and likelihood is None:
         if (template := ask.one_of("chat_template")) is not None:
@@ -194,8 +189,7 @@ def lower_plain(steps: Steps, ask: Statement) -> Plain | bool | None:
 
 
 def lower_options(steps: Steps, ask: Statement) -> Typed | bool | None:
-    """Return the texts whose likelihood is asked for; None where none is, False where it is wrong, which is
-    reported."""
+    """Return the texts of `likelihood of`; None without one, False if they are wrong, which is reported."""
     written = ask.one_of("likelihood")
     if written is None:
         return None
@@ -216,14 +210,13 @@ def lower_options(steps: Steps, ask: Statement) -> Typed | bool | None:
 
 
 BESIDE_TOKENS = ("plain", "tools", "prompts")
-"""What an ask with the probabilities of its tokens has not."""
+"""Constructs that an ask with `top_logprobs` cannot have."""
 
 
 def may_weigh(steps: Steps, ask: Statement, returns: Type | None) -> bool:
-    """Return true if an ask may have the probabilities of its tokens, as far as it asks for them; a mistake is
-    reported."""
+    """Return true if an ask has no `top_logprobs` or may have it; otherwise report why not."""
     written = ask.one_of("top_logprobs")
-    if written is None or ask.one_of("likelihood") is not None:  # a likelihood takes no setting, which is reported
+    if written is None or ask.one_of("likelihood") is not None:  # with a likelihood, the setting is reported elsewhere
         return True
     good = True
     for other in (found for construct in BESIDE_TOKENS for found in ask.of(construct)):
@@ -239,20 +232,22 @@ def may_weigh(steps: Steps, ask: Statement, returns: Type | None) -> bool:
     return good
 
 
+# Tools
+
 WITHOUT = ("plain", "likelihood", "returns")
-"""What no ask with tools has: a reply with calls has a form of its own."""
+"""Constructs that an ask with tools cannot have: a reply with calls has its own type."""
 
 
 @dataclass(frozen=True)
 class OfferedTools:
-    """The tools of an ask: those that are declared, and an expression for those of the row."""
+    """The tools of an ask: declared ones, or an expression for those of the row."""
 
     declared: tuple[Tool, ...] = ()
     listed: Typed | None = None
 
 
 def lower_offered(steps: Steps, ask: Statement) -> OfferedTools | None:
-    """Return the tools of an ask; None where anything of them is wrong, which is reported."""
+    """Return the tools of an ask. Reports a mistake and returns None."""
     written = ask.one_of("tools")
     if written is None:
         return OfferedTools()
@@ -304,15 +299,18 @@ def _listed(steps: Steps, syntax: Syntax) -> Typed | None:
 
 
 def _is_new(steps: Steps, syntax: Syntax, known: bool) -> bool:
-    """Return true if a tool, or a list of them, is named for the first time; reports it where it is not."""
+    """Return true if a tool or column of tools is named for the first time; otherwise report it."""
     if known:
         message = "these tools are named twice" if isinstance(syntax, Name) else "only one column can have tools"
         steps.program.diagnostics.error("E0202", message, syntax.span, help="remove one")
     return not known
 
 
+# Options: texts that are shuffled and lettered
+
+
 def lower_shown_options(steps: Steps, statement: Statement) -> bool:
-    """`options NAME from OPTIONS with key KEY [shuffled by DRAW] [lettered LETTERS] [marked MARK]`."""
+    """Lower `options NAME from OPTIONS with key KEY [shuffled by DRAW] [lettered LETTERS] [marked MARK]`."""
     name = statement.name()
     good = steps.free(name)
     steps.program.index.scopes.append((statement.syntax("options").span, dict(steps.scope)))
@@ -327,7 +325,7 @@ def lower_shown_options(steps: Steps, statement: Statement) -> bool:
 
 
 def bind_options(program: Program, scope: Scope, statement: Statement) -> Binding | None:
-    """Return what the name of `options` means; None where anything of it is wrong, which is reported."""
+    """Return the binding of the name of `options`. Reports a mistake and returns None."""
     check = Elaborator(program, scope)
     given = check.expression(statement.syntax("options"), TEXTS, "what is chosen from")
     key = check.expression(statement.syntax("key"))
@@ -352,7 +350,7 @@ def bind_options(program: Program, scope: Scope, statement: Statement) -> Bindin
         place = Call(function="key_place", args=(key.expr, given.expr), named=letters)
     if by is not None:
         place = Call(function="shuffled_place", args=(place, given.expr, by.expr))
-    elif key.type.kind == "integer":  # a position past the options is none, as a letter past them is
+    elif key.type.kind == "integer":  # a position or letter beyond the options is undefined
         place = Call(function="key_place", args=(Call(function="nth", args=(shown, place)), given.expr), named=letters)
     may = tuple(lack for each in (given, key, by) if each is not None for lack in each.may)
     name, span = statement.name().text, statement.name().span
@@ -368,14 +366,13 @@ def bind_options(program: Program, scope: Scope, statement: Statement) -> Bindin
 
 
 def _literal(statement: Statement, slot: str) -> dict[str, Literal_]:
-    """Return the argument that a string in a slot is, by the name of its parameter; none where it is left out."""
+    """Return the string in a slot as a named argument; empty if the slot is empty."""
     written = statement.find(slot)
     return {slot: Literal_(value=written.value)} if isinstance(written, Text) else {}
 
 
 def letter_shown(scope: Scope, options: Sequence[Statement], told: Sequence[Expr]) -> Binding | None:
-    """Return the letter of the right option of the first `options` whose options a prompt shows; None where it shows
-    none."""
+    """Return the letter of the right option of the first `options` that a prompt shows; None if it shows none."""
     shown = {written(part).model_dump_json() for expr in told for part in subexpressions(expr)}
     for each in options:
         fields = scope[each.name().text].fields
@@ -385,14 +382,18 @@ def letter_shown(scope: Scope, options: Sequence[Statement], told: Sequence[Expr
     return None
 
 
+# Shots
+
+
 def lower_shots(steps: Steps, statement: Statement, returns: Type | None) -> tuple[Shots, ...] | None:
-    """Every `shots` of an ask. None where any is wrong, which is reported."""
+    """Lower every `shots` of an ask. Reports a mistake and returns None."""
     found = [_shots(steps, statement, written, returns) for written in statement.of("shots")]
     good = tuple(shots for shots in found if shots is not None)
     return good if len(good) == len(found) else None
 
 
 def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | None) -> Shots | None:
+    """Lower one `shots`. Reports a mistake and returns None."""
     program, dataset = steps.program, written.name("dataset")
     count = written.syntax("count")
     if not program.is_declared("dataset", dataset):
@@ -421,7 +422,7 @@ def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | Non
     if texts is None:
         return None
     condition = where.expr if isinstance(where, Typed) else None
-    if isinstance(when, Typed):  # a shot that is not shown is one for which nothing holds
+    if isinstance(when, Typed):  # a shot that is not shown has a condition that fails
         condition = when.expr if condition is None else Binary(operator="and", left=when.expr, right=condition)
     prompt, reply = texts
     return Shots(
@@ -436,13 +437,14 @@ def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | Non
 
 
 def _row(loaded: LoadedDataset, alias: Name) -> Binding:
-    """Return a row of the shots."""
+    """Return the binding of a row of the shots."""
     return Binding((alias.text,), None, row_fields(loaded, alias.text), span=alias.span)
 
 
 def _drawn(steps: Steps, written: Statement) -> Typed | bool | None:
-    """Return the text that draws shots; None where the first rows are taken, False where it is wrong, which is
-    reported."""
+    """Return the text that seeds the draw of the shots; None to take the first rows, False if it is wrong, which is
+    reported.
+    """
     syntax = written.find("draw")
     if syntax is None:
         return None
@@ -462,7 +464,7 @@ def _condition(steps: Steps, written: Statement, key: str, scope: dict[str, Bind
 
 
 def _written(steps: Steps, written: Statement, scope: dict[str, Binding]) -> tuple[Localised, Localised] | None:
-    """Return the texts of a block of its own."""
+    """Return the texts of the shots' block."""
     found: list[Localised] = []
     for construct, what in (("shot_prompt", "prompt"), ("reply", "reply")):
         statements = written.of(construct)
@@ -486,7 +488,7 @@ def _own(
     alias: Name,
     returns: Type | None,
 ) -> tuple[Localised, Localised] | None:
-    """The ask's own prompt with the shot's row in place of the row at hand, and the one field that answers it."""
+    """Return the ask's own prompt filled from a row of the shots, with the only field that can be the answer."""
     program = steps.program
     help_ = 'give them texts of their own: `shots … { prompt "…", reply "…" }`'
     row = _row(loaded, alias)
@@ -521,8 +523,10 @@ def _own(
 
 
 def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding) -> dict[str, Binding]:
-    """Return what the ask's own prompt can name where it is filled from a shot's row: the row in place of the one at
-    hand, its axes, and what is named by `let`, of that row. What other steps yield stays that of the row at hand."""
+    """Return the scope of the ask's prompt when it is filled from a row of the shots.
+
+    The row, its axes and each `let` are those of the shot. Results of other steps remain those of the current row.
+    """
     taken = {steps.alias: row} if steps.alias is not None else {}
     axes = {each.name: row.fields[each.name] for each in loaded.dataset.fields if _is_axis(each)}
     lets = {let.name().text for let in (*steps.lets, *steps.options)}
@@ -539,7 +543,7 @@ def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding)
         found = bind_options(steps.program, scope, options)
         if found is not None:
             scope[options.name().text] = found
-    del items[mark:]  # what has no value for such a row is wrong only where the prompt names it
+    del items[mark:]  # a mistake for such rows matters only if the prompt uses the name
     return scope
 
 
@@ -565,8 +569,11 @@ def _paths(typed: Typed) -> set[tuple[str, ...]]:
     return {path[:2] for path in paths_in(typed.expr)}
 
 
+# The ask itself
+
+
 def lower_ask(steps: Steps, statement: Statement) -> bool:
-    """`ask NAME by ROLE [each ELEMENTS] [when COND] { … }`."""
+    """Lower `ask NAME by ROLE [each ELEMENTS] [when COND] { … }`."""
     when = steps.condition(statement)
     if statement.find("elements") is None:
         return _ask(steps, statement, when)
@@ -598,7 +605,7 @@ def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: 
         steps.unknown(name)
         return False
     good = _has_no_secrets(steps, statement) and good
-    if has_lost_part(program, statement):  # what it returns, continues or shows is not known
+    if has_lost_part(program, statement):  # its reply type, chat and shots are unknown
         steps.unknown(name)
         return False
     shots = lower_shots(steps, statement, question.returns) if question is not None else None
@@ -665,7 +672,7 @@ def _ask(steps: Steps, statement: Statement, when: Typed | bool | None, listed: 
 
 
 def _has_no_secrets(steps: Steps, statement: Statement) -> bool:
-    """Return true if what an ask returns is marked as secret nowhere; reports where it is."""
+    """Return true if no field of the reply is marked secret; otherwise report it."""
     marked = [inner for form in statement.of("returns") for inner in form.body if is_secret(inner)]
     for inner in marked:
         help_ = "remove it: only the rows of data sets have secrets"
@@ -674,7 +681,7 @@ def _has_no_secrets(steps: Steps, statement: Statement) -> bool:
 
 
 def may_answer(steps: Steps, role: Name) -> bool:
-    """Return true if a role may be asked; a panel only grades."""
+    """Return true if a role can be asked. A panel only grades, which is reported."""
     if steps.kind(role.text) != "panel":
         return True
     message = f"`{role.text}` is a panel: it grades, and answers no questions"
@@ -684,7 +691,7 @@ def may_answer(steps: Steps, role: Name) -> bool:
 
 
 def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
-    """Bind the reply."""
+    """Bind the reply and its parts."""
     name = statement.name()
     span = name.span
     fields = {
@@ -721,6 +728,8 @@ def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
 
 
 def _builds_on_samples(steps: Steps, ask: Ask) -> bool:
-    """Return true if an ask goes on from one of several samples, so that its own are no tries at the same thing."""
+    """Return true if an ask depends on one of several samples, so that its own samples are not repetitions of one
+    request.
+    """
     found = with_dependencies(steps.lowered, names_used(ask))
     return any(step.name in found and getattr(step, "samples", 1) > 1 for step in steps.lowered)

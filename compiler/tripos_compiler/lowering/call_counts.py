@@ -1,15 +1,12 @@
-"""Counts the model calls of a plan, exactly, before any is made.
+"""Exact count of the model calls of a plan, before a run.
 
-Where a step takes place as rows and axes have it is decided for every row; what a reply decides leaves a span. The
-texts that a retrieving step embeds are counted as far as the compiler knows them: each is embedded once.
+Conditions on rows and axes are evaluated for every row; conditions on a reply give a range. Calls for the elements of a
+list are exact for a list in the row and bounded for a list in a reply. A retrieval step embeds each different text
+once.
 
-Counts of calls about the elements of lists: exact for the lists of a row, bounded for those of a reply.
-
-In which cases a step takes place. What rows and axes decide is decided here; what a reply decides is left open.
-
-A step takes place where its condition holds and whatever it prints has a value. It takes nothing that stands in a
-passage which is not printed, or behind an `and` or `or` that is decided before. A reply may not come, since a model may
-decline: what takes anything of it but the prompt that was sent may not take place.
+A step runs if its condition holds and every value it prints is defined. Passages that are not printed, and operands
+that `and` or `or` skip, do not count. A model can decline, so everything that depends on a reply, except the prompt
+that was sent, may not run.
 """
 
 from __future__ import annotations
@@ -56,56 +53,58 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve.program import Program
 from tripos_compiler.source.data_classes import dataclass
 
+# When a step runs: always, never, or depending on a reply
+
 Case = Mapping[str, Any]
-"""The names of one case: its axes, and its row under the alias."""
+"""The values of the names in one case: its axes, and its row under the alias."""
 YES: Final = "yes"
-"""It is there; of a condition, that it holds."""
+"""The value is defined; for a condition, it holds."""
 NO: Final = "no"
 VOID: Final = "void"
-"""It has no value."""
+"""The value is undefined."""
 OPEN: Final = frozenset((YES, NO))
 UNSURE: Final = frozenset((YES, NO, VOID))
 BOUNDED: Final = ("text", "choice", "bool", "path", "list", "set", "record", "dialogue")
-"""The kinds of which a value that a name stands for is no number."""
+"""The kinds of types without numbers, so that the value of a name is always within bounds."""
 
 
 def may_be_undefined(expr: Expr) -> bool:
-    """Return true if an expression may have no value, though every name in it has one."""
+    """Return true if an expression can be undefined although every name in it is defined."""
     return any(_is_partial(part) for part in subexpressions(expr))
 
 
 @dataclass
 class _Branch:
-    """The next node of a case, and what follows from what is seen: another branch, or what was found."""
+    """An inner node of a decision tree: the test of a case, and by its outcome the next node or the result."""
 
     look: Callable[[Case], Hashable]
     after: dict[Hashable, _Branch | bool | None] = field(default_factory=dict)
 
 
 class StepOutcomes:
-    """Tells it of the steps of one treatment. `names` are those that a case has.
+    """Decides whether each step of a treatment runs in a case. `names` are the variables known in every case.
 
-    What a step comes to in a case follows from what is looked at in the case, one thing after another, and what to look
-    at next from what was seen. So that is kept as a tree: of many cases few come to anything that none did before.
+    The answer depends on a sequence of tests of the case, in which each test depends on the outcomes before it. It is
+    cached as a decision tree, because most cases repeat the outcomes of others.
     """
 
     def __init__(self, steps: Sequence[Step], names: Set[str]) -> None:
         self.names = names
         self.steps = {step.name: step for step in steps if isinstance(step, CALLING)}
         self.is_paired = any(isinstance(step, Compare) for step in steps)
-        """True if `first` and `second` are the sides of a comparison, and no step."""
+        """Whether `first` and `second` are the sides of a comparison and not steps."""
         self._open: dict[int, bool] = {}
         self._decides: dict[int, bool] = {}
         self._held: list[Expr | Step] = []
-        """What an id stands for, which names it as long as it lives."""
+        """References that keep objects alive while their ids are used as keys."""
         self._trees: dict[int, _Branch | bool | None] = {}
         self._looks: dict[Hashable, tuple[Callable[[Case], Hashable], Hashable]] = {}
-        """What was looked at in the case at hand, in order, and what was seen."""
+        """The tests of the current case in order, with their outcomes."""
         self._outcomes: dict[int, frozenset[bool]] = {}
         self._values: dict[int, tuple[Expr, frozenset[str]]] = {}
 
     def always(self, step: Step) -> bool:
-        """Return true if a step takes place in every case, whatever is replied."""
+        """Return true if a step runs in every case, whatever the replies."""
         ask = step if isinstance(step, Ask) else None
         chooses = ask is not None and ask.options is not None and names_in(ask.options)  # there may be no option
         if (
@@ -118,7 +117,7 @@ class StepOutcomes:
         return not any(self._may_be_void(expr) for expr in taken(step))
 
     def in_case(self, step: Step, case: Case) -> bool | None:
-        """Return true if a step takes place in a case; None where a reply decides."""
+        """Return true if a step runs in a case; None if that depends on a reply."""
         if id(step) not in self._trees:
             self._held.append(step)
             self._trees[id(step)] = self._followed(step, case)[0]
@@ -131,7 +130,7 @@ class StepOutcomes:
         return at
 
     def _grown(self, step: Step, case: Case) -> bool | None:
-        """As `in_case`, of a case in which something is seen that was not before."""
+        """Return the result for a case with a new outcome, and add it to the tree."""
         _, looks, found = self._followed(step, case)
         at = self._trees[id(step)]
         for number, (_, seen) in enumerate(looks, 1):
@@ -144,8 +143,7 @@ class StepOutcomes:
     def _followed(
         self, step: Step, case: Case
     ) -> tuple[_Branch | bool | None, Sequence[tuple[Callable[[Case], Hashable], Hashable]], bool | None]:
-        """Return the beginning of a step's tree, what is looked at in a case and what was seen, and what it comes
-        to."""
+        """Return the root of a step's tree, the tests of the case with their outcomes, and the result."""
         self._looks, self._outcomes, self._values = {}, {}, {}
         done = self._done(step, case)
         found = None if len(done) > 1 else True in done
@@ -153,13 +151,13 @@ class StepOutcomes:
         return _Branch(looks[0][0]) if looks else found, looks, found
 
     def _seen(self, key: Hashable, look: Callable[[Case], Hashable], case: Case) -> Any:
-        """Return what is seen in a case; each thing is looked at once."""
+        """Return the outcome of a test. Each test is made once a case."""
         if key not in self._looks:
             self._looks[key] = (look, look(case))
         return self._looks[key][1]
 
     def known(self, expr: Expr, case: Case) -> str | None:
-        """Return the text that an expression gives in a case; None where that is not known, or it gives none."""
+        """Return the text that an expression evaluates to in a case; None if it is unknown, undefined or no text."""
         if not self._decided(expr):
             return None
         try:
@@ -169,7 +167,9 @@ class StepOutcomes:
         return value if isinstance(value, str) else None
 
     def _done(self, step: Step, case: Case) -> frozenset[bool]:
-        """Return what may be of a step: that it takes place, and that it does not. It is worked out once a case."""
+        """Return the possible results of a step: True if it can run, False if it can be skipped. Computed once
+        a case.
+        """
         if (known := self._outcomes.get(id(step))) is not None:
             return known
         found = {each == YES for each in (self._value(step.when, case) if step.when is not None else (YES,))}
@@ -185,15 +185,18 @@ class StepOutcomes:
         return done
 
     def _rules_out(self, earlier: Expr, case: Case) -> bool | None:
-        """Return true if the condition of an earlier score leaves none to one of its name; None where a reply decides.
-        It holds, or has no value for want of a reply; where the row is why it has none, that score does not apply."""
+        """Return true if the condition of an earlier score of the same name excludes this one; None if a reply decides.
+
+        It excludes this one if it holds, or if it is undefined because of a reply. If it is undefined because of the
+        row, the earlier score does not apply.
+        """
         value = self._value(earlier, case)
         if self._decided(earlier):
             return value == {YES}
         return value == {YES} or (None if value != {NO} else False)
 
     def _lacking(self, step: Step, case: Case) -> Iterator[bool | None]:
-        """Of all that a step takes, whether it lacks a value; None where a reply or a row decides."""
+        """For each input of a step, yield whether it is undefined; None if a reply or row decides."""
         match step:
             case Ask():
                 yield from self._lacking_texts(step.system, case)
@@ -215,7 +218,10 @@ class StepOutcomes:
                     yield from (_lacks(self._value(when, case)) for when in speaker.settings.conditions())
             case Retrieve():
                 yield _lacks(self._value(step.source, case))
-                for expr in (*step.include, *asked_for(step)):  # texts may be embedded before that is seen
+                for expr in (
+                    *step.include,
+                    *asked_for(step),
+                ):  # they may be embedded before it is noticed
                     yield None if _lacks(self._value(expr, case)) is not False else False
             case SampleList(of=of):
                 yield _lacks(self._yielded(Ref(path=(of, "text")), case))
@@ -226,13 +232,13 @@ class StepOutcomes:
                     yield _lacks(self._value(expr, case))
 
     def _asks_nothing(self, step: Ask, chat: Expr, case: Case) -> bool | None:
-        """Return true if all that is sent is a dialogue without a turn; None where that is not known."""
+        """Return true if the whole request is a dialogue without turns; None if that is unknown."""
         if step.prompt is not None or not self._decided(chat):
             return False if step.prompt is not None else None
         return {VOID: True, YES: False, NO: None}[self._seen(id(chat), partial(_outcome, chat), case)]
 
     def _lacks_options(self, options: Expr, case: Case) -> bool | None:
-        """Return true if there is no option, or one without a text; None where that is not known."""
+        """Return true if there is no option, or one without text; None if that is unknown."""
         lacks = _lacks(self._value(options, case))
         if lacks or not self._decided(options):
             return lacks or None
@@ -262,12 +268,15 @@ class StepOutcomes:
 
     def _lacks_hole(self, hole: Hole, case: Case) -> bool | None:
         if isinstance(hole.expr, Ref) and hole.type.kind in BOUNDED and self._decided(hole.expr):
-            return False  # no name of a case is without a value; a number may lie past all bounds
+            return False  # names of a case are defined; a number may be out of bounds
         return _lacks(self._value(hole.expr, case))
 
     def _lacking_shots(self, shots: Shots, case: Case) -> Iterator[bool | None]:
-        """Yield a condition without a value rules out a row, and no more, unless it is for want of a reply; of texts
-        that may have none it depends on the rows."""
+        """For each condition and text of shots, yield whether it is undefined; None if a reply or the shots' rows
+        decide.
+
+        A condition that is undefined for a row excludes that row, and matters only if it depends on a reply.
+        """
         yield False if shots.drawn is None else _lacks(self._value(shots.drawn, case))
         if shots.where is not None:
             for part in subexpressions(shots.where):
@@ -278,8 +287,7 @@ class StepOutcomes:
                 yield False if lacks is False else None
 
     def _value(self, expr: Expr, case: Case) -> frozenset[str]:
-        """Return what may be of an expression: that it is there or holds, that it does not hold, that it has no
-        value. It is worked out once a case."""
+        """Return the possible states of an expression. Computed once a case."""
         if id(expr) not in self._values:
             self._values[id(expr)] = (expr, self._new_value(expr, case))
         return self._values[id(expr)][1]
@@ -299,17 +307,18 @@ class StepOutcomes:
                 after = self._value(right, case) if first - {ends, VOID} else frozenset[str]()
                 return (first & {ends, VOID}) | after
         parts = [self._value(part, case) for part in parts_of(expr)]
-        if isinstance(expr, RecordValue):  # a field of it may have no value, and another one is looked at
+        if isinstance(expr, RecordValue):  # one field may be undefined while another is read
             return UNSURE if any(VOID in part for part in parts) else OPEN
-        if isinstance(expr, Call) and expr.function in LAZY:  # what has no value may not be looked at
+        if isinstance(expr, Call) and expr.function in LAZY:  # an undefined argument may not be evaluated
             return UNSURE if any(VOID in part for part in parts) or _is_partial(expr) else OPEN
         if any(part == {VOID} for part in parts):
             return frozenset((VOID,))
         return UNSURE if _is_partial(expr) or any(VOID in part for part in parts) else OPEN
 
     def _yielded(self, ref: Ref, case: Case) -> frozenset[str]:
-        """Return what may be of a name. A turn of a conversation, a judge and an embedding model may decline as any
-        model."""
+        """Return the possible states of a name. A conversation's turn, a judge and an embedding model can
+        decline too.
+        """
         step = self._step_of(ref)
         if step is None:
             return OPEN
@@ -319,13 +328,13 @@ class StepOutcomes:
         return OPEN if done == {True} and not _may_lack(step, ref) else UNSURE
 
     def _step_of(self, ref: Ref) -> Step | None:
-        """Return the step that a name is of; of a pair that of either side."""
+        """Return the step of a name; for a name of a pair, the step of either side."""
         sided = self.is_paired and ref.path[0] in ("first", "second") and len(ref.path) > 1
         path = ref.path[1:] if sided else ref.path
         return self.steps.get(path[0])
 
     def _may_be_void(self, expr: Expr) -> bool:
-        """Return true if an expression may have no value in some case; looked into once."""
+        """Return true if an expression can be undefined in some case. Memoised."""
         found = self._open.get(id(expr))
         if found is None:
             found = may_be_undefined(expr) or any(
@@ -338,7 +347,7 @@ class StepOutcomes:
         return found
 
     def _decided(self, expr: Expr) -> bool:
-        """Return true if the names of a case decide an expression; looked into once, too."""
+        """Return true if the names of a case determine the value of an expression. Memoised."""
         found = self._decides.get(id(expr))
         if found is None:
             found = names_in(expr) <= self.names and all(is_evaluable(part) for part in subexpressions(expr))
@@ -348,12 +357,12 @@ class StepOutcomes:
 
 
 def _earlier(step: Step) -> tuple[Expr, ...]:
-    """Return the conditions of earlier scores of the name of one."""
+    """Return the conditions of the earlier scores of the same name."""
     return (step.earlier or ()) if isinstance(step, Judging) else ()
 
 
 def _outcome(expr: Expr, case: Case) -> str:
-    """Return what an expression comes to that a case decides."""
+    """Return the state of an expression that a case determines."""
     try:
         return YES if evaluate(expr, case) else NO
     except Unavailable:
@@ -361,63 +370,72 @@ def _outcome(expr: Expr, case: Case) -> str:
 
 
 def _lacks(value: frozenset[str]) -> bool | None:
-    """Return true if a value is lacking; None where it may be."""
+    """Return true if a value is undefined; None if it may be."""
     return VOID in value if len(value) == 1 or VOID not in value else None
 
 
 def _may_lack(step: Step, ref: Ref) -> bool:
-    """Return true if a step that took place may not yield that. What was sent is there in any event."""
+    """Return true if a step that ran may not have this value. The prompt that was sent always exists."""
     if isinstance(step, Ask):
         return "prompt" not in ref.path[1:3]
     return step.using is not None if isinstance(step, Retrieve) else True
 
 
 def _is_partial(part: Expr) -> bool:
-    """Return true if it may have no value, itself: a division, a function where it is partial, one of the user's."""
+    """Return true if the operation itself can be undefined: a division, a partial library function, or a user's
+    function.
+    """
     match part:
         case Binary(operator="/"):
             return True
         case Each(loop=loop):
             return loop.most is not None
         case Call(function=function, args=args, named=named):
-            if function == "picked":  # of columns of one data set, which are as long as each other
+            if function == "picked":  # defined for columns of one data set, which have equal length
                 bare = [without_reveal(arg) for arg in args[:2]]
                 columns = {arg.dataset if isinstance(arg, Data) else "" for arg in bare}
                 return len(columns) > 1 or "" in columns
             if function in ("examples_for", "siblings"):
-                return len(args) + len(named) > 2  # a field that rows lack
+                return len(args) + len(named) > 2  # a field that rows may lack
             return function == "readable" or function not in FUNCTIONS or lack_of(part) is not None
     return False
 
 
 def is_evaluable(part: Expr) -> bool:
-    """Return true if the compiler can evaluate it: no data set, no tree, no function of the user's."""
+    """Return true if the compiler can evaluate this operation: it reads no data set or tree and calls no user's
+    function.
+    """
     return part.op not in ("data", "tree") and (not isinstance(part, Call) or part.function in FUNCTIONS)
 
 
+# Calls for the elements of lists
+
 Places = tuple[int, ...]
 UNKNOWN = "unknown"
-"""The status of what only a reply says."""
+"""The status of a value that only a reply determines."""
 
 
 @dataclass(frozen=True)
 class CallRange:
-    """How often something happens: as a rule, at least, at most."""
+    """A number of calls: expected, at least, at most."""
 
     calls: int
     least: int
     most: int
 
     def times(self, factor: int) -> CallRange:
-        """Return that many times as often."""
+        """Return the range multiplied by a factor."""
         return CallRange(self.calls * factor, self.least * factor, self.most * factor)
 
 
 def loop_calls(
     places: Sequence[tuple[StepOutcomes, Step]], known: Sequence[Case] | None, count: int, certain: bool
 ) -> tuple[CallRange, tuple[int, int]]:
-    """Return about how many elements a judge is asked in all cases, and in one of them: of a list that stands in a row
-    so many as it has, of one that a reply says none at least, and at most what its loop takes."""
+    """Return the range of elements that a judge is asked about in all cases, and the least and most in one case.
+
+    The elements of a list in the row are counted exactly. A list from a reply counts as zero at least, and as the bound
+    of its loop at most.
+    """
     each = [_in_case(places, case) for case in known] if known is not None else [_in_case(places, {})]
     least, most = [one for one, _ in each] or [0], [one for _, one in each] or [0]
     row = (min(least) if certain else 0, max(most))
@@ -427,7 +445,7 @@ def loop_calls(
 
 
 def _in_case(places: Sequence[tuple[StepOutcomes, Step]], case: Case) -> tuple[int, int]:
-    """Return the least and the most elements in a case, in all steps and treatments together that ask the same."""
+    """Return the least and most elements in a case, over all steps and treatments that ask the same."""
     certain, possible = set[Places](), set[Places]()
     for outcomes, step in places:
         assert isinstance(step, Verdict)
@@ -441,7 +459,7 @@ def _in_case(places: Sequence[tuple[StepOutcomes, Step]], case: Case) -> tuple[i
 
 
 def _listed(loops: Sequence[Loop], names: Mapping[str, Any]) -> Iterator[tuple[Places, bool]]:
-    """Yield the elements that loops go through or may, and whether it is sure that they do."""
+    """Yield the elements that nested loops can visit, and whether each is certain to be visited."""
     if not loops:
         yield (), True
         return
@@ -461,9 +479,11 @@ def _listed(loops: Sequence[Loop], names: Mapping[str, Any]) -> Iterator[tuple[P
 
 
 def _possible(loop: Loop, names: Mapping[str, Any]) -> Iterator[int]:
-    """Yield the places of the elements that a list may have which replies say, or are in: of those that there are where
-    no reply decides that, as of the replies to the elements of a list of the row, and else of as many as the loop
-    takes."""
+    """Yield the positions of the elements that a list can have if it depends on replies.
+
+    These are the elements that exist whatever the replies, as for the replies to a list of the row; otherwise as many
+    as the loop's bound.
+    """
     every = range(loop.most or 0)
     parts = [*subexpressions(loop.of), *(() if loop.where is None else subexpressions(loop.where))]
     if not all(is_evaluable(part) for part in parts):
@@ -488,14 +508,18 @@ def _may_hold(where: Expr | None, names: Mapping[str, Any]) -> bool:
 
 
 def _decides(expr: Expr, names: Mapping[str, Any]) -> bool:
-    """Return true if these names decide an expression, without a reply, a data set or a function of the user's."""
+    """Return true if these names determine the value of an expression without a reply, data set or user's function."""
     return names_in(expr) <= names.keys() and all(is_evaluable(part) for part in subexpressions(expr))
+
+
+# Texts to embed
 
 
 @dataclass(frozen=True)
 class RetrievalCorpus:
-    """The corpus of a retrieval step: how many different `texts` at the most, and which, where that is known. `queries`
-    are the texts of the row at hand that they are compared with."""
+    """The corpus of a retrieval step: an upper bound of its different texts, the `texts` themselves if known, and the
+    `queries`, the texts of the row that they are compared with.
+    """
 
     most: int
     texts: frozenset[str] | None
@@ -503,7 +527,7 @@ class RetrievalCorpus:
 
 
 def embedding_pools(program: Program, scenario: Scenario) -> dict[str, RetrievalCorpus]:
-    """Return the pool of every step that embeds."""
+    """Return the corpus of every step that embeds."""
     return {
         step.name: _pool(program, step)
         for step in scenario.steps
@@ -519,7 +543,7 @@ def _pool(program: Program, step: Retrieve) -> RetrievalCorpus:
 
 
 def _sides(step: Retrieve) -> Iterator[tuple[Expr, Expr]]:
-    """Yield what is compared: a text of the row at hand and one of the element."""
+    """Yield the two sides of each similarity: the text of the row, and the text of the element."""
     for part in subexpressions(step.by):
         if isinstance(part, Call) and part.function == "similarity":
             one, other = [*part.args, *part.named.values()][:2]
@@ -530,7 +554,7 @@ def _sides(step: Retrieve) -> Iterator[tuple[Expr, Expr]]:
 
 
 def _texts(program: Program, step: Retrieve, elements: list[Expr]) -> frozenset[str] | None:
-    """Return the texts of all elements; None where they depend on the row at hand, or on rows that a run makes."""
+    """Return the texts of all elements; None if they depend on the row or on generated rows."""
     used = {part.dataset for part in subexpressions(step.source) if isinstance(part, Data)}
     whole = all(name in program.rowsets and program.rowsets[name].known for name in used)
     if names_in(step.source) or not whole or any(part.op == "tree" for part in subexpressions(step.source)):
@@ -573,21 +597,27 @@ def _flat(value: Any) -> Iterator[str]:
         yield str(value)
 
 
+# Counting
+
+
 @dataclass(frozen=True)
 class CountedCases:
-    """The cases of a scenario: `known` are the names of its cases where the compiler has them."""
+    """The cases of a scenario. `known` are the values of their names, if the compiler has them."""
 
     count: int
     names: frozenset[str]
     known: Sequence[Case] | None
     certain: bool
-    """Whether there will be that many rows, and not fewer."""
+    """Whether `count` is exact and not only an upper bound."""
 
 
 @dataclass
 class SharedStep:
-    """A step whose calls are made once for all treatments that have it: for every combination of models in `times`, so
-    many `samples` in each case in which it takes place in one of the treatments."""
+    """A step whose calls are made once for all treatments that have it.
+
+    In each case in which it runs in one of them, it is called `samples` times for every combination of models in
+    `times`.
+    """
 
     step: Step
     times: tuple[str, ...]
@@ -605,16 +635,18 @@ def count_calls(
     scorers: Mapping[str, Scorer],
     pool: Mapping[str, RetrievalCorpus],
 ) -> list[CallCount]:
-    """Return the calls of every step of a scenario; steps that several treatments share are counted once.
+    """Return the calls of every step of a scenario. Steps that treatments share are counted once.
 
-    `pool` says of a step that embeds what it looks through.
+    `pool` has the corpus of each step that embeds.
     """
     counter = _Counter(scenario, cases, roles, scorers, pool)
     return list(counter.counts())
 
 
 def count_embeddings_once(counts: Iterable[CallCount], scenarios: Iterable[Scenario]) -> Iterator[CallCount]:
-    """Yield the calls of all scenarios. A text is embedded once, so it is sure to be only where a first one embeds."""
+    """Yield the calls of all scenarios. A text is embedded once, so only the first scenario that embeds is certain to
+    do so.
+    """
     embedding = {step.using for each in scenarios for step in each.steps if isinstance(step, Retrieve)}
     first: dict[str, str] = {}
     for count in counts:
@@ -623,11 +655,13 @@ def count_embeddings_once(counts: Iterable[CallCount], scenarios: Iterable[Scena
 
 
 def _named_by(step: Step) -> tuple[str, ...]:
-    """Return the steps that name the reply of a step, or the verdict of a judge: each of theirs is another one."""
+    """Return the steps whose replies or verdicts a step refers to. Each of their samples gives another call of it."""
     return step.judged if isinstance(step, Judging) else step.needs
 
 
 class _Counter:
+    """Counter of the calls of one scenario."""
+
     def __init__(
         self,
         scenario: Scenario,
@@ -642,9 +676,10 @@ class _Counter:
         self.scorers = scorers
         self.pool = pool
         self.embedded: dict[str, tuple[set[str], set[str]]] = {}
-        """By role, the texts that it embeds for sure, and those that it may."""
+        """By role, the texts that are certainly embedded, and those that may be."""
 
     def counts(self) -> Iterator[CallCount]:
+        """Yield the calls of every step, merging those that treatments share."""
         shared: dict[str, SharedStep] = {}
         escalated: dict[str, SharedStep] = {}
         for treatment in self.scenario.treatments:
@@ -674,7 +709,7 @@ class _Counter:
             yield self._escalated(asked).model_copy(update={"arms": tuple(asked.arms)})
 
     def _escalated(self, asked: SharedStep) -> CallCount:
-        """Return the calls of the stronger judges of a cascade: at least none, and at most all."""
+        """Return the calls of the second judges of a cascade: between none and all."""
         assert isinstance(asked.step, Grade)
         then = self.scorers[asked.step.scorer].then
         assert then is not None
@@ -682,14 +717,16 @@ class _Counter:
         return self._count(asked.step.name, then, CallRange(most, 0, most), asked.times, (0, asked.samples))
 
     def _identity(self, step: Step) -> str:
-        """Return what is asked once is counted once: a judge's reply may serve several scores. Judges of two roles are
-        two, also where they are sent the same."""
+        """Return the key of calls that are made once.
+
+        A judge's reply can serve several scores. Judges of two roles are different, even if they are sent the same.
+        """
         if isinstance(step, Verdict | Grade | Compare):
             return f"{step.judgement} {self.scorers[step.scorer].role}"
         return step.fingerprint
 
     def _times(self, step: Step, times: Mapping[str, tuple[str, ...]], judge: str | None = None) -> tuple[str, ...]:
-        """Return the roles for whose models a step is done each; `judge` stands in the place of a scorer's own role."""
+        """Return the roles whose models multiply a step. `judge` replaces a scorer's own role."""
         upstream = [role for name in _named_by(step) for role in times[name]]
         own: tuple[str, ...] = ()
         match step:
@@ -703,6 +740,7 @@ class _Counter:
         return tuple(dict.fromkeys((*upstream, *several)))
 
     def _of(self, asked: SharedStep) -> Iterator[CallCount]:
+        """Yield the calls of a shared step: one entry, or one for each speaker of a conversation."""
         step, times = asked.step, asked.times
         times_a_row = asked.samples * asked.repeats
         if isinstance(step, Verdict) and step.loops:
@@ -724,7 +762,7 @@ class _Counter:
                     most = (step.limit + 1) // 2 if opens else step.limit // 2
                     turns = CallRange(held.calls * most, held.least if opens else 0, held.most * most)
                     of_row = None if row is None else (0, row[1] * most)
-                    if opens and held.least:  # the first turn is certain and no other
+                    if opens and held.least:  # only the first turn is certain
                         of_row = (0 if row is not None else asked.samples, asked.samples * most)
                     yield self._count(step.name, speaker.role, turns, times, of_row)
             case Retrieve() if step.using is not None:
@@ -739,8 +777,10 @@ class _Counter:
                 yield count.model_copy(update={"pairs": compared})
 
     def _embedded(self, asked: SharedStep, step: Retrieve, role: str) -> Iterator[CallCount]:
-        """Every text is embedded once, whichever row or step needs it: of what is not known the least is nothing, for
-        it may be what was embedded before."""
+        """Yield the embedding calls of a step. Every text is embedded once.
+
+        If the texts are unknown, the least is zero, because they may have been embedded before.
+        """
         pool, span = self.pool[step.name], self._span(asked.places)
         before = self.embedded.setdefault(role, (set(), set()))
         queries = self._queries(asked, pool)
@@ -764,7 +804,7 @@ class _Counter:
             yield self._count(step.name, role, asked_for, asked.times, (0, asked.samples * len(pool.queries)))
 
     def _queries(self, asked: SharedStep, pool: RetrievalCorpus) -> tuple[set[str], set[str]] | None:
-        """Return the texts that rows are looked for by, for sure and perhaps; None where they are not known."""
+        """Return the query texts that are certain and those that are possible; None if they are unknown."""
         if self.cases.known is None:
             return None
         certain, possible = set[str](), set[str]()
@@ -796,7 +836,9 @@ class _Counter:
         )
 
     def _span(self, places: Sequence[tuple[StepOutcomes, Step]]) -> CallRange:
-        """In how many cases a step takes place in some treatment; where a reply decides, at the most."""
+        """Return the number of cases in which a step runs in some treatment. If a reply decides, the case counts
+        towards the most.
+        """
         if any(each.always(step) for each, step in places):
             most = certain = self.cases.count
         elif self.cases.known is None:

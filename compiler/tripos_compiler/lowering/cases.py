@@ -1,6 +1,6 @@
-"""Lowers what a scenario covers: its axes and their allowed combinations, and its arms.
+"""Lowering of a scenario's cases: its axes with their allowed combinations, its arms, and its rows.
 
-Lowers what a scenario runs over: its rows, each in an allowed cell of its context.
+Every row must lie in an allowed cell of the context.
 """
 
 from __future__ import annotations
@@ -36,11 +36,16 @@ from tripos_compiler.source.tree import Name, Syntax
 from tripos_compiler.typecheck.expressions import Elaborator
 from tripos_compiler.typecheck.types import axis_type
 
+# Context and arms
+
 
 @dataclass
 class ScenarioCases:
-    """The cases of a scenario. Where it is not `sound`, something about it was reported; its scope still binds every
-    name, those without a known type too, so that the steps are checked and nothing is reported twice."""
+    """The cases of a scenario.
+
+    If they are not `sound`, a mistake was reported. The scope still binds every name, if need be without a type, so
+    that the steps are checked and nothing is reported twice.
+    """
 
     axes: list[Axis]
     scope: dict[str, Binding]
@@ -48,23 +53,23 @@ class ScenarioCases:
     arms: list[Arm] = field(default_factory=list)
     alias: str | None = None
     loaded: LoadedDataset | None = None
-    """The data set that is run over."""
+    """The data set of the rows."""
     rows: Rows | None = None
     count: int = 0
     kept: list[dict[str, Any]] | None = None
-    """The names of every case, where the compiler has them."""
+    """The values of the names in every case, if they are known at compile time."""
     certain: bool = True
-    """Whether there will be so many rows, and not fewer."""
+    """Whether `count` is exact and not only an upper bound."""
     from_file: bool = False
     sound: bool = True
 
 
 def lower_context(program: Program, statement: Statement) -> ScenarioCases:
-    """Return the axes of a scenario in order; a benchmark of one language has it in every context."""
+    """Return the axes of a scenario in order. The language is always one of them."""
     written = statement.one_of("context")
     names = product_of(program, written.syntax("axes")) if written is not None else []
     if written is None and has_lost_part(program, statement):
-        names = None  # it may have said any
+        names = None  # it may have named any axis
     cases = ScenarioCases([], {}, sound=names is not None)
     unknown = False
     for name in names or ():
@@ -109,7 +114,7 @@ def lower_context(program: Program, statement: Statement) -> ScenarioCases:
 
 
 def _count(program: Program, statement: Statement, cases: ScenarioCases) -> None:
-    """Count the cells that the guards allow; there must be one."""
+    """Count the cells that the guards allow. Reports a context without a cell."""
     written = statement.one_of("context")
     try:
         cases.cells = count_cells(cases.axes) if cases.sound else 0
@@ -155,8 +160,10 @@ def lower_arms_of(program: Program, statement: Statement, cases: ScenarioCases) 
     return cases
 
 
+# Rows
+
 MOST_CELLS = 100_000
-"""Contexts of up to so many cells are listed, to count in which of them a condition holds."""
+"""The most cells of a context that are listed to count those in which a condition holds."""
 
 
 def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> ScenarioCases:
@@ -210,7 +217,7 @@ def lower_rows(program: Program, statement: Statement, cases: ScenarioCases) -> 
 
 
 def _local(program: Program, scenario: Statement, statement: Statement, cases: ScenarioCases) -> LoadedDataset | None:
-    """Return a data set inside a scenario; a role's rows are written in every cell of its context."""
+    """Return the data set inside a scenario. Rows written by a role are written for every cell of its context."""
     if not cases.sound:
         axes: list[Axis] = []
     else:
@@ -227,7 +234,7 @@ def _keep(
     alias: Name,
     over: Statement | None,
 ) -> None:
-    """Count the rows that are run, and check that each lies in an allowed cell."""
+    """Count the rows of the scenario, and check that each lies in an allowed cell."""
     condition = over.find("filter") if over is not None else None
     scope = {name: binding for name, binding in cases.scope.items() if name not in {arm.name for arm in cases.arms}}
     if condition is not None:
@@ -251,8 +258,10 @@ def _keep(
 
 
 def _looked_into(program: Program, where: Expr, condition: Syntax) -> dict[str, Any] | None:
-    """Return the data sets and trees that a condition looks into, as `evaluate` finds them; None where their rows are
-    not known before a run, which is reported."""
+    """Return the data sets and trees that a condition reads, in the form that `evaluate` takes.
+
+    Reports rows that are known only during a run, and returns None.
+    """
     data: dict[str, Any] = {}
     trees: dict[str, Any] = {}
     for part in subexpressions(where):
@@ -279,7 +288,7 @@ def _keep_read(
     where: Typed | None,
     condition: Syntax | None,
 ) -> bool:
-    """Count the rows of a file; False where the condition has no value for one, which is reported."""
+    """Count the rows of a file. Returns False if the condition is undefined for one of them, which is reported."""
     cases.kept = []
     whole = _looked_into(program, where.expr, condition) if where is not None and condition is not None else {}
     if whole is None:
@@ -306,7 +315,7 @@ def _keep_read(
 
 
 def _say_their_axes(program: Program, scenario: Statement, cases: ScenarioCases, loaded: LoadedDataset) -> None:
-    """Check that the rows say where they lie in the context."""
+    """Check that the rows have a field for each axis of the context."""
     types = {f.name: f.type for f in loaded.dataset.fields}
     names = set(types) | set(loaded.poisoned)
     for axis in cases.axes:
@@ -327,8 +336,10 @@ def _say_their_axes(program: Program, scenario: Statement, cases: ScenarioCases,
 
 
 def _keep_made(program: Program, cases: ScenarioCases, loaded: LoadedDataset, where: Expr | None) -> None:
-    """Count the rows of a data set that only a run will know. Where they are written in every cell, the cells of all
-    rows are known, and what is decided by them alone."""
+    """Count the rows of a generated data set.
+
+    If the rows are written for every cell, their cells are known, and so is every condition on the cells alone.
+    """
     made = loaded.made
     assert made is not None, "it is sound"
     axes = {axis.name for axis in cases.axes}

@@ -1,4 +1,4 @@
-"""Lowers `converse`: two roles talk, within bounds that end it."""
+"""Lowering of `converse`: a bounded conversation between two roles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_REPEATS = 1000
 
 
 def lower_converse(steps: Steps, statement: Statement) -> bool:
-    """`converse NAME [when COND] { A { … } B { … } opens A, until A says "…", limit N turns, repeat N }`."""
+    """Lower `converse NAME [when COND] { A { … } B { … } opens A, until A says "…", limit N turns, repeat N }`."""
     name = statement.name()
     good = steps.named(name)
     when = steps.condition(statement)
@@ -85,7 +85,9 @@ def _two(steps: Steps, statement: Statement, written: list[Statement]) -> bool:
 
 
 def _bound(steps: Steps, statement: Statement, what: str, most: int) -> int | None:
-    """Return a number of the conversation; `limit` must be there, `repeat` is one where it is not."""
+    """Return the number of `limit`, which is required, or of `repeat`, which defaults to 1. Reports a mistake and
+    returns None.
+    """
     written = statement.one_of(what)
     if written is None:
         if what == "repeat":
@@ -112,7 +114,7 @@ def _role(steps: Steps, role: Name, names: list[Name]) -> bool:
         return True
     roles = steps.program.declared.get("role", {})
     if role.text in roles and any(name not in roles for name in spoken):
-        return False  # it is the one whose name was reported
+        return False  # probably the speaker whose name was reported
     close = nearest(role.text, spoken)
     help_ = f"its speakers are {', '.join(f'`{name}`' for name in spoken)}" if spoken else "give it a block of its own"
     help_ = f"did you mean `{close}`?" if close else help_

@@ -1,8 +1,6 @@
-"""Lowers data sets that are read from files: their fields and key, and those that take the fields of another.
+"""Lowering of data sets that are read from files: `dataset … from`, `like`, `key` and `join`.
 
-Reads the files of a data set, and checks every column and value.
-
-Lowers `join`: the files whose columns are added to the rows of a data set.
+Reads every file and checks each column and value.
 """
 
 from __future__ import annotations
@@ -29,43 +27,45 @@ from tripos_compiler.source.tree import BinaryExpr, Name, Syntax, Text
 from tripos_compiler.typecheck.expressions import Elaborator
 from tripos_compiler.typecheck.types import axis_type, field_type, is_secret
 
+# Reading and checking files
+
 REPORTED_A_FILE = 3
-"""After so many bad values of one file the rest are counted, not listed."""
+"""The most bad values of one file that are listed; the rest are counted."""
 NAMED = 1000
-"""So many columns of a file are remembered for a name like one that is not there."""
+"""The most columns of a file that are remembered to suggest a name for a missing one."""
 
 
 AS_TEXT = "format the column as text and type it again: else `007` is kept as 7, `4.50` as 4.5, and `3/4` as a date"
-"""How to mend a cell of a spreadsheet that is no text."""
+"""The hint for a spreadsheet cell that is not text."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """The plan's record of files, and their typed rows: those that say something new, and those that repeat one."""
+    """The files as the plan records them, and their typed rows, divided into new ones and repetitions."""
 
     files: tuple[DataFile, ...]
     rows: tuple[LoadedRow, ...]
     repeated: tuple[LoadedRow, ...]
     media_by_folder: bool = False
-    """Whether cells that say the same name different files, each beside its own data file."""
+    """Whether equal cells can name different files, because each is relative to its own data file."""
     keys: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """By column what `rows` have by which rows of joined files are found, where no field reads it."""
+    """By column, the values of `rows` that join files are looked up by, for columns that no field reads."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """A data set to be read: `where` its path is written, and for every field where its mistakes are reported."""
+    """A data set to read, with the place of its path and the places at which mistakes in each field are reported."""
 
     dataset: Dataset
     where: Span
     places: Mapping[str, tuple[Span] | tuple[Span, Label]]
     meant: list[str] = field(default_factory=list)
-    """The columns that fields without one are likely misspelt for."""
+    """The columns of the file that fields without a column probably misspell."""
 
 
 @dataclass
 class Lacking:
-    """The rows of a file that have no such column, as long as none has it."""
+    """The rows of a file that lack a column, as long as no row has it."""
 
     of: DataField
     rows: int = 0
@@ -73,7 +73,7 @@ class Lacking:
 
 
 def read_files(program: Program, columns: Columns, files: list[FoundFile]) -> Read | None:
-    """Return what the files hold. None where anything was reported."""
+    """Read the files of a data set. Reports mistakes and returns None."""
     reading = _Reading(program, columns)
     described = [reading.file(file) for file in files]
     reading.finish()
@@ -84,6 +84,8 @@ def read_files(program: Program, columns: Columns, files: list[FoundFile]) -> Re
 
 
 class _Reading:
+    """State of reading the files of one data set."""
+
     def __init__(self, program: Program, columns: Columns) -> None:
         self.program = program
         self.columns = columns
@@ -96,15 +98,16 @@ class _Reading:
             join.column: [] for join in columns.dataset.joins if join.column not in declared
         }
         self.seen: dict[int, LoadedRow] = {}
-        """The rows by content; a number takes less room than its digits."""
+        """The rows by content hash, as a number because it takes less memory than its digits."""
         self.media: dict[tuple[MediumKind, str], set[str]] = {}
-        """By kind and cell, the marks of the files that cells name."""
+        """By kind and cell, the identities of the files that cells name."""
         self.absent: dict[str, list[tuple[str, list[str]]]] = {}
-        """For a field the files without its column, and the columns that they have."""
+        """By field, the files without its column, each with the columns it has."""
         self.parts = {each.name: 0 for each in self.fields if _is_text(each)}
-        """For a text how many rows have it as a list or record, as long as every row has."""
+        """By text field, the number of rows with a list or record in it, as long as every row has one."""
 
     def file(self, file: FoundFile) -> DataFile:
+        """Read and check one file, and return its record in the plan."""
         count, bad = 0, 0
         repeats: list[int] = []
         unseen = {each.name: Lacking(each) for each in self.fields if each.type.kind != "optional"}
@@ -140,7 +143,7 @@ class _Reading:
                         values.append(raw.get(name))
         except DataError as error:
             self._error("E0307", error.message, self.columns.where, help=error.help)
-            unseen.clear()  # it is not known what the rows have
+            unseen.clear()  # the columns of the rows are unknown
         if bad > REPORTED_A_FILE:
             message = f"{bad - REPORTED_A_FILE} more rows of {file.path} do not fit"
             self._error("E0305", message, self.columns.where, help="mend the file, or the types of the fields")
@@ -161,11 +164,11 @@ class _Reading:
         )
 
     def keys_of_rows(self) -> Mapping[str, tuple[Any, ...]]:
-        """Return what rows of joined files are found by, where no field reads it."""
+        """Return the lookup values of joins whose column no field reads."""
         return {name: tuple(values) for name, values in self.keys.items()}
 
     def finish(self) -> None:
-        """Report what only all the rows tell."""
+        """Report what is known only after all rows."""
         for name, files in self.absent.items():
             self._no_column(next(each for each in self.fields if each.name == name), files)
         if not self.good:
@@ -183,8 +186,10 @@ class _Reading:
     def _has_columns(
         self, file: FoundFile, number: int, raw: dict[str, Any], unseen: dict[str, Lacking], had: dict[str, None]
     ) -> bool:
-        """Return true if a row has every column that no row before it had. A column that comes later was missing
-        before."""
+        """Return true if the row has every column that was missing so far.
+
+        If a column appears only in a later row, the earlier rows are reported as incomplete.
+        """
         for name, lacking in list(unseen.items()):
             if find_value(lacking.of, raw)[1] is ABSENT:
                 lacking.rows += 1
@@ -212,13 +217,13 @@ class _Reading:
                     del self.parts[each.name]
 
     def _look_for_dates(self, raw: dict[str, Any], number: int, dates: dict[str, list[int]]) -> None:
-        """Note the texts for which a spreadsheet has a date."""
+        """Note the text fields for which a spreadsheet has a date."""
         for each in self.fields:
             if _is_text(each) and isinstance(find_value(each, raw)[1], DateCell):
                 dates.setdefault(each.name, []).append(number)
 
     def _repeats(self, file: FoundFile, number: int, row: dict[str, Any], warn: bool) -> bool:
-        """Return true if a row says what an earlier one says; keeps it where it does not."""
+        """Return true if a row repeats an earlier one; otherwise keep it."""
         loaded = LoadedRow(row, file.path, number)
         earlier = self.seen.setdefault(int(item_id(row), 16), loaded)
         if earlier is loaded:
@@ -249,6 +254,7 @@ class _Reading:
         self._error("E0305", message, *self.columns.places[field.name], help=_allow(field))
 
     def _misfit(self, file: FoundFile, number: int, misfit: Misfit) -> None:
+        """Report a value that does not fit its field, with the most specific hint."""
         field = next(each for each in self.fields if each.name == misfit.field)
         if misfit.value is None:
             self._nothing(file, number, field)
@@ -285,13 +291,13 @@ def _is_text(field: DataField) -> bool:
 
 
 def _is_integer(field: DataField) -> bool:
-    """Return true of any integer, without ends of its own."""
+    """Return true for integers without a range."""
     type_ = without_optional(field.type)
     return type_.kind == "integer" and type_.low is None and type_.high is None
 
 
 def _exact(value: object) -> float | Decimal | None:
-    """Return a finite number that a file has; None of anything else."""
+    """Return the finite number in a cell; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         return None
     try:
@@ -305,18 +311,21 @@ def _allow(field: DataField) -> str:
     return f"mend the row, or allow it: `{field.name} {type_notation(field.type)}?`"
 
 
+# Joined files
+
+
 @dataclass(frozen=True)
 class FoundJoins:
-    """The joins of a data set as the plan has them, and their files."""
+    """The joins of a data set in the plan, and their files."""
 
     joins: tuple[Join, ...] = ()
     files: tuple[JoinedFiles, ...] = ()
 
 
 def lower_joins(program: Program, statement: Statement, dataset: Dataset) -> FoundJoins | None:
-    """Return what `join PATH on COLUMN [to OTHER]` adds; None where anything was reported.
+    """Lower `join PATH on COLUMN [to OTHER]`. Reports mistakes and returns None.
 
-    Of each file those columns are taken that a field reads and that it has.
+    From each file, only the columns are taken that a field or a later join reads.
     """
     wanted = {name for each in dataset.fields for name in each.columns}
     joins: list[Join] = []
@@ -349,7 +358,7 @@ def lower_joins(program: Program, statement: Statement, dataset: Dataset) -> Fou
 
 
 def _columns(program: Program, file: FoundFile) -> tuple[set[str], int]:
-    """Return the columns of a file, and how many rows it has."""
+    """Return the columns of a file and its number of rows."""
     names, count = set(file.captures), 0
     for record in program.data.rows(file):
         names.update(record)
@@ -357,9 +366,12 @@ def _columns(program: Program, file: FoundFile) -> tuple[set[str], int]:
     return names, count
 
 
+# Declarations
+
+
 @dataclass
 class Fields:
-    """The fields of a data set, as they are declared."""
+    """The declared fields of a data set."""
 
     fields: list[DataField] = field(default_factory=list)
     poisoned: list[str] = field(default_factory=list)
@@ -369,7 +381,7 @@ class Fields:
 
 
 def lower_file(program: Program, statement: Statement, name: str) -> LoadedDataset:
-    """`dataset NAME from PATH { … }`, under the name it has in the plan."""
+    """Lower `dataset NAME from PATH { … }`. `name` is its name in the plan."""
     fields = _fields(program, statement, name)
     path = statement.text("path")
     dataset = Dataset(name=name, source=path.value, fields=tuple(fields.fields), files=())
@@ -385,7 +397,7 @@ def lower_file(program: Program, statement: Statement, name: str) -> LoadedDatas
 
 
 def lower_like(program: Program, statement: Statement, name: str) -> LoadedDataset | None:
-    """`dataset NAME from PATH like DATASET`; None where there is no such data set, or it was reported."""
+    """Lower `dataset NAME from PATH like DATASET`. Returns None if that data set is missing or was reported."""
     other = statement.name("dataset")
     if not program.is_declared("dataset", other):
         return None
@@ -408,8 +420,10 @@ def lower_like(program: Program, statement: Statement, name: str) -> LoadedDatas
 
 
 def check_origins(program: Program) -> None:
-    """Warn of data sets whose rows ship with the benchmark where those of others were found in folders that were
-    given: the published data lacks a part, and sample rows stand in its place."""
+    """Warn of data sets read from the benchmark's own folder while others come from a given folder.
+
+    Then the given data is probably incomplete, and sample rows take the place of the missing part.
+    """
     given = next((each for each in program.rowsets.values() if each.origin == "given"), None)
     if given is None:
         return
@@ -423,7 +437,7 @@ def check_origins(program: Program) -> None:
 
 
 def bare_name(name: str) -> str:
-    """Return what a spec calls a data set that the plan knows as `name`.
+    """Return the name in the spec of a data set that the plan calls `name`.
 
     >>> bare_name("error_correction.item")
     'item'
@@ -432,7 +446,7 @@ def bare_name(name: str) -> str:
 
 
 def _loaded(statement: Statement, fields: Fields, dataset: Dataset) -> LoadedDataset:
-    """Return what is known before the files are read."""
+    """Return the data set before its files are read."""
     return LoadedDataset(
         dataset,
         (),
@@ -452,7 +466,7 @@ def _read(
     columns: Columns,
     joins: FoundJoins | None,
 ) -> LoadedDataset:
-    """Return a data set with what its files hold; without `joins`, of which something was reported, it is not read."""
+    """Return a data set with the rows of its files. Without `joins`, which were reported, it is not read."""
     if joins is not None:
         dataset = dataset.model_copy(update={"joins": joins.joins})
         columns = replace(columns, dataset=dataset)
@@ -556,7 +570,7 @@ def _files_columns(program: Program, syntax: Syntax | None, name: Name) -> tuple
 
 
 def _key(program: Program, statement: Statement, loaded: LoadedDataset) -> Typed | bool | None:
-    """Return what rows that belong together have in common; None where nothing is said, False where it is wrong."""
+    """Return the expression of `key`, which groups rows; None without one, False if it is wrong."""
     written = statement.one_of("key")
     if written is None:
         return None
@@ -565,7 +579,7 @@ def _key(program: Program, statement: Statement, loaded: LoadedDataset) -> Typed
 
 
 def lower_key(program: Program, statement: Statement, scope: Scope) -> Typed | bool:
-    """Return the value of `key`, an expression of the row's own fields; False where it is wrong."""
+    """Return the value of `key`, an expression of the row's fields; False if it is wrong."""
     value = statement.syntax("value")
     program.index.scopes.append((value.span, scope))
     return Elaborator(program, scope).expression(value) or False

@@ -1,13 +1,8 @@
-"""Lowers the small declarations: benchmark, roles, axes, dimensions and metrics.
+"""Lowering of the small declarations: benchmark, titles, roles, axes, arms, metrics, tools and trees.
 
-Titles: what readers see in place of a name, as one text or as a text a language.
-
-Lowers `tool`: functions that a model may call.
-
-Trees: reads their files, reports what is wrong in them, and tells whether a person has approved a draft.
-
-A draft is a file `NAME.draft.yaml` or `.json`. Approving it makes `NAME.yaml` and, beside it, `NAME.approved.json`,
-which has the SHA-256 of what was approved and who approved it. A tree that a person wrote needs neither.
+A draft of a tree is a file `NAME.draft.yaml` or `.json`. Approving it creates `NAME.yaml` and next to it
+`NAME.approved.json`, with the SHA-256 of the approved text and the person who approved it. A tree written by a person
+needs neither.
 """
 
 from __future__ import annotations
@@ -57,14 +52,18 @@ from tripos_compiler.source.tree import Name, Number, RangeExpr, Syntax, Text
 from tripos_compiler.typecheck.expressions import Elaborator
 from tripos_compiler.typecheck.types import axis_type, field_type, type_parts
 
+# Titles
+
 TITLED = ("axis", "arm", "dimension", "scenario", "measure")
-"""The declarations with a title that no model sees. Those of metrics and of values are in prompts."""
+"""Declarations whose title no model sees. The titles of metrics and values are printed in prompts."""
 NAMED = ("axis", "arm", "measure")
-"""Those of which the plan has nothing but their name elsewhere. The one text of others stands there already."""
+"""Declarations that the plan refers to by name only, so that their title is stored separately even if it is a single
+text.
+"""
 
 
 def lower_titles(program: Program) -> None:
-    """Check the title of everything that has one, and keep what the plan says nowhere else."""
+    """Check the titles of all declarations, and store those that the plan has nowhere else."""
     for kind, name, what, statement in _titled(program):
         labels = statement.labels()
         texts = program.localised(labels, statement.head, what, for_readers=True)
@@ -73,7 +72,7 @@ def lower_titles(program: Program) -> None:
 
 
 def _titled(program: Program) -> Iterator[tuple[str, str, str, Statement]]:
-    """Yield whatever has a title: its kind, its name in the plan, what a message calls it, and the statement."""
+    """Yield every titled declaration: its kind, its name in the plan, its name in messages, and the statement."""
     for benchmark in program.of("benchmark")[:1]:
         title = benchmark.one_of("title")
         if title is not None:
@@ -91,14 +90,17 @@ def _titled(program: Program) -> Iterator[tuple[str, str, str, Statement]]:
 
 
 def plain_title(statement: Statement, languages: Sequence[str]) -> str:
-    """Return the one text that stands for a title where no language is asked for: in the first language of the
-    benchmark, or without a language, or the first."""
+    """Return the title where no language is requested: in the benchmark's first language, without a language, or the
+    first.
+    """
     texts = {language.text if language is not None else None: text.value for language, text in statement.labels()}
     return next((texts[each] for each in (*languages[:1], None) if each in texts), next(iter(texts.values())))
 
 
+# Benchmark, roles, axes and arms
+
 RESERVED_BENCHMARKS = frozenset({"main", "temp", "system", "information_schema", "pg_catalog"})
-"""The results of a benchmark are a schema of its name in the database, which has these already."""
+"""Existing schemas of the database: a benchmark's results are a schema of its name."""
 
 RESERVED_AXES = frozenset(
     """
@@ -111,17 +113,17 @@ RESERVED_AXES = frozenset(
     tokens_reasoning total total_tokens transcript turn_id turns value written_by
     """.split()  # noqa: SIM905 - sixty lines of one word each say no more
 )
-"""Axes are columns beside these, in views and in the SQL of measures."""
+"""Columns of the views and of the SQL of measures, in which axes are columns too."""
 
 
 LANGUAGES = {"en": {"en": "English", "zh": "英语"}, "zh": {"en": "Chinese", "zh": "中文"}}
-"""How languages are called in each other; any other is called by its code."""
+"""Names of languages in other languages. Any other language is called by its code."""
 
 VERSION = re.compile(r"\d+\.\d+\.\d+([-+][\w.]+)?")
 
 
 def lower_benchmark(program: Program) -> None:
-    """The `benchmark` statement: names, languages and what is cited."""
+    """Lower the `benchmark` statement: name, version, languages, title, license and citations."""
     found = program.of("benchmark")
     if not found:
         return
@@ -161,7 +163,7 @@ def lower_benchmark(program: Program) -> None:
 
 
 def lower_roles(program: Program) -> None:
-    """Every `role`; one at least must be compared."""
+    """Lower every `role`. Reports a benchmark without a compared role."""
     for statement in program.of("role"):
         name = statement.name().text
         kind = "compared" if statement.has("compared") else "panel" if statement.has("panel") else "single"
@@ -185,7 +187,7 @@ def lower_roles(program: Program) -> None:
 
 
 def _with_people(program: Program, statement: Statement) -> bool:
-    """Return true if the grades of people count with those of the models in a role; reports one that gives none."""
+    """Return true if the grades of people count together with those of the role's models. Reports a compared role."""
     if not statement.has("people"):
         return False
     if statement.has("compared"):
@@ -197,7 +199,7 @@ def _with_people(program: Program, statement: Statement) -> bool:
 
 
 def _default_role(program: Program, statement: Statement) -> str | None:
-    """Return the role whose models fill a role that is given none; reports one that cannot."""
+    """Return the role whose models fill a role without models. Reports one that cannot."""
     written = statement.find_name("role")
     if written is None or not program.is_declared("role", written):
         return None
@@ -223,7 +225,7 @@ def _default_role(program: Program, statement: Statement) -> str | None:
 
 
 def lower_axes(program: Program) -> None:
-    """Every `axis`, with its groups and guards."""
+    """Lower every `axis` with its groups and guards."""
     bare: dict[str, Binding] = {}
     for statement in program.of("axis"):
         values = tuple(value.name().text for value in _value_statements(statement))
@@ -247,7 +249,7 @@ def lower_axes(program: Program) -> None:
 
 
 def _is_reserved(program: Program, noun: str, name: Name) -> bool:
-    """Return true for a name that no axis and no arm can have, and report it."""
+    """Return true if no axis or arm can have this name, and report it."""
     if name.text.casefold() not in RESERVED_AXES:
         return False
     help_ = f"{'axes' if noun == 'axis' else 'arms'} become columns beside that one in SQL; take another name"
@@ -256,7 +258,7 @@ def _is_reserved(program: Program, noun: str, name: Name) -> bool:
 
 
 def lower_arms(program: Program) -> None:
-    """Every `arm`, with its values."""
+    """Lower every `arm` with its values."""
     for statement in program.of("arm"):
         name = statement.name()
         if name.text in program.declared.get("axis", {}) or name.text == "language":
@@ -303,6 +305,7 @@ def _value_statements(axis: Statement) -> list[Statement]:
 
 
 def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> Axis | None:
+    """Lower an axis. Reports mistakes and returns None."""
     values: list[AxisValue] = []
     seen: dict[str, Statement] = {}
     good = True
@@ -354,8 +357,11 @@ def _labels(program: Program, value: Statement) -> dict[str, str] | None:
     return program.labels(value, f"`{value.name().text}`")
 
 
+# Dimensions and metrics
+
+
 def lower_metrics(program: Program) -> None:
-    """Every `metric` of every `dimension`."""
+    """Lower every `metric` of every `dimension`."""
     names: dict[str, Name] = {}
     for dimension in program.of("dimension"):
         for statement in dimension.of("metric"):
@@ -376,6 +382,7 @@ def lower_metrics(program: Program) -> None:
 
 
 def _metric(program: Program, dimension: str, statement: Statement) -> Metric | None:
+    """Lower a metric. Reports mistakes and returns None."""
     name = statement.name().text
     title = program.labels(statement, f"metric `{name}`")
     scale, asks = statement.one_of("scale"), statement.of("asks")
@@ -431,7 +438,7 @@ def _whole(syntax: Syntax) -> bool:
 
 
 def _levels(program: Program, statement: Statement, bounds: tuple[int, int] | None) -> tuple[Level, ...] | None:
-    """Return the levels from high to low. They must tile the scale: no gap, no overlap, nothing outside."""
+    """Return the levels from high to low. They must tile the scale without gaps, overlaps or values outside."""
     levels: list[tuple[Level, Statement]] = []
     for inner in statement.of("level"):
         band = _bounds(program, inner.syntax("range"))
@@ -470,15 +477,17 @@ def _band(low: int, high: int) -> str:
     return str(low) if low == high else f"{low}..{high}"
 
 
+# Tools
+
 LONGEST = 64
 SENT = re.compile(r"[A-Za-z0-9_]+")
-"""The names that all providers take."""
+"""Names that all providers accept."""
 GIVEN = frozenset({"text", "integer", "number", "bool", "choice", "list", "set", "record", "optional", "json"})
-"""The kinds of values that a model can give as an argument."""
+"""The kinds of types that a model can pass as an argument."""
 
 
 def lower_tools(program: Program) -> None:
-    """Every `tool`, with its parameters."""
+    """Lower every `tool` with its parameters."""
     for statement in program.of("tool"):
         name = statement.name()
         about = program.labels(statement, f"tool `{name.text}`")
@@ -492,7 +501,7 @@ def lower_tools(program: Program) -> None:
 
 
 def _lower_function(program: Program, statement: Statement, tool: Tool) -> None:
-    """Lower the function that a run calls for a model."""
+    """Lower the Python function of a tool, which a run calls for a model."""
     read = read_tool_function(program, statement)
     name = tool_function_name(tool.name)
     if read is None:
@@ -522,7 +531,7 @@ def _lower_function(program: Program, statement: Statement, tool: Tool) -> None:
 
 
 def _is_name(program: Program, statement: Statement) -> bool:
-    """Return true if a tool can be called so; reports it where it cannot."""
+    """Return true if a tool can have its name; otherwise report it."""
     name = statement.name()
     message = help_ = ""
     if name.text in SAID_WITH_CALLS:
@@ -567,12 +576,14 @@ def _is_form(type_: Type) -> bool:
     return type_.kind == "json" and type_.form != "json"
 
 
+# Trees
+
 DRAFT = ".draft"
 APPROVED = ".approved"
 
 
 def approval_name(path: str) -> str:
-    """Return where the approval of a tree's file lies.
+    """Return the path of the approval of a tree's file.
 
     >>> approval_name("syllabus/history.yaml")
     'syllabus/history.approved.json'
@@ -582,7 +593,7 @@ def approval_name(path: str) -> str:
 
 
 def approved_name(path: str) -> str | None:
-    """Return what a draft is called once it is approved; None where the file is no draft.
+    """Return the path of a draft after its approval; None if the file is not a draft.
 
     >>> approved_name("syllabus/history.draft.yaml"), approved_name("syllabus/history.yaml")
     ('syllabus/history.yaml', None)
@@ -594,9 +605,11 @@ def approved_name(path: str) -> str | None:
 
 
 def tree_files(program: Program, path: Text, found: Sequence[FoundFile]) -> tuple[TreeFile, ...]:
-    """Return the files of a tree, how far each is approved among them; what is not is reported. A draft is passed over
-    where the approved file is there too, and so are approvals. Raises `DataError` where nothing is left, or an approval
-    cannot be read."""
+    """Return the files of a tree with their approvals. Reports files that are not approved.
+
+    Skips approvals, and drafts whose approved file is also there. Raises `DataError` if no file is left or an approval
+    cannot be read.
+    """
     names = {file.path for file in found}
     files: list[TreeFile] = []
     for file in found:
@@ -625,7 +638,7 @@ def tree_files(program: Program, path: Text, found: Sequence[FoundFile]) -> tupl
 
 
 def _approval(program: Program, path: Text, file: FoundFile) -> tuple[str, str] | None:
-    """Return the SHA-256 that was approved, and by whom; None where there is no approval. Raises `DataError`."""
+    """Return the approved SHA-256 and the person who approved it; None without an approval. Raises `DataError`."""
     own = file.location if PurePosixPath(path.value).is_absolute() else file.path
     try:
         (beside,) = program.data.find(approval_name(own), path.span.source.path)
@@ -639,22 +652,24 @@ def _approval(program: Program, path: Text, file: FoundFile) -> tuple[str, str] 
 
 
 REPORTED = 3
-"""After so many mistakes in a tree the rest are counted, not listed."""
+"""The most mistakes of a tree that are listed; the rest are counted."""
 
 
 def lower_trees(program: Program) -> None:
-    """Every `tree NAME from PATH`."""
+    """Lower every `tree NAME from PATH`."""
     for statement in program.of("tree"):
         tree = _tree(program, statement)
         if tree is not None:
             program.trees.setdefault(tree.name, tree)
         else:
-            program.diagnostics.lost_names.add(statement.name().text)  # uses of it are passed over
+            program.diagnostics.lost_names.add(statement.name().text)  # so that its uses are not reported
 
 
 def branches_of(program: Program, name: str) -> Mapping[str, Any] | None:
-    """Return the branches of a tree, read once more: few data sets are made from one, and a tree is small. None where
-    it is not there as it was."""
+    """Return the branches of a tree, read again; None if it is missing or changed.
+
+    Few data sets are made from a tree, and trees are small, so nothing is cached.
+    """
     tree = program.trees.get(name)
     statement = next((each for each in program.of("tree") if each.name().text == name), None)
     if tree is None or statement is None:
@@ -669,6 +684,7 @@ def branches_of(program: Program, name: str) -> Mapping[str, Any] | None:
 
 
 def _tree(program: Program, statement: Statement) -> Tree | None:
+    """Lower a tree. Reports mistakes and returns None."""
     name, path = statement.name(), statement.text("path")
     try:
         found = {file.path: file for file in program.data.find(path.value, statement.span.source.path)}
@@ -703,11 +719,11 @@ def _tree(program: Program, statement: Statement) -> Tree | None:
 
 
 def _read(program: Program, path: Text, file: FoundFile) -> ParsedTree | None:
-    """Return the tree of one file; None where something in it was reported."""
+    """Return the tree of one file. Reports mistakes and returns None."""
     read = read_tree(program.data.document(file))
     if not read.faults:
         return read.tree
-    # Lines take longer to find out, so they are asked for once there is something to say of one.
+    # Line numbers are slow to compute, so only a tree with mistakes gets them.
     faults = read_tree(program.data.placed(file)).faults
     for fault in faults[:REPORTED]:
         program.diagnostics.error("E0315", _where(file, fault), path.span, help=fault.help)

@@ -1,12 +1,8 @@
-"""Lowers `export`: training data, of the replies of the best model or of pairs of a better and a worse reply.
+"""Lowering of `export` (replies of the best model, better and worse replies, pairs or examples from a data set) and of
+`subset`.
 
-Lowers `export NAME { pairs from DATASET … }`: better and worse texts of the rows of a data set.
-
-Which data sets share rows with what is asked: what is learned from them would be graded on them.
-
-Lowers `asks STEP of SCENARIO` and `beside DATASET` of an export: a scenario's question about other rows.
-
-Lowers `subset`: a stratified sample, and warns where a stratum is known to hold too few items.
+Rows that a scenario asks about must not be exported for training: models would be graded on what they learned. A data
+set overlaps another if they share files, also as the source of a generated data set.
 """
 
 from __future__ import annotations
@@ -76,20 +72,21 @@ from tripos_compiler.typecheck.expressions import Elaborator
 from tripos_compiler.typecheck.templates import free_variables, free_variables_of, lower_texts
 from tripos_compiler.typecheck.types import axis_type
 
+# Overlap of training data and evaluated rows
+
 WILD = re.compile(r"\{\w+\}|\*")
 TEXTS = ("prompt", "system", *SETTINGS)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Where rows come from: what the spec names, as a path beside it or the name of a data set that is made, the files
-    that were found for it, and hashes of what they hold."""
+    """The source of rows: the path or generated data set in the spec, its files, and their hashes."""
 
     written: str
     paths: frozenset[str] = frozenset()
     hashes: frozenset[str] = frozenset()
     joined: frozenset[str] = frozenset()
-    """The files that are joined to its rows: two data sets may join the same, and have no row in common."""
+    """Hashes of the joined files. Two data sets can join the same files without a common row."""
 
     def shares(self, other: Origin) -> bool:
         """Return true if rows of one may be rows of the other.
@@ -104,7 +101,7 @@ class Origin:
 
 
 def _of_files(near: str, path: str, loaded: LoadedDataset | None) -> Origin:
-    """Return the origin of rows that a spec at `near` reads from `path`, with the files where they were found."""
+    """Return the origin of rows that a spec at `near` reads from `path`, with the files found for it."""
     files = loaded.dataset.files if loaded is not None else ()
     every = loaded.dataset.every_file if loaded is not None else ()
     paths = frozenset(path_beside(near, file.path) for file in files)
@@ -113,41 +110,42 @@ def _of_files(near: str, path: str, loaded: LoadedDataset | None) -> Origin:
 
 
 def _any_means(written: str, paths: Iterable[str]) -> bool:
-    """Return true if one of the paths is what is written, in which `*` and `{field}` stand for a part of a name."""
+    """Return true if a path matches what is written, in which `*` and `{field}` match a part of a name."""
     pattern = "[^/]*".join(map(re.escape, WILD.split(written)))
     return any(re.fullmatch(pattern, path) for path in paths)
 
 
 @dataclass
 class Splits:
-    """Answers for the data sets at the top of a program's files, all of which must be lowered."""
+    """Overlap queries for the top-level data sets of a program, all of which must be lowered."""
 
     program: Program
 
     @cached_property
     def statements(self) -> dict[str, Statement]:
-        """The data sets at the top of a file, by name."""
+        """The top-level data sets by name."""
         return {each.name().text: each for each in reversed(self.program.of(*KINDS["dataset"]))}
 
     @cached_property
     def asked(self) -> frozenset[Origin]:
-        """Return where the rows come from that some scenario runs over."""
+        """The origins of the rows that scenarios run over."""
         return frozenset(origin for each in self.program.of("scenario") for origin in self._run_over(each))
 
     def asked_about(self, name: str) -> bool:
-        """Return true if some scenario may run over rows of a data set, or over what they are made from, or is from
-        them."""
+        """Return true if a scenario may run over rows of a data set, or over their sources, or over rows made from
+        them.
+        """
         return any(self._is_asked(origin) for origin in self.origins(name, self.statements[name]))
 
     def own(self, name: str, statement: Statement) -> Origin:
-        """Return where the rows of a data set come from, not looking at what they are made from."""
+        """Return the origin of a data set without its sources."""
         if statement.construct == "made":
             return Origin(f"dataset {name}")
         path = statement.text("path").value
         return _of_files(statement.span.source.path, path, self.program.rowsets.get(name))
 
     def origins(self, name: str, statement: Statement, seen: frozenset[str] = frozenset()) -> Iterator[Origin]:
-        """Yield where the rows of a data set come from, and all that goes into them."""
+        """Yield the origin of a data set and, recursively, of its sources."""
         yield self.own(name, statement)
         for source in sorted(_taken_from(statement) & set(self.statements) - seen):
             yield from self.origins(source, self.statements[source], seen | {name})
@@ -168,8 +166,11 @@ class Splits:
 
 
 def _taken_from(statement: Statement) -> set[str]:
-    """Return the names of what goes into the rows that a statement makes: its source, computed fields, and what is told
-    to who writes. What only chooses among rows does not go into them."""
+    """Return the names that contribute to the rows of a generated data set: its source, computed fields and the texts
+    of requests.
+
+    A condition that only selects rows does not contribute.
+    """
     if statement.construct != "made":
         return set()
     alias = statement.find_name("alias")
@@ -180,9 +181,13 @@ def _taken_from(statement: Statement) -> set[str]:
     return {name.text for name in free_variables(statement.find("source"))} | (inside - own)
 
 
+# Requests of a scenario about other rows: `asks` and `beside`
+
+
 def rows_of_file(program: Program, dataset: Name, reason: str) -> LoadedDataset | None:
-    """Return the data set of a file that a name means; None where there is none, or where it is made by a run, which is
-    reported with the reason."""
+    """Return the data set of a file. Reports a generated one with the reason, and returns None for it or for an
+    undeclared name.
+    """
     if not program.is_declared("dataset", dataset):
         return None
     loaded = program.rowsets.get(dataset.text)
@@ -198,8 +203,7 @@ def rows_of_file(program: Program, dataset: Name, reason: str) -> LoadedDataset 
 def lower_partner(
     program: Program, statement: Statement, scope: Scope
 ) -> tuple[Partner, LoadedDataset, Binding] | None:
-    """Return the row beside each, with its data set and the name that it has in `scope`; None where it is wrong, which
-    was reported."""
+    """Return the partner row of each row, its data set, and its binding. Reports a mistake and returns None."""
     dataset = statement.name("dataset")
     loaded = rows_of_file(program, dataset, "what stands beside a row is a row of a file")
     if loaded is None:
@@ -222,8 +226,11 @@ def lower_partner(
 
 
 def lower_asked_as(program: Program, statement: Statement, rows: Mapping[str, LoadedDataset]) -> AskedAs | None:
-    """Return what the scenario asks about one of `rows`, which are known by their aliases, the first of them where
-    nothing else is said; None where that is wrong, which was reported."""
+    """Return the request of a scenario's step about one of `rows`, by default the first. Reports a mistake and returns
+    None.
+
+    `rows` are data sets by alias.
+    """
     named, step = statement.name("scenario"), statement.name("step")
     if not program.is_declared("scenario", named):
         return None
@@ -243,7 +250,7 @@ def lower_asked_as(program: Program, statement: Statement, rows: Mapping[str, Lo
 
 
 def _treatment(program: Program, statement: Statement, scenario: Scenario, step: Name) -> Treatment | None:
-    """Return the treatment under which it is asked."""
+    """Return the treatment whose request is exported."""
     condition = statement.find("cond")
     held = scenario.treatments
     if condition is not None:
@@ -272,8 +279,11 @@ def _treatment(program: Program, statement: Statement, scenario: Scenario, step:
 
 
 def _alone(program: Program, treatment: Treatment, step: Name) -> bool:
-    """Return true if the compared role is asked, so that no secret is told, and what is asked follows from the row,
-    without anybody's reply; reports where it does not."""
+    """Return true if the compared role is asked, so that no secret is revealed, and the request follows from the row
+    alone.
+
+    Reports other steps.
+    """
     ask = treatment.ask(step.text)
     if program.roles[ask.role].kind != "compared":
         message = f"`{step.text}` is asked of `{ask.role}`, who may be told what is secret"
@@ -288,7 +298,9 @@ def _alone(program: Program, treatment: Treatment, step: Name) -> bool:
 
 
 def _fits(program: Program, scenario: Scenario, loaded: LoadedDataset, named: Name) -> bool:
-    """Return true if the scenario could run over these rows: they have every field of its own, of the same type."""
+    """Return true if the scenario could run over these rows: they have all its fields with the same types. Otherwise
+    report it.
+    """
     if scenario.rows is None or (own := program.loaded.get(scenario.rows.dataset)) is None:
         message = f"`{scenario.name}` does not run over the rows of a file"
         program.diagnostics.error("E0301", message, named.span, help='write the prompt: `prompt "…"`')
@@ -304,15 +316,17 @@ def _fits(program: Program, scenario: Scenario, loaded: LoadedDataset, named: Na
     return False
 
 
+# Exports from a data set
+
 ONLY_PAIRED = ("pair_group", "pair_prompt", "pair_reply", "pair_use", "asked_as", "partner")
-"""What stands only in an export of the rows of a data set."""
+"""Constructs of exports from a data set only."""
 NOT_PAIRED = ("best", "pairs", "rows", "only", "format")
-"""What stands only in an export of replies."""
+"""Constructs of exports of replies only."""
 TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
 
 
 def misplaced(program: Program, statement: Statement) -> bool:
-    """Report what belongs to exports of another kind."""
+    """Report constructs of the other kind of export. Returns true if there are any."""
     paired = statement.one_of("pairs_from") is not None or statement.one_of("examples_from") is not None
     found = [inner for inner in statement.body if inner.construct in (NOT_PAIRED if paired else ONLY_PAIRED)]
     for inner in found:
@@ -327,7 +341,7 @@ def misplaced(program: Program, statement: Statement) -> bool:
 
 
 def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> Pairing | None:
-    """Return an export of pairs out of a data set; None where anything is wrong, which was reported."""
+    """Return an export of pairs or examples from a data set. Reports a mistake and returns None."""
     name, dataset = statement.name(), pairs.name("dataset")
     loaded = rows_of_file(program, dataset, "pairs are of the rows of a file")
     if loaded is None:
@@ -388,8 +402,11 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
 def _asked(
     program: Program, statement: Statement, scope: dict[str, Binding], rows: dict[str, LoadedDataset], examples: bool
 ) -> tuple[AskedAs | None, Partner | None] | None:
-    """Return what a scenario asks in the place of a prompt, and the row beside each, which is put into `scope`; None
-    where either is wrong, which was reported."""
+    """Return the request of a scenario that replaces the prompt, and the partner row, which is added to `scope` and
+    `rows`.
+
+    Reports a mistake and returns None.
+    """
     asked_as, partner = statement.one_of("asked_as"), statement.one_of("partner")
     for each in (asked_as, partner):
         if each is not None and not examples:
@@ -415,7 +432,7 @@ def _asked(
 
 
 def _held_out(program: Program, statement: Statement) -> tuple[str, ...] | None:
-    """Return the data sets whose texts are kept out; None where one is none that is read from a file."""
+    """Return the data sets whose texts are held out; None if one is not read from a file, which is reported."""
     holds = statement.one_of("holds")
     if holds is None:
         return ()
@@ -438,7 +455,7 @@ def _held_out(program: Program, statement: Statement) -> tuple[str, ...] | None:
 
 
 def _apart(program: Program, dataset: str, written: Name) -> bool:
-    """Return true if nobody is asked about the rows of a data set; reports where they are."""
+    """Return true if no scenario asks about the rows of a data set; otherwise report it."""
     if not Splits(program).asked_about(dataset):
         return True
     message = f"the rows of `{dataset}` are asked themselves, and who learned them would be graded on them"
@@ -447,7 +464,7 @@ def _apart(program: Program, dataset: str, written: Name) -> bool:
 
 
 def _prompt(program: Program, scope: Scope, statement: Statement) -> Template | bool | None:
-    """Return the template of what is replied to; None where there is none, False where it is wrong."""
+    """Return the template of the prompt; None without one, False if it is wrong."""
     written = statement.of("pair_prompt")
     if not written:
         return None
@@ -463,7 +480,7 @@ def _prompt(program: Program, scope: Scope, statement: Statement) -> Template | 
 
 
 class _Lowering:
-    """Lowers the values of one export; `good` until one is wrong."""
+    """Lowering of the values of one export. `good` becomes false with the first mistake."""
 
     def __init__(self, program: Program, scope: Scope) -> None:
         self.program = program
@@ -479,7 +496,7 @@ class _Lowering:
         *,
         condition: bool = False,
     ) -> Expr | None:
-        """Return the expression that is written, None where there is none or it is wrong."""
+        """Return the expression; None without one, or if it is wrong."""
         if syntax is None:
             return None
         typed = self._typed(syntax, wanted, what, scope, condition=condition)
@@ -502,7 +519,7 @@ class _Lowering:
         return typed
 
     def reply(self, statement: Statement) -> PairedReply | None:
-        """`reply VALUE [from LIST as ALIAS] [by WHO] [worth WORTH] [when COND]`."""
+        """Lower `reply VALUE [from LIST as ALIAS] [by WHO] [worth WORTH] [when COND]`."""
         scope, each, alias = self.scope, None, statement.find_name("alias")
         listed = statement.find("list")
         if listed is not None and alias is not None:
@@ -530,7 +547,7 @@ class _Lowering:
         )
 
     def _worth(self, syntax: Syntax | None, scope: Scope) -> Expr | None:
-        """Return a number, or a list of criteria: then it is how many of them are met."""
+        """Return a number, or a list of criteria, whose value is the number of those met."""
         if syntax is None:
             return None
         typed = self._typed(syntax, None, "what a reply is worth", scope)
@@ -544,7 +561,7 @@ class _Lowering:
         return None
 
     def _text(self, syntax: Syntax, scope: Scope) -> Expr | None:
-        """Return a text, or one that may be missing: then the row has no such reply."""
+        """Return a text. If it may be missing, such a row has no reply."""
         typed = self._typed(syntax, None, "a reply", scope)
         if typed is None:
             return None
@@ -573,12 +590,14 @@ def _element(type_: Type) -> Type | None:
     return TURN if type_.kind == "dialogue" else None
 
 
+# Exports of replies
+
 CLAUSES = ("best", "every", "pairs", "rows", "where", "format", "holds")
-"""What begins a line of an export, and is no dimension or subset on another line."""
+"""Words that begin a line of an export, and so are no dimension or subset continued from the line before."""
 
 
 def lower_exports(program: Program) -> None:
-    """Every `export`."""
+    """Lower every `export`."""
     written = program.of("export")
     base = replace(read_measures(program, silent=True), program=program) if written else None
     for statement in written:
@@ -589,6 +608,7 @@ def lower_exports(program: Program) -> None:
 
 
 def _export(program: Program, reading: FigureContext, statement: Statement) -> Export | Pairing | None:
+    """Lower one export. Reports mistakes and returns None."""
     name = statement.name()
     if misplaced(program, statement):
         return None
@@ -681,7 +701,7 @@ def _role(program: Program, role: Name) -> bool:
 
 
 def _step(program: Program, step: Name, role: Name | None) -> bool:
-    """Return true if some scenario asks the role in a step of that name."""
+    """Return true if a scenario asks the role in a step of that name; otherwise report it."""
     asks = [ask for scenario in program.scenarios.values() for ask in scenario.steps if isinstance(ask, Ask)]
     same = [ask for ask in asks if step.text in (ask.name, ask.script)]
     if not same:
@@ -710,8 +730,7 @@ def _step(program: Program, step: Name, role: Name | None) -> bool:
 
 
 def _shows_media(ask: Ask, scenario: Scenario) -> bool:
-    """Return true if what is sent for a step of a scenario has an image or a file in it: in its own texts, or in those
-    of the ask that it continues."""
+    """Return true if a request has an image or file in its texts or in those of the ask it continues."""
     if ask not in scenario.steps:
         return False
     texts = (ask.system, ask.prompt, *(text for shots in ask.shots for text in (shots.prompt, shots.reply)))
@@ -722,7 +741,7 @@ def _shows_media(ask: Ask, scenario: Scenario) -> bool:
 
 
 def _best(reading: FigureContext, statement: Statement) -> tuple[str, tuple[str, ...]] | None:
-    """Return the measure by which a model is best, and the dimensions per which it is."""
+    """Return the measure by which a model is best, and the dimensions for each cell of which it is chosen."""
     known = find_measure(reading, statement.syntax("measure"))
     if known is None:
         return None
@@ -748,7 +767,7 @@ def _note(program: Program, syntax: Syntax) -> None:
 
 
 def _pairs(reading: FigureContext, statement: Statement, rows: Name | None) -> tuple[str, tuple[str, ...]] | None:
-    """Return the score by which a reply is better than another."""
+    """Return the score by which one reply is better than another."""
     syntax = statement.syntax("measure")
     found = find_operand(reading, syntax)
     if found is None:
@@ -788,7 +807,7 @@ def _margin(program: Program, statement: Statement) -> float | None:
 
 
 def _exports_held_out(program: Program, statement: Statement | None) -> tuple[str, ...] | None:
-    """Return the subsets that are named to be left out; None where one is wrong."""
+    """Return the subsets that are held out; None if one is wrong."""
     if statement is None:
         return ()
     names = [each for each in statement.many("subsets") if isinstance(each, Name)]
@@ -797,7 +816,7 @@ def _exports_held_out(program: Program, statement: Statement | None) -> tuple[st
 
 
 def _where(program: Program, statement: Statement | None) -> Expr | bool | None:
-    """Return the condition over `scenario` and the axes; None where there is none, False where it is wrong."""
+    """Return the condition over `scenario` and the axes; None without one, False if it is wrong."""
     if statement is None:
         return None
     names = tuple(program.declared.get("scenario", {}))
@@ -811,12 +830,14 @@ def _where(program: Program, statement: Statement | None) -> Expr | bool | None:
     return typed.expr if typed is not None else False
 
 
+# Subsets
+
 MOST_STRATA = 10_000
-"""Strata of a scenario are counted one by one up to so many."""
+"""The most strata of a scenario that are counted one by one."""
 
 
 def lower_subsets(program: Program) -> None:
-    """Every `subset`."""
+    """Lower every `subset`."""
     for statement in program.of("subset"):
         subset = _subset(program, statement)
         if subset is not None and subset.name not in program.subsets:
@@ -824,6 +845,7 @@ def lower_subsets(program: Program) -> None:
 
 
 def _subset(program: Program, statement: Statement) -> Subset | None:
+    """Lower one subset. Reports mistakes and returns None."""
     name = statement.name().text
     take, spread, seed = (statement.one_of(word) for word in ("take", "spread", "subset_seed"))
     if take is None:
@@ -862,15 +884,15 @@ def _dimensions(program: Program, statement: Statement) -> tuple[str, ...] | Non
     if not check_own_line(program, statement.many("dims"), ("take", "spread", "seed", "withheld")):
         return None
     if len(program.scenarios) < len(program.declared.get("scenario", {})):
-        return None  # a scenario that was reported may have what is named
+        return None  # a scenario with a reported mistake may have the dimension
     parted = Parted("this benchmark", tuple(program.scenarios.values()), frozenset({"scenario"}), arms=False)
     return read_dimensions(program, statement.many("dims"), [parted])
 
 
 def _warn_of_small_strata(program: Program, statement: Statement, take: int, per: tuple[str, ...]) -> None:
-    """Warn once, of the smallest stratum that is known to hold fewer items than are taken of it."""
+    """Warn once, of the smallest stratum that holds fewer items than are taken."""
     if "scenario" not in per:
-        return  # strata go across scenarios, and their items are counted by scenario
+        return  # items are counted by scenario, and these strata are not
     small = [
         (most, scenario, cell)
         for scenario in program.scenarios.values()
@@ -890,8 +912,10 @@ def _warn_of_small_strata(program: Program, statement: Statement, take: int, per
 
 
 def _strata(program: Program, scenario: Scenario, per: tuple[str, ...]) -> Iterator[tuple[Mapping[str, str], int]]:
-    """Yield the strata of a scenario with the number of items that each holds at most. The rows of a file are known in
-    their sum only, so every stratum may hold all of them."""
+    """Yield the strata of a scenario with an upper bound of their items.
+
+    Only the total of a file's rows is known here, so every stratum may hold all of them.
+    """
     axes = [program.axes[name] for name in scenario.axes]
     parting = [axis for axis in axes if axis.name in per]
     each = _items_of_a_cell(program, scenario)
@@ -905,13 +929,13 @@ def _strata(program: Program, scenario: Scenario, per: tuple[str, ...]) -> Itera
 
 
 def _only(axis: Axis, cell: Mapping[str, str]) -> Axis:
-    """Return the axis with the value that it has in the cell, where it has one there."""
+    """Return the axis reduced to its value in the cell."""
     kept = tuple(value for value in axis.values if cell.get(axis.name, value.name) == value.name)
     return axis.model_copy(update={"values": kept})
 
 
 def _items_of_a_cell(program: Program, scenario: Scenario) -> int | None:
-    """Return how many items every cell of a scenario has; None where that is not known."""
+    """Return the number of items in every cell of a scenario; None if it is unknown."""
     if scenario.rows is None:
         return 1
     made = program.made.get(scenario.rows.dataset)

@@ -1,6 +1,6 @@
-"""Fingerprints: a hash of what determines the output of a step, and nothing else.
+"""Fingerprints: a hash of everything that determines the output of a step, and of nothing else.
 
-Everything that changes a reply or a score must be in one of these; what is not in them costs nothing to change.
+Everything that changes a reply or a score must be part of a fingerprint. A change of anything else costs no new call.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ from tripos_compiler.resolve.program import Program
 
 
 class StepFingerprints:
-    """The fingerprints of the steps of one treatment, each of those that it builds on. `key` is that of the rows;
-    `kind` says what `scenario` names."""
+    """The fingerprints of the steps of one treatment, each including those of the steps it depends on.
+
+    `key` is the key of the rows. `kind` is the kind of declaration that `scenario` names.
+    """
 
     def __init__(
         self,
@@ -55,14 +57,15 @@ class StepFingerprints:
     ) -> None:
         self.program = program
         self.draws = {} if draws is None else draws
-        """The steps whose replies are left to chance, by what they send. The treatments of a scenario share it, since a
-        step is one draw under every arm."""
+        """The steps with random replies, by the content they send. Shared by the treatments of a scenario, because a
+        step is one draw in every arm.
+        """
         self.key = key
         self.place = (program.home(kind, scenario), scenario)
         self.done: dict[str, Any] = {}
 
     def of(self, step: Step) -> Step:
-        """Return the step with its fingerprint. Those that it needs must have come before."""
+        """Return the step with its fingerprint. The steps it depends on must have been passed before."""
         update: dict[str, Any] = {}
         match step:
             case Ask():
@@ -108,9 +111,11 @@ class StepFingerprints:
         return finished
 
     def _drawn(self, content: str, name: str, *settings: DeclaredSettings) -> dict[str, Any]:
-        """Return the fingerprint of a reply to `content`: with the number of the draw, where it is left to chance and
-        others send the same. A step is known by its place and not by its name, so that one may be renamed. A judge's
-        verdict is no draw: the same question to a judge has one verdict, however many scores use it."""
+        """Return the fingerprint and the number of the draw of a reply to `content`.
+
+        Steps that send the same with random replies are numbered by position, not by name, so that they can be renamed.
+        A judge's verdict is not numbered: the same question to a judge has one verdict, whatever scores use it.
+        """
         if not any(each.drawn for each in settings):
             return {"fingerprint": content, "draw": 0}
         steps = self.draws.setdefault(content, [])
@@ -120,8 +125,9 @@ class StepFingerprints:
         return {"fingerprint": digest([content, "draw", draw]) if draw else content, "draw": draw}
 
     def _repeated(self, scorer: str, source: object) -> object:
-        """Return what scores are taken from: of a judge that is asked several times, that many of its replies; and of a
-        cascade when it escalates."""
+        """Return `source` with the settings of a judge that change its scores: its samples, escalation, weighting and
+        values.
+        """
         judge: Scorer = self.program.scorers[scorer]
         more: dict[str, object] = {"samples": judge.samples} if judge.samples > 1 else {}
         more |= {"unsure_below": judge.unsure_below} if judge.then is not None else {}
@@ -130,8 +136,7 @@ class StepFingerprints:
         return [source, more] if more else source
 
     def _voted(self, step: Score | Column, source: object) -> object:
-        """Return what a score is taken from: of conditions on a panel's choice with the version of how they are
-        decided, which is by votes."""
+        """Return `source` with the rule for divided panels, if a score has a condition on a panel's choice."""
         used = [self.done[name] for name in sorted(names_in(step.value)) if name in self.done]
         scorers = (self.program.scorers[each.scorer] for each in used if isinstance(each, Verdict))
         chosen = any(isinstance(each.gives, ChoiceType) and self._is_panel(each.role) for each in scorers)
@@ -141,21 +146,23 @@ class StepFingerprints:
         return role in self.program.roles and self.program.roles[role].kind == "panel"
 
     def _read_anew(self, step: Score | Column | Grade | Compare, source: object) -> object:
-        """Return what a step is taken from, with the version of the reader where it looks at what was replied. No other
-        step builds on these, so that nothing is asked again."""
+        """Return `source` with the version of the reply reader, if the step reads replies.
+
+        No other step depends on these, so a new version causes no new calls.
+        """
         looks = isinstance(step, Judging) or any(self._is_reply(path) for path in _paths(step))
         raised = raised_version("reader", READER) if looks else []
         return [source, raised] if raised else source
 
     def _is_reply(self, path: tuple[str, ...]) -> bool:
-        """Return true if a path leads to what a model replied: to anything of a step but the question that it asks."""
+        """Return true if a path leads to a model's output: to anything of a step except its prompt."""
         return path[0] in self.done and not (isinstance(self.done[path[0]], Ask) and path[1:2] == ("prompt",))
 
     def _needed(self, needs: Iterable[str]) -> list[str]:
         return [self.done[name].fingerprint for name in sorted(needs)]
 
     def _ask(self, ask: Ask) -> str:
-        """Of a reply: its texts with the labels they print, its type and settings, and what it builds on."""
+        """Return the fingerprint of a reply: texts with their labels, type, settings, and dependencies."""
         shots = [self._shots(each) for each in ask.shots]
         return digest([self.place, self._own(ask), shots, self._needed(ask.needs)])
 
@@ -166,7 +173,7 @@ class StepFingerprints:
             if found is None or found.key is None or self.key is None
             else [_json_part(found.key), _json_part(self.key)]
         )
-        # Rows of one key are no shots for each other.
+        # Rows with the same key are no shots for each other.
         return [*keys, self._own(shots), self._data(shots.dataset)]
 
     def _converse(self, talk: Converse) -> str:
@@ -177,10 +184,12 @@ class StepFingerprints:
         return digest([self.place, self._own(step), self._needed(step.needs), *raised])
 
     def _judgement(self, step: Judging) -> str:
-        """Of a judge's reply: the scorer's texts, the rubric, what it is given, and what that builds on."""
+        """Return the fingerprint of a judge's reply: the scorer's texts, the rubric, its inputs, and their
+        dependencies.
+        """
         judge: Scorer = self.program.scorers[step.scorer]
         rubric = [self.program.metrics[name] for name in step.metrics] if isinstance(step, Grade) else []
-        if isinstance(judge.gives, ChoiceType):  # a name is said, whatever it stands for
+        if isinstance(judge.gives, ChoiceType):  # the judge gives the name, whatever its value
             judge = judge.model_copy(update={"gives": judge.gives.model_copy(update={"worth": ()})})
         own = [self._own(each) for each in (judge, _about_elements(step), *rubric)]
         return digest([self.place, own, self._needed(step.judged)])
@@ -193,8 +202,9 @@ class StepFingerprints:
         needs: Iterable[str],
         earlier: Sequence[Expr] | None = None,
     ) -> str:
-        """Of scores: their name, what they are taken from, and when and how often what they need is asked; of several
-        of one name the conditions of those before."""
+        """Return the fingerprint of scores: name, source, condition, when and how often their inputs are asked, and the
+        conditions of earlier scores of the same name.
+        """
         upstream = [
             [
                 self.done[each].fingerprint,
@@ -210,12 +220,12 @@ class StepFingerprints:
         return None if when is None else [_json_part(when), self.outside(when)]
 
     def _asked(self, step: Step) -> str:
-        """Return a digest of all that decides whether a step is asked; empty where nothing does."""
+        """Return a digest of all conditions that decide whether a step is asked; empty without any."""
         deciding = [self._deciding(each) for each in (*(self.done[name] for name in sorted(step.needs)), step)]
         return digest(deciding) if any(deciding) else ""
 
     def _deciding(self, step: Step) -> list[object]:
-        """Return what of a step decides which of its replies are asked for."""
+        """Return the conditions of a step that decide which of its replies are requested."""
         found: list[object] = [] if step.when is None else [self._condition(step.when)]
         if isinstance(step, Judging) and step.earlier:
             found.append([self._condition(each) for each in step.earlier])
@@ -227,8 +237,9 @@ class StepFingerprints:
         return found
 
     def _own(self, part: Part) -> object:
-        """Return what a part says: every field that counts, whichever are added later, where it has another value than
-        its default; the labels that it prints or offers as a choice, and what its expressions take from outside."""
+        """Return the content of a part: every field that counts and is not its default, the labels it prints or offers,
+        and what its expressions read from outside.
+        """
         hidden, axes = _APART[type(part)], self.program.axes
         labels = [[each.labels for each in axes[name].values] for name in sorted(printed_axes(part)) if name in axes]
         counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in hidden)
@@ -236,8 +247,9 @@ class StepFingerprints:
         return [part.model_dump(mode="json", exclude=set(hidden)), labels, inputs]
 
     def outside(self, expr: Expr | None) -> list[object]:
-        """Return what an expression takes from outside the row: data sets, trees, functions of the user's, and versions
-        of the library's."""
+        """Return what an expression reads from outside the row: data sets, trees, user's functions, and versions of
+        library functions.
+        """
         found: list[object] = []
         for part in () if expr is None else written_parts(expr):
             if isinstance(part, Data):
@@ -261,13 +273,15 @@ class StepFingerprints:
 
 
 def _paths(step: Score | Column) -> Iterator[tuple[str, ...]]:
-    """Yield the paths that a step looks at, also in its conditions."""
+    """Yield the paths that a step reads, including those in its conditions."""
     for expr in expressions_of(step):
         yield from paths_in(expr)
 
 
 def _about_elements(step: Judging) -> Judging:
-    """Return a step whose verdict on an element does not depend on which other elements are judged."""
+    """Return a step without the conditions of its loops, because the verdict on an element is independent of other
+    elements.
+    """
     if not isinstance(step, Verdict) or not step.loops:
         return step
     loops = tuple(loop.model_copy(update={"where": None, "most": None}) for loop in step.loops)
@@ -288,7 +302,7 @@ _APART: Mapping[type[Part], frozenset[str]] = {
     Scorer: frozenset(("name", "role", "params", "samples", "then", "unsure_below", "weighted")),
     Metric: frozenset(("dimension", "outside")),
 }
-"""The fields of a part that change nothing of what a step yields, or count by the content of what they name."""
+"""Fields that do not change the output of a part, or that count by the content they refer to."""
 
 
 def _json_part(part: Part | None) -> Any:

@@ -1,4 +1,4 @@
-"""Puts the values of arms into expressions and texts, and does what can be done with them at once."""
+"""Constant folding: replaces arms by their values in expressions and texts, and evaluates what is constant then."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ FALSE = Literal_(value=False)
 
 
 def map_expression(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """Return the expression with every part changed, the innermost first; one that stands in several places once."""
+    """Return the expression with every part changed, innermost first. A shared part is changed once."""
     done: dict[int, Expr] = {}
 
     def changed(part: Expr) -> Expr:
@@ -48,7 +48,7 @@ PartT = TypeVar("PartT", bound=Part)
 
 
 def map_part(part: PartT, change: Callable[[Expr], Expr]) -> PartT:
-    """Return a part of a plan with every expression in it changed, as `map_expression` does."""
+    """Return a part of a plan with every expression in it changed by `map_expression`."""
     kept = {name: getattr(part, name) for name in type(part).model_fields}
     found = {name: _mapped(value, change) for name, value in kept.items()}
     return part.model_copy(update={name: value for name, value in found.items() if value is not kept[name]})
@@ -68,19 +68,19 @@ def _mapped(value: Any, change: Callable[[Expr], Expr]) -> Any:
 
 
 def map_loop(loop: Loop, change: Callable[[Expr], Expr]) -> Loop:
-    """Return the loop with every part of its expressions changed."""
+    """Return the loop with its expressions changed."""
     where = None if loop.where is None else map_expression(loop.where, change)
     return loop.model_copy(update={"of": map_expression(loop.of, change), "where": where})
 
 
 def fold_arms(expr: Expr, chosen: Mapping[str, str]) -> Expr:
-    """Return the expression with the value of every arm in place of its name.
+    """Return the expression with arms replaced by their values and constant parts evaluated.
 
     >>> fold_arms(Binary(operator="==", left=Ref(path=("shots",)), right=Literal_(value="one")), {"shots": "one"}).value
     True
     """
     if not names_in(expr) & set(chosen):
-        return expr  # it is the same under every arm, also in what a fingerprint sees of it
+        return expr  # keeps the fingerprint the same in every arm
 
     def put(part: Expr) -> Expr:
         match part:
@@ -109,7 +109,7 @@ def _binary(expr: Binary) -> Expr:
 
 
 def _done(expr: Unary | Binary | Call) -> Expr:
-    """Return the value of an expression where all of it is known."""
+    """Return the value of an expression if all its operands are known."""
     match expr:
         case Unary(value=value):
             inside: tuple[Expr, ...] = (value,)
@@ -118,7 +118,7 @@ def _done(expr: Unary | Binary | Call) -> Expr:
         case Call(args=args, named=named):
             inside = (*args, *named.values())
             if expr.function not in FUNCTIONS:
-                return expr  # a function of the user's is not called before a run
+                return expr  # user's functions are called only during a run
     if not all(_known(each) for each in inside):
         return expr
     try:
@@ -133,13 +133,16 @@ def _known(expr: Expr) -> bool:
 
 
 def fold_texts(texts: Texts | None, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts | None:
-    """Return texts with arms put in; an arm that is printed is printed by its label. None where nothing is left."""
+    """Return texts with arms replaced by their values; None if nothing is left.
+
+    An arm that is printed is printed as its label.
+    """
     folded = fold_required_texts(texts, chosen, labels) if texts is not None else {}
     return folded if any(template.parts for template in folded.values()) else None
 
 
 def fold_required_texts(texts: Texts, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts:
-    """Return the same of texts that must be there, if only as empty ones."""
+    """Fold texts that must exist, even if they become empty."""
     return {language: _template(template, chosen, labels, language) for language, template in texts.items()}
 
 
@@ -162,7 +165,9 @@ def _template(
 
 
 def fold_settings(settings: DeclaredSettings, chosen: Mapping[str, str]) -> DeclaredSettings:
-    """Return settings with arms put in: of a setting of which a case counts for every request, that alone is left."""
+    """Return settings with arms replaced by their values. Once a case of a setting holds for every request, later ones
+    are dropped.
+    """
     kept: list[SettingCase] = []
     plain: dict[str, Any] = {}
     for case in settings.cases:
@@ -177,7 +182,7 @@ def fold_settings(settings: DeclaredSettings, chosen: Mapping[str, str]) -> Decl
 
 
 def _hole(hole: Hole, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str) -> str | Hole:
-    """Return a hole with arms put in; the label of an arm where it prints nothing but the arm's value."""
+    """Return a folded hole; if it prints only an arm, the arm's label."""
     expr = fold_arms(hole.expr, chosen)
     arm = hole.type.axis if hole.type.kind == "choice" else None
     if arm is not None and arm in chosen and expr == Literal_(value=chosen[arm]):

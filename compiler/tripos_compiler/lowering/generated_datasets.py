@@ -1,8 +1,7 @@
-"""Lowers data sets that are made: written by a role, or row by row from another data set or from values.
+"""Lowering of generated data sets, written by a role or computed from other rows, and the order in which data sets are
+lowered.
 
-Lowers the steps that make a row: the role that writes it, walks, computed fields, verifiers and `distinct`.
-
-Lowers every data set, those that others are made from first.
+The steps of a row are the role that writes it, walks, computed fields, verifiers, conditions and `distinct`.
 """
 
 from __future__ import annotations
@@ -63,14 +62,16 @@ from tripos_compiler.source.tree import Name, Number
 from tripos_compiler.typecheck.templates import free_variables, free_variables_of
 from tripos_compiler.typecheck.types import is_secret
 
+# Near duplicates
+
 ABOVE = 0.8
-"""The overlap from which on two texts are nearly the same, where nothing is said."""
+"""The default overlap from which on two texts are nearly the same."""
 
 
 def lower_distinct(making: Making) -> tuple[Distinct, ...]:
-    """Return every `distinct VALUE from OTHERS [above NUMBER]` of a data set; what is wrong is reported.
+    """Return every `distinct VALUE from OTHERS [above NUMBER]` of a data set. Reports mistakes.
 
-    The texts are compared by the run and shown to nobody, so those of others may be secret whoever writes the rows.
+    The run compares the texts and shows them to nobody, so the other texts may be secret.
     """
     written = making.statement.of("distinct")
     found = [each for each in (_lowered(making, statement) for statement in written) if each is not None]
@@ -84,7 +85,7 @@ def _lowered(making: Making, statement: Statement) -> Distinct | None:
     above = _above(making, statement)
     if making.too_early(free_variables(others)):
         return None
-    # The same for every row, so no row and no axis can be named: `raw.stem` is a column, also of the source.
+    # Equal for every row, so no row or axis is in scope: `raw.stem` is a column, even if `raw` is the source.
     among = making.elaborator({}, others.span).infer(others)
     if typed is None or among is None or above is None:
         return None
@@ -107,15 +108,17 @@ def _above(making: Making, statement: Statement) -> float | None:
     return float(written.value)
 
 
+# The steps that make a row
+
 ASKED = ("prompt", "system", "returns", *Settings.model_fields)
-"""What is said to a role that writes rows."""
+"""Constructs of a request to the role that writes rows."""
 BRANCHES = ListType(of=TextType())
 CHOSEN = SetType(of=TextType())
-"""What a walk gets at every node: some of its branches."""
+"""The reply at every node of a walk: some of its branches."""
 
 
 def lower_author(making: Making) -> None:
-    """The role that writes the rows, where there is one."""
+    """Lower the role that writes the rows, if there is one."""
     statement, role = making.statement, making.statement.find_name("role")
     if role is None:
         said = next((inner for inner in statement.body if inner.construct in ASKED), None)
@@ -139,7 +142,7 @@ def lower_author(making: Making) -> None:
 
 
 def lower_walk(making: Making, statement: Statement) -> None:
-    """`walk NAME through TREE by ROLE { … }`."""
+    """Lower `walk NAME through TREE by ROLE { … }`."""
     name, tree, role = statement.name(), statement.name("tree"), statement.name("role")
     may = making.maker(role)
     declared = making.program.is_declared("tree", tree)
@@ -168,8 +171,10 @@ def lower_walk(making: Making, statement: Statement) -> None:
 
 
 def _beside(making: Making, statement: Statement, question: Question | None) -> Type | None:
-    """Return the type of a walk's reply: the branches that it chose, and under their names the further fields of
-    `returns`, which are kept with the reply and are no fields of the row."""
+    """Return the type of a walk's reply: the chosen branches, and the other fields of `returns`.
+
+    These fields are stored with the reply and are not fields of the row.
+    """
     written = statement.one_of("returns")
     if written is None:
         return CHOSEN
@@ -190,7 +195,7 @@ def _beside(making: Making, statement: Statement, question: Question | None) -> 
 
 
 def lower_derived(making: Making, statement: Statement) -> None:
-    """`let NAME = VALUE`: a field computed from the row."""
+    """Lower `let NAME = VALUE`: a field computed from the row."""
     name, value = statement.name(), statement.syntax("value")
     typed = making.elaborator(making.row(), value.span).expression(value)
     type_: Type | None = typed.type if typed is not None else None
@@ -203,7 +208,7 @@ def lower_derived(making: Making, statement: Statement) -> None:
 
 
 def lower_verify(making: Making, statement: Statement, number: int) -> None:
-    """`verify by ROLE { … }`, the `number`th of this data set."""
+    """Lower `verify by ROLE { … }`, the `number`th of this data set."""
     role = statement.name("role")
     title = "verify" if number == 1 else f"verify_{number}"
     may = making.maker(role)
@@ -236,7 +241,7 @@ def lower_verify(making: Making, statement: Statement, number: int) -> None:
 
 
 def lower_conditions(making: Making) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
-    """Return what `require` and `unique` of the data set itself say."""
+    """Return the conditions of `require` and the values of `unique`."""
     scope = making.row()
     required = [_condition(making, scope, inner) for inner in making.statement.of("require")]
     single: list[Expr | None] = []
@@ -256,7 +261,7 @@ def _condition(making: Making, scope: Scope, statement: Statement) -> Expr | Non
 
 
 def _question(making: Making, scope: Scope, statement: Statement) -> Question | None:
-    """Return what is put to a role."""
+    """Lower the request to a role."""
     question = lower_question(making.program, dict(scope), statement)
     if question is not None:
         making.mention(question)
@@ -272,7 +277,7 @@ def _prompted(making: Making, statement: Statement, message: str) -> bool:
 
 
 def _returned(making: Making, statement: Statement, question: Question | None) -> RecordType | None:
-    """Return the record that a reply is read as, also where something else of the question is wrong."""
+    """Return the record type of a reply, even if another part of the request is wrong."""
     if question is not None:
         return returned_record(making.program, statement, question.returns)
     items = making.program.diagnostics.items
@@ -285,7 +290,7 @@ def _returned(making: Making, statement: Statement, question: Question | None) -
 
 
 def _written(making: Making, statement: Statement, record: RecordType | None) -> None:
-    """The fields that a role writes."""
+    """Add the fields that a role writes."""
     first: dict[str, Name] = {}
     for returns in statement.of("returns"):
         for inner in returns.body:
@@ -312,8 +317,10 @@ def _ask(making: Making, name: str, role: Name, question: Question, returns: Typ
     return finished
 
 
+# Generated data sets
+
 RETRIES = 3
-"""Further attempts at a row that is refused, where nothing is said."""
+"""The default number of further attempts at a refused row."""
 MOST_RETRIES = 100
 
 
@@ -325,10 +332,10 @@ def lower_made(
     axes: list[Axis] | None = None,
     scope: Scope | None = None,
 ) -> LoadedDataset | None:
-    """`dataset NAME [by ROLE] [from SOURCE] [as ALIAS] [where FILTER] { … }`, under the name it has in the plan.
+    """Lower `dataset NAME [by ROLE] [from SOURCE] [as ALIAS] [where FILTER] { … }`. `name` is its name in the plan.
 
-    Inside a scenario `axes` and `scope` are those of its context. None where what its rows hold cannot be told, because
-    something was reported.
+    Inside a scenario, `axes` and `scope` are those of its context. Returns None if the fields of its rows are unknown
+    because of a reported mistake.
     """
     making = Making(program, statement, name, [], {})
     if scenario is None:
@@ -411,7 +418,7 @@ def _own_name(making: Making) -> None:
 
 
 def _given_context(making: Making, axes: list[Axis], scope: Scope) -> None:
-    """The context of the scenario; an axis of which something was reported is a field without a type."""
+    """Take the context of the scenario. An axis with a reported mistake becomes a field without a type."""
     name = making.statement.name()
     making.axes = list(axes)
     for axis in axes:
@@ -427,7 +434,7 @@ def _given_context(making: Making, axes: list[Axis], scope: Scope) -> None:
 
 
 def _key(making: Making) -> Typed | bool | None:
-    """Return what rows that belong together have in common, an expression of the fields alone."""
+    """Return the key that groups rows, an expression of their fields; None without one, False if it is wrong."""
     written = making.statement.one_of("key")
     if written is None:
         return None
@@ -442,7 +449,7 @@ def _key(making: Making) -> Typed | bool | None:
 
 
 def _something(making: Making) -> None:
-    """There must be something that says what the rows are."""
+    """Report a data set without anything that determines its rows."""
     statement = making.statement
     if any(inner.construct in (*ASKED, "walk", "let", "verify") for inner in statement.body):
         return
@@ -455,7 +462,7 @@ def _something(making: Making) -> None:
 
 
 def _asks(making: Making) -> bool:
-    """Return true if any role is asked."""
+    """Return true if a role is asked."""
     asked = any(inner.construct in ("walk", "verify") for inner in making.statement.body)
     return asked or making.statement.find_name("role") is not None
 
@@ -500,7 +507,7 @@ def _language(making: Making) -> None:
 
 
 def _mentions(making: Making) -> None:
-    """Every axis of its own context should be said to somebody."""
+    """Report every axis of the data set's own context that no prompt mentions."""
     context = making.statement.one_of("context")
     if context is None or not making.sound or not _asks(making):
         return
@@ -515,7 +522,7 @@ def _mentions(making: Making) -> None:
 
 
 def _print(making: Making, made: Made) -> str:
-    """Return a hash of what determines the rows: their source, context and steps, and what refuses them."""
+    """Return the fingerprint of the rows: their source, context, steps and conditions."""
     outside = making.prints.outside
 
     def own(part: Part, *but: str) -> object:
@@ -549,11 +556,17 @@ def _print(making: Making, made: Made) -> str:
     )
 
 
+# Calls and bounds
+
+
 def generation_calls(program: Program, made: Made) -> list[CallCount]:
-    """Return the calls that making the rows takes. A walk is counted as one path from where it begins to a leaf; at the
-    least nothing is chosen there, at the most every branch is. Only the first question about a row is certain: whoever
-    is asked may decline. Where rows that it is made from may be refused, the row itself before a step, or nobody looks
-    at its point, not even that is."""
+    """Return the calls that generating the rows takes.
+
+    A walk counts as one path from its start to a leaf; at least as its first call, where nothing is chosen, and at most
+    as every branch. Only the first request about a row is certain, because models can decline. It is not certain either
+    if the source rows or the row itself can be refused before it, or if the data set is only looked up row by row, so
+    that not all of it need be generated.
+    """
     looked_at = is_only_looked_at(made.name, tuple(program.scenarios.values()), tuple(program.made.values()))
     certain = not looked_at and not _from_fewer(program, made) and not _fails_before(made)
     counts: list[CallCount] = []
@@ -583,14 +596,13 @@ def generation_calls(program: Program, made: Made) -> list[CallCount]:
 
 
 def may_have_fewer_rows(program: Program, made: Made) -> bool:
-    """Return true if a run may have fewer rows than the compiler counts: some are refused, or whoever is asked
-    declines."""
+    """Return true if a run may have fewer rows than counted, because some are refused or a model declines."""
     refused = bool(made.require or made.unique or made.distinct)
     return refused or bool(made.asks) or _fails_before(made) or _from_fewer(program, made)
 
 
 def _fails_before(made: Made) -> bool:
-    """Return true if a row may be refused before anybody is asked about it."""
+    """Return true if a row can be refused before a model is asked about it."""
     late: set[str] = set()
     taken: list[Expr] = []
     for number, step in enumerate(made.steps):
@@ -610,22 +622,27 @@ def _fails_before(made: Made) -> bool:
 
 
 def _fields_of(step: Ask | Walk | Derived | Verify) -> tuple[str, ...]:
-    """Return the fields of the row that a step makes."""
+    """Return the fields of the row that a step adds."""
     if isinstance(step, Ask):
         return tuple(step.returns.fields) if step.returns is not None and step.returns.kind == "record" else ()
     return () if isinstance(step, Verify) else (step.name,)
 
 
 def _from_fewer(program: Program, made: Made) -> bool:
-    """Return true if a run may have fewer rows to make these from than the compiler counts."""
+    """Return true if a run may have fewer source rows than counted."""
     used = {part.dataset for part in subexpressions(made.source) if isinstance(part, Data)} if made.source else set()
     unknown = made.where is not None and not is_counted(program, made.source, made.where)
     return unknown or any(may_have_fewer_rows(program, program.made[name]) for name in used if name in program.made)
 
 
+# Order of data sets
+
+
 def lower_datasets(program: Program, memory: Memory | None = None) -> None:
-    """Every data set at the top of a file: into `program.rowsets`, and into `program.datasets` or `program.made`. Files
-    that a memory knows are not read again."""
+    """Lower every top-level data set into `program.rowsets`, and into `program.datasets` or `program.made`.
+
+    Data sets in the cache are not read again.
+    """
     kept = memory.datasets if memory is not None else LoweredCache()
     around = program.of("benchmark", "axis", *KINDS["scorer"])  # a key may be a formula
     kept.enter((*around, frozenset(program.diagnostics.lost_names), program.data))
@@ -635,8 +652,11 @@ def lower_datasets(program: Program, memory: Memory | None = None) -> None:
 def lower_scenario_dataset(
     program: Program, statement: Statement, scenario: str, axes: list[Axis], scope: Scope
 ) -> LoadedDataset | None:
-    """Return a data set inside a scenario, which the plan knows as `scenario.name`; `axes` and `scope` are those of the
-    scenario's context, in which a made one is made. None where its fields cannot be told, which was reported."""
+    """Return a data set inside a scenario, called `scenario.name` in the plan.
+
+    `axes` and `scope` are those of the scenario's context. Returns None if its fields are unknown because of a reported
+    mistake.
+    """
     name = f"{scenario}.{statement.name().text}"
     program.index.define("dataset", statement.name().text, statement.name().span, f"scenario {scenario}")
     loaded = _ordering_lowered(program, statement, name, scenario, axes, scope)
@@ -661,7 +681,7 @@ def _ordering_lowered(
 
 
 def _keep(program: Program, name: str, loaded: LoadedDataset | None) -> None:
-    """Put a data set into the plan."""
+    """Add a data set to the program's tables."""
     if loaded is None:
         return
     if loaded.made is not None:
@@ -672,7 +692,7 @@ def _keep(program: Program, name: str, loaded: LoadedDataset | None) -> None:
 
 
 class _Order:
-    """Lowers a data set once all that it is made from are, and reports those that are made from each other."""
+    """Lowers each data set after those it is made from. Reports circles."""
 
     def __init__(self, program: Program, kept: LoweredCache) -> None:
         self.program = program
@@ -683,11 +703,12 @@ class _Order:
         self.circular: set[str] = set()
 
     def run(self) -> None:
+        """Lower all data sets."""
         for statement in self.statements:
             name = statement.name().text
             if self.by_name[name] is statement:
                 self._visit(name, ())
-            else:  # it was reported as declared twice; what stands in it is checked
+            else:  # its repeated name was reported; its content is still checked
                 _ordering_lowered(self.program, statement, name)
 
     def _visit(self, name: str, path: tuple[str, ...]) -> None:
@@ -707,7 +728,7 @@ class _Order:
         _keep(self.program, name, loaded)
 
     def _file(self, statement: Statement, name: str) -> LoadedDataset | None:
-        """Return the data set of a statement; one that reads a file and looks at no other is remembered."""
+        """Lower a data set. One that is read from a file and depends on no other is cached."""
         if statement.construct != "dataset":
             return _ordering_lowered(self.program, statement, name)
         lowered = self.kept.find(statement)
@@ -752,7 +773,7 @@ def _needed(statement: Statement) -> set[str]:
 
 
 def _inside(statement: Statement) -> set[str]:
-    """Return the names in a statement of its block that mean something outside it."""
+    """Return the names in a statement of the block that refer to something outside it."""
     found = {name.text for name in free_variables_of(statement)}
     if statement.construct not in ("walk", "verify"):
         return found

@@ -1,8 +1,5 @@
-"""A data set that is made, while it is lowered: its fields so far, and what its expressions can name.
-
-The source of a generated data set, and in which context: its axes, its source, and how many rows that makes.
-
-Where a walk begins: `below START`, and how many calls a walk takes from there.
+"""Sources of generated data sets: their context, the rows or values they are made from, row counts, and the starts of
+walks.
 """
 
 from __future__ import annotations
@@ -57,13 +54,18 @@ from tripos_compiler.typecheck.expressions import Elaborator
 from tripos_compiler.typecheck.templates import free_variables
 from tripos_compiler.typecheck.types import axis_type
 
+# State of the lowering
+
 MadeStep = Ask | Walk | Derived | Verify
 
 
 @dataclass
 class Making:
-    """`scope` binds the axes and what the source's rows are known as. Where `open`, the rows may have fields that are
-    not known by name, because what would say so was reported; `sound` is False once anything was wrong."""
+    """A generated data set while it is lowered.
+
+    `scope` binds the axes and the source's rows. If `open`, the rows may have fields with unknown names because of a
+    reported mistake. `sound` becomes false with the first mistake.
+    """
 
     program: Program
     statement: Statement
@@ -76,7 +78,7 @@ class Making:
     spans: dict[str, Span] = field(default_factory=dict)
     steps: list[MadeStep] = field(default_factory=list)
     mentioned: dict[str, set[str]] = field(default_factory=dict)
-    """For every language the names that its prompts print."""
+    """By language, the names that its prompts print."""
     open: bool = False
     sound: bool = True
 
@@ -85,7 +87,7 @@ class Making:
 
     @property
     def own(self) -> str:
-        """Return what the spec calls it."""
+        """Its name in the spec."""
         return bare_name(self.name)
 
     def error(
@@ -104,8 +106,11 @@ class Making:
     def add(
         self, kind: str, name: str, span: Span, type_: Type | None, where: Span | None = None, secret: bool = False
     ) -> bool:
-        """Add a field, without a type where it is not known; reports a name that is taken, at `where` if that is not
-        where it is declared. `kind` is what declares it, empty where it is carried over from a source that did."""
+        """Add a field; without a type if it is unknown. Returns false and reports a name that is taken.
+
+        `where` is the place of that report if it differs from the declaration. `kind` is the kind of declaration, empty
+        for a field that is taken over from the source.
+        """
         if name in self.spans:
             label = Label(self.spans[name], "it comes from here")
             help_ = "rename one"
@@ -125,7 +130,7 @@ class Making:
         return True
 
     def bindings(self, *path: str) -> dict[str, Binding]:
-        """Return the fields so far; `path` is what a row is known as."""
+        """Return the bindings of the fields so far. `path` names the row."""
         found = {name: Binding((*path, name)) for name in self.poisoned}
         for each in self.fields:
             span, own = self.spans[each.name], (*path, each.name)
@@ -135,12 +140,12 @@ class Making:
         return found
 
     def row(self) -> dict[str, Binding]:
-        """Return what can be named once the row, or its first part, is there: also the fields so far."""
+        """Return the scope once a part of the row exists, including the fields so far."""
         fields = {} if self.open else self.bindings(self.own)
         return {**self.scope, self.own: Binding((self.own,), None, fields, span=self.statement.name().span)}
 
     def too_early(self, names: Iterable[Name]) -> bool:
-        """Return true if one of the names is the data set itself, where its rows are not there yet; reports it."""
+        """Return true if a name is the data set itself before its rows exist, and report it."""
         own = [name for name in names if name.text == self.own and "." not in self.name and name.text not in self.scope]
         for name in own:
             help_ = "its source and its axes can be named here"
@@ -148,12 +153,14 @@ class Making:
         return bool(own)
 
     def elaborator(self, scope: Scope, span: Span) -> Elaborator:
-        """Check an expression at `span`."""
+        """Return a checker for the expression at `span`."""
         self.program.index.scopes.append((span, scope))
         return Elaborator(self.program, scope)
 
     def maker(self, role: Name) -> bool:
-        """Return true if a role may make rows, which are the same for every model that is compared."""
+        """Return true if a role may generate rows, which must be the same for all compared models; otherwise
+        report it.
+        """
         if not self.program.is_declared("role", role):
             self.sound = False
             return False
@@ -168,7 +175,7 @@ class Making:
         return False
 
     def mention(self, question: Question) -> None:
-        """Note what a question prints."""
+        """Record the names that a request prints."""
         by_settings = {name for each in question.lowered.expressions for name in names_in(each)}
         for language in self.program.languages:
             self.mentioned.setdefault(language, set()).update(by_settings)
@@ -177,12 +184,14 @@ class Making:
                     self.mentioned.setdefault(language, set()).update(names_in(hole.typed.expr))
 
 
+# Context, source and number of rows
+
 MOST_TRIED = 1_000_000
-"""For so many rows in so many cells, multiplied, a condition is looked at; beyond them all are counted."""
+"""The most combinations of rows and cells for which a condition is evaluated; with more, all of them are counted."""
 
 
 def lower_context(making: Making) -> None:
-    """`context AXES` of a data set at the top of a file: its axes become fields."""
+    """Lower `context AXES` of a top-level data set. Its axes become fields."""
     program = making.program
     written = making.statement.one_of("context")
     names = list(_product(making, written.syntax("axes"))) if written is not None else []
@@ -216,7 +225,7 @@ def lower_context(making: Making) -> None:
 
 
 def bind_axis(making: Making, axis: Axis, name: Name) -> None:
-    """An axis as a name, and as a field of the rows."""
+    """Bind an axis as a name and add it as a field."""
     declared = making.program.declared.get("axis", {}).get(axis.name)
     span = declared.span if declared is not None else name.span
     making.scope[axis.name] = Binding((axis.name,), axis_type(axis), span=span)
@@ -224,7 +233,7 @@ def bind_axis(making: Making, axis: Axis, name: Name) -> None:
 
 
 def count_context(making: Making, where: Statement | None) -> int:
-    """Return how many cells the context has."""
+    """Return the number of cells of the context."""
     try:
         return count_cells(making.axes)
     except Unavailable as error:
@@ -247,8 +256,10 @@ def _product(making: Making, syntax: Syntax) -> Iterator[Name]:
 
 
 def lower_source(making: Making) -> Expr | None:
-    """`from SOURCE [as ALIAS]`: its fields are carried over, or the values themselves under the alias. None where there
-    is no source, or it was reported."""
+    """Lower `from SOURCE [as ALIAS]`. The rows' fields are taken over, or the values themselves under the alias.
+
+    Returns None without a source, or if it was reported.
+    """
     statement = making.statement
     written, alias = statement.find("source"), statement.find_name("alias")
     if written is None:
@@ -304,7 +315,7 @@ def _source_rows(making: Making, written: Name) -> LoadedDataset | None:
 
 
 def _named(making: Making, alias: Name) -> bool:
-    """Bind the name of the source's rows, which are not known yet; reports a name that is taken."""
+    """Bind the name of the source's rows, whose fields are not known yet. Reports a name that is taken."""
     taken = "an axis of this context" if alias.text in making.scope else ""
     if alias.text == making.own:
         taken = "this data set itself"
@@ -318,7 +329,7 @@ def _named(making: Making, alias: Name) -> bool:
 
 
 def _unknown(making: Making) -> None:
-    """Treat carried-over values as unknown."""
+    """Mark the fields of the source as unknown."""
     making.open = True
     making.sound = False
 
@@ -347,7 +358,7 @@ def _carry_values(making: Making, alias: Name, typed: Typed) -> None:
 
 
 def lower_filter(making: Making) -> Typed | bool | None:
-    """`where FILTER`; None where there is none, False where it is wrong."""
+    """Return the condition of `where FILTER`; None without one, False if it is wrong."""
     written = making.statement.find("filter")
     if written is None or making.statement.find("source") is None:
         return None
@@ -358,8 +369,7 @@ def lower_filter(making: Making) -> Typed | bool | None:
 
 
 def count_rows(making: Making, source: Expr | None, where: Expr | None, count: int) -> int:
-    """Return how many rows are made at most: of every row of the source that `where` holds for, in every cell,
-    `count`."""
+    """Return an upper bound of the rows: `count` for every cell and every source row for which `where` holds."""
     in_cells = count_context(making, making.statement.one_of("context"))
     if source is None:
         return in_cells * count
@@ -387,13 +397,13 @@ def count_rows(making: Making, source: Expr | None, where: Expr | None, count: i
 
 
 def is_counted(program: Program, source: Expr | None, where: Expr) -> bool:
-    """Return true if the rows for which a condition holds are known before a run, and so counted."""
+    """Return true if the rows for which a condition holds are known before a run."""
     rows = known_rows(program, source) if source is not None else None
     return rows is not None and not any(part.op in ("data", "tree") for part in subexpressions(where))
 
 
 def known_rows(program: Program, source: Expr) -> list[Any] | None:
-    """Return the rows or values of a source, where they are known before a run."""
+    """Return the rows or values of a source; None if they are not known before a run."""
     data: dict[str, Any] = {}
     trees: dict[str, Mapping[str, Any]] = {}
     for part in subexpressions(source):
@@ -418,19 +428,24 @@ def known_rows(program: Program, source: Expr) -> list[Any] | None:
 
 
 def _at_most(program: Program, source: Expr) -> int:
-    """Return a bound for rows that only a run will know: those of the made data sets that they are taken from."""
+    """Return an upper bound of the rows of a source that is known only during a run."""
     if isinstance(source, Data):
         loaded = program.rowsets.get(source.dataset)
         return loaded.count if loaded is not None else 0
     return sum(program.rowsets[part.dataset].count for part in subexpressions(source) if isinstance(part, Data))
 
 
+# Starts and calls of walks
+
 SHOWN = 3
 
 
 def lower_start(making: Making, statement: Statement, tree: Name) -> tuple[Expr, dict[str, str]] | None:
-    """`below START`: the expression, and for the values of a choice the branches at the top of the tree that they mean,
-    by their names or the labels of their axis. None where there is none, or it was reported."""
+    """Return the expression of `below START`, and for the values of a choice the top branches they mean, by name or
+    label.
+
+    Returns None without one, or if it was reported.
+    """
     written = statement.find("start")
     if written is None:
         return None
@@ -465,7 +480,7 @@ def lower_start(making: Making, statement: Statement, tree: Name) -> tuple[Expr,
 def _written(
     making: Making, span: Span, tree: Name, path: Literal_, branches: Mapping[str, Any]
 ) -> tuple[Expr, dict[str, str]] | None:
-    """Return a path that stands in the spec, which must be there."""
+    """Return a path written in the spec. Reports one that does not exist and returns None."""
     try:
         ParsedTree(branches).below(str(path.value))
     except KeyError:
@@ -483,7 +498,7 @@ def _paths(branches: Mapping[str, Any], above: str = "") -> Iterator[str]:
 
 
 def _meant(making: Making, type_: Type, branches: Mapping[str, Any]) -> dict[str, str]:
-    """Return the branches at the top that values of a choice mean."""
+    """Return the top branches that the values of a choice mean."""
     assert type_.kind == "choice"
     axis = making.program.axes.get(type_.axis) if type_.axis is not None else None
     found: dict[str, str] = {}
@@ -503,9 +518,11 @@ def _labels(axis: Axis | None, value: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class WalkCalls:
-    """The calls of a walk for all rows, each at its first attempt, and the `fewest` and most `widest` for one row.
+    """The calls of a walk for all rows, each at its first attempt, and the fewest and most for one row.
 
-    At least nothing is chosen where it begins, as a rule one branch is on every level, at most all are."""
+    At least, nothing is chosen at the start; the expected number chooses one branch on every level; at most, all are
+    chosen.
+    """
 
     least: int
     calls: int
@@ -515,8 +532,10 @@ class WalkCalls:
 
 
 def walk_calls(program: Program, made: Made, step: Walk) -> WalkCalls:
-    """Return how many calls a walk takes: one at every inner node that it visits. Where it cannot be told before a run
-    at which node of the tree a row begins, it counts as the costliest of those that it may be."""
+    """Return the number of calls of a walk, one for every inner node it visits.
+
+    If the start of a row is not known before a run, it counts as the costliest possible start.
+    """
     tree, rows = program.trees[step.tree], made.rows
     if step.below is None:
         return WalkCalls(rows, rows * tree.depth, rows * tree.inner, 1, tree.inner)
@@ -541,7 +560,7 @@ def walk_calls(program: Program, made: Made, step: Walk) -> WalkCalls:
 
 
 def _starts(program: Program, made: Made, step: Walk) -> Counter[str] | None:
-    """At which nodes the rows begin, where every one is known before a run and weighs the same."""
+    """Return how many rows start at each node; None if this is not known for every row before a run."""
     rows = known_rows(program, made.source) if made.source is not None else None
     conditions = [expr for expr in (step.below, made.where) if expr is not None]
     if not rows or any(part.op in ("data", "tree") for expr in conditions for part in subexpressions(expr)):
@@ -555,13 +574,13 @@ def _starts(program: Program, made: Made, step: Walk) -> Counter[str] | None:
             if made.where is None or evaluate(made.where, names):
                 value = evaluate(step.below, names)
                 found[step.starts.get(value, value)] += 1
-    except (Unavailable, KeyError):  # such as a field that is only there once the row is made
+    except (Unavailable, KeyError):  # such as a field that exists only once the row is generated
         return None
     return found if found and made.rows % found.total() == 0 else None
 
 
 def _below(branches: Mapping[str, Any], path: str) -> ParsedTree:
-    """Return the part of a tree below a node; nothing, where there is no such node."""
+    """Return the part of a tree below a node; an empty tree if there is no such node."""
     tree = ParsedTree(branches)
     try:
         return tree.below(path)

@@ -1,14 +1,9 @@
-"""Lowers `state`: an ask whose calls of tools are made, and whose results go back to the model.
+"""Lowering of asks that are several: tool loops (`state`), prompts in one chat (`prompts`), and asks for the elements
+of a list (`each`).
 
-It is as many asks as there may be turns, each of which continues the one before where that one called a tool. So
-whatever is proved, counted and kept of an ask holds of each turn, and what the name of the whole means is that of the
-first turn after which there is no more.
-
-Lowers an ask that is several: with `prompts`, one after another in a chat, or with `each`, one for each element of a
-list.
-
-It is as many asks as there may be prompts or elements; those of a chat continue each other. So whatever is proved,
-counted and kept of an ask holds of each, and what the name of the whole means is an expression over their replies.
+Each becomes as many `Ask` steps as there may be turns, prompts or elements. Turns and prompts continue the step before.
+Whatever is proved, counted and stored for an ask therefore holds for each of them. The name of the whole is an
+expression over their replies: the result of the first turn after which the chat ends.
 """
 
 from __future__ import annotations
@@ -71,21 +66,23 @@ from tripos_compiler.source.tree import Name, Number
 from tripos_compiler.typecheck.calls import LoopSyntax, check_loop, scored_loop
 from tripos_compiler.typecheck.expressions import Elaborator
 
+# Tool loops
+
 MOST_TURNS = 50
 SO_FAR = "so_far"
-"""The field of a turn that has what the loop came to up to it."""
+"""The field of a turn with the state of the loop up to it."""
 
 
 @dataclass(frozen=True)
 class LoopUser:
-    """The role that answers turns without a call, what it is told, and what it says to end the loop."""
+    """The role that answers turns without a tool call, its request, and the texts by which it ends the loop."""
 
     role: Name
     question: Question
     ends: tuple[str, ...]
 
     def ended(self, said: Expr) -> Expr:
-        """Return the condition that a turn of the user ends the loop."""
+        """Return the condition that the user's turn `said` ends the loop."""
         over: list[Expr] = [Call(function="contains", args=(said, Literal_(value=each))) for each in self.ends]
         if not over:
             return Literal_(value=False)
@@ -94,13 +91,13 @@ class LoopUser:
 
 @dataclass(frozen=True)
 class ToolLoop:
-    """The state that tools start from, the most turns that a model may take, who answers them, and what ends them."""
+    """The initial state of the tools, the most turns of the model, the user, and the tools that end the loop."""
 
     state: Typed
     most: int
     user: LoopUser | None = None
     ends: tuple[str, ...] = ()
-    """The tools whose call ends it."""
+    """The tools whose call ends the loop."""
 
 
 MayAnswer = Callable[[Steps, Name], bool]
@@ -109,7 +106,7 @@ MayAnswer = Callable[[Steps, Name], bool]
 def lower_state(
     steps: Steps, statement: Statement, tools: Sequence[Tool], may_answer: MayAnswer
 ) -> ToolLoop | bool | None:
-    """Return the loop of an ask; None where it has none, False where anything of it is wrong, which is reported."""
+    """Return the tool loop of an ask; None without one, False if it is wrong, which is reported."""
     written, user = statement.one_of("state"), _user(steps, statement, may_answer)
     ends = _ending_tools(steps, statement, tools)
     if written is None:
@@ -151,7 +148,7 @@ def lower_state(
 
 
 def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> tuple[str, ...] | None:
-    """Return the tools of an ask whose call ends its loop; None where anything of them is wrong, which is reported."""
+    """Return the tools whose call ends the loop of an ask. Reports a mistake and returns None."""
     program, role = steps.program, statement.name("role").text
     found: list[str] = []
     good = True
@@ -181,7 +178,7 @@ def _ending_tools(steps: Steps, statement: Statement, tools: Sequence[Tool]) -> 
 
 
 def _user(steps: Steps, statement: Statement, may_answer: MayAnswer) -> LoopUser | bool | None:
-    """Return the user of a loop; None where it has none, False where anything of it is wrong, which is reported."""
+    """Return the user of a loop; None without one, False if it is wrong, which is reported."""
     program, written, good = steps.program, statement.one_of("user"), True
     if written is None or not statement.of("state"):
         stray = [*statement.of("user"), *statement.of("until")]
@@ -213,7 +210,7 @@ def _user(steps: Steps, statement: Statement, may_answer: MayAnswer) -> LoopUser
 
 
 def lower_loop(steps: Steps, statement: Statement, first: Ask, loop: ToolLoop) -> None:
-    """Add an ask for each turn that there may be; `first` has all that they have in common, and what is sent first."""
+    """Add an ask for each possible turn. `first` has what they share, and what is sent first."""
     name, user = statement.name(), loop.user
     warn_undefined(steps, loop.state, NOT_ASKED)
     if user is not None:
@@ -244,7 +241,7 @@ def lower_loop(steps: Steps, statement: Statement, first: Ask, loop: ToolLoop) -
 
 @dataclass(frozen=True)
 class _LoopTurn:
-    """A turn of the model, and the user's answer to it, which is there where the model called nothing."""
+    """A turn of the model, and the user's answer if the model calls no tool."""
 
     ask: Ask
     answer: Ask | None
@@ -253,13 +250,13 @@ class _LoopTurn:
 
     @property
     def calls(self) -> Expr:
-        """Return the condition that the turn calls any tool."""
+        """The condition that the turn calls a tool."""
         count = Call(function="length", args=(Ref(path=(self.ask.name, "calls")),))
         return Binary(operator=">", left=count, right=Literal_(value=0))
 
     @property
     def over(self) -> Expr | None:
-        """Return the condition that a call of the turn ends the loop, one whose arguments fit; None where none can."""
+        """The condition that the turn has a valid call that ends the loop; None if no tool ends it."""
         made: list[Expr] = [
             Binary(
                 operator=">",
@@ -272,12 +269,12 @@ class _LoopTurn:
 
     @property
     def said(self) -> Expr | None:
-        """Return what the user answers."""
+        """The text of the user's answer."""
         return None if self.answer is None else Ref(path=(self.answer.name, "text"))
 
     @property
     def more(self) -> Expr:
-        """Return the condition that another turn follows, where there may be one."""
+        """The condition that another turn follows, unless this is the last."""
         more = self.calls
         if self.said is not None and self.user is not None:
             goes_on = Unary(operator="not", value=self.user.ended(self.said))
@@ -285,14 +282,14 @@ class _LoopTurn:
         return more if self.over is None else _both(Unary(operator="not", value=self.over), more)
 
     def value(self, field: str, *, last: bool) -> Expr:
-        """Return what the loop came to where it ends with this turn."""
+        """Return the value of a field of the loop if it ends with this turn."""
         found = self._without_call(field, last=last)
         if field != "ended" or self.over is None:
             return found
         return Call(function="choose", args=(self.over, Literal_(value=CALLED), found))
 
     def _without_call(self, field: str, *, last: bool) -> Expr:
-        """Return the same where no call ends it."""
+        """Return the value of a field if no call ends the loop."""
         found = Ref(path=(self.ask.name, SO_FAR, field))
         if self.said is None or self.user is None:
             return found
@@ -316,7 +313,7 @@ def _both(one: Expr | None, other: Expr) -> Expr:
 
 
 def _answer(first: Ask, turn: Ask, user: LoopUser) -> Ask:
-    """Return the ask of the user after a turn."""
+    """Return the ask to the user after a turn."""
     count = Call(function="length", args=(Ref(path=(turn.name, "calls")),))
     silent = Binary(operator="==", left=count, right=Literal_(value=0))
     number = turn.name.removeprefix(turn.script)
@@ -334,7 +331,7 @@ def _answer(first: Ask, turn: Ask, user: LoopUser) -> Ask:
 
 
 def _whole(name: Name, type_: RecordType, turns: Sequence[_LoopTurn]) -> Binding:
-    """Return what the name of a loop means: its last text, and behind a dot what it came to."""
+    """Return the binding of a loop's name: its last text, and the fields of its result."""
 
     def at_the_end(field: str) -> Expr:
         found = turns[-1].value(field, last=True)
@@ -350,25 +347,26 @@ def _whole(name: Name, type_: RecordType, turns: Sequence[_LoopTurn]) -> Binding
     return Binding((name.text,), TextType(), fields, last, name.span)
 
 
+# Prompts in one chat
+
 TEXTS = ListType(of=TextType())
 MOST_PROMPTS = 20
 ASKER = "user"
 """The speaker of the prompts in a dialogue."""
 BESIDE = ("prompt", "returns", "plain", "likelihood", "tools", "state")
-"""What an ask with several prompts has not."""
+"""Constructs that an ask with several prompts cannot have."""
 
 
 @dataclass(frozen=True)
 class PromptList:
-    """The prompts of an ask: a list, of which no more than `most` may be asked."""
+    """The prompts of an ask: a list with at most `most` elements."""
 
     prompts: Typed
     most: int
 
 
 def lower_script(steps: Steps, statement: Statement) -> PromptList | bool | None:
-    """Return the prompts of an ask that has several; None where it has one, False where anything is wrong, which is
-    reported."""
+    """Return the prompts of an ask with several; None without `prompts`, False if they are wrong, which is reported."""
     written = statement.one_of("prompts")
     program, good = steps.program, True
     if written is None:
@@ -394,15 +392,17 @@ def lower_script(steps: Steps, statement: Statement) -> PromptList | bool | None
 
 
 def lower_turns(steps: Steps, statement: Statement, first: Ask, script: PromptList) -> bool:
-    """Add an ask for each prompt that there may be; `first` has all that they have in common, and what stands before
-    them. Return False where a condition that ends them is wrong, which is reported."""
+    """Add an ask for each possible prompt. `first` has what they share, and what comes before them.
+
+    Returns False if a condition that ends them is wrong, which is reported.
+    """
     name, languages, items = statement.name(), steps.program.languages, steps.program.diagnostics.items
     prompts, most = script.prompts.expr, script.most
     warn_undefined(steps, script.prompts, NOT_ASKED)
     count = Call(function="length", args=(prompts,))
     turns: list[Ask] = []
     ends: list[Expr] = []
-    """The condition that there is no more after each turn."""
+    """For each turn, the condition that it is the last."""
     for number in range(most):
         fits = Binary(operator="<=", left=count, right=Literal_(value=most))
         more = Binary(operator=">", left=count, right=Literal_(value=number))
@@ -427,7 +427,7 @@ def lower_turns(steps: Steps, statement: Statement, first: Ask, script: PromptLi
             end = _end(steps, statement, turns, prompts)
             if end is None:
                 return False
-            if number:  # it was said of the first turn
+            if number:  # reported with the first turn
                 del items[mark:]
             ends += end
     steps.scripts.append(AskCount(statement.of("prompts")[0].syntax("count").span, prompts, most, "prompts"))
@@ -437,7 +437,7 @@ def lower_turns(steps: Steps, statement: Statement, first: Ask, script: PromptLi
 
 
 def _end(steps: Steps, statement: Statement, turns: Sequence[Ask], prompts: Expr) -> list[Expr] | None:
-    """Return the conditions of `until` after some turns; None where one is wrong."""
+    """Return the conditions of `until` after these turns; None if one is wrong."""
     name, found = statement.name(), list[Expr]()
     outer = steps.scope
     steps.scope = {**outer, name.text: _scripts_whole(name, turns, prompts, [])}
@@ -457,8 +457,11 @@ def _end(steps: Steps, statement: Statement, turns: Sequence[Ask], prompts: Expr
 
 
 def _scripts_whole(name: Name, turns: Sequence[Ask], prompts: Expr, ends: Sequence[Expr]) -> Binding:
-    """Return what the name of an ask means after so many turns at most: its last reply, and behind a dot all replies
-    and the dialogue. They are of the first turn after which there is no more."""
+    """Return the binding of an ask's name after at most these turns: its last reply, with all replies and the dialogue
+    as fields.
+
+    They are the values of the first turn after which the chat ends.
+    """
     count, span = Call(function="length", args=(prompts,)), name.span
     texts = [Ref(path=(turn.name, "text")) for turn in turns]
     said = [Call(function="nth", args=(prompts, Literal_(value=number))) for number in range(len(turns))]
@@ -473,7 +476,7 @@ def _scripts_whole(name: Name, turns: Sequence[Ask], prompts: Expr, ends: Sequen
     def at_the_end(value: Callable[[int], Expr]) -> Expr:
         found = value(len(turns))
         for number in range(len(turns) - 1, 0, -1):
-            if ends:  # parted from the number, which no reply decides
+            if ends:  # separate from the length test, which does not depend on a reply
                 found = Call(function="choose", args=(ends[number - 1], value(number), found))
             over = Binary(operator="<=", left=count, right=Literal_(value=number))
             found = Call(function="choose", args=(over, value(number), found))
@@ -493,13 +496,18 @@ def _joined(operator: Literal["and", "or"], conditions: Sequence[Expr]) -> Expr:
     return reduce(lambda left, right: Binary(operator=operator, left=left, right=right), conditions)
 
 
+# Asks for each element of a list
+
 MOST_ELEMENTS = 50
 
 
 @dataclass(frozen=True)
 class AskedList:
-    """The list of an ask for each element: what its elements are called, as they are written and in a plan, their type,
-    and how many there may be. `replied` are the elements themselves, where they are the replies of such an ask."""
+    """The list of an ask for each element: the element's name in the spec and in the plan, its type, and the upper
+    bound of the length.
+
+    `replied` are the elements themselves if they are the replies of another such ask.
+    """
 
     name: Name
     alias: str
@@ -511,8 +519,7 @@ class AskedList:
 
 
 def lower_asked_list(steps: Steps, statement: Statement) -> AskedList | None:
-    """Return the list of `each NAME in LIST [where COND] [at most COUNT]`; None where it is wrong, which is
-    reported."""
+    """Return the list of `each NAME in LIST [where COND] [at most COUNT]`. Reports a mistake and returns None."""
     program, elaborator = steps.program, steps.elaborator()
     for construct, keyword in (("prompts", "prompts"), ("ends", "until"), ("state", "state")):
         for other in statement.of(construct):
@@ -538,14 +545,16 @@ def lower_asked_list(steps: Steps, statement: Statement) -> AskedList | None:
 
 
 def _most_elements(steps: Steps, written: LoopSyntax, loop: Loop, of: Expr) -> int | None:
-    """Return how many elements an ask may have: as many as is said, or as the longest list of a file has. None where
-    nobody knows, or they are too many, which is reported."""
+    """Return the upper bound of the elements: the bound in the spec, or the longest list in a file.
+
+    Reports a bound that is unknown or too high and returns None.
+    """
     diagnostics, most = steps.program.diagnostics, loop.most
     span = written.of.span if written.most is None else written.most.span
     if not names_in(of) <= steps.known:
-        of = loop.of  # of which an arm leaves some out
+        of = loop.of  # the unfiltered list, since a reply or arm decides the filter
     if most is None and names_in(of) <= steps.known and all(is_evaluable(part) for part in subexpressions(of)):
-        if steps.cases is None and diagnostics.failed:  # why there are no rows was reported
+        if steps.cases is None and diagnostics.failed:  # the missing rows were reported
             return 1
         if steps.cases is not None:
             most = max((length_in(of, names) or 0 for names in steps.cases), default=0) or 1
@@ -562,8 +571,10 @@ def _most_elements(steps: Steps, written: LoopSyntax, loop: Loop, of: Expr) -> i
 
 
 def lower_asks(steps: Steps, statement: Statement, ask: Ask, listed: AskedList) -> bool:
-    """Add an ask for each element that there may be; `ask` is said of the element as it is called. Return False where
-    what the name means has a field twice, which is reported."""
+    """Add an ask for each possible element. `ask` refers to the element by its name.
+
+    Returns False if a field of the result would have the element's name, which is reported.
+    """
     name, own = statement.name(), listed.name
     shown: dict[str, Type] = {own.text: listed.element}
     read: dict[str, Type] = {} if ask.options is not None else {"text": TextType()}
@@ -606,7 +617,7 @@ def lower_asks(steps: Steps, statement: Statement, ask: Ask, listed: AskedList) 
 
 
 def _put(places: dict[int, tuple[object, Span]], alias: str, element: Expr, part: Expr) -> Expr:
-    """Return an element, or a field of it, in the place of its name, which it has in `places` too."""
+    """Return an element, or a field of it, in place of its name. Copies the source span of the name in `places`."""
     if not isinstance(part, Ref) or part.path[0] != alias:
         return part
     element = element.model_copy()

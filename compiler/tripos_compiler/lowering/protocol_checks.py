@@ -1,18 +1,13 @@
-"""Mistakes of a protocol that leave a spec well formed and its figures wrong: warnings over the rows of a scenario.
+"""Checks of the protocol: warnings of mistakes that leave a spec valid but make its figures misleading.
 
-Each is found from the plan's steps and the rows that the compiler has read; none needs a model. `trial_replies` tries
-what scores give to replies that nobody would call an answer.
+They use the steps of the plan and the rows that the compiler has read; none needs a model.
 
-Warns of questions that stand, nearly word for word, in rows that are shown or learned: whoever saw these has seen
-them. Two rows are compared by their texts, and not by their keys.
-
-Trial replies: what the scores of a scenario give to replies that answer nothing, and to the answers themselves.
-
-A score is tried where it depends on one reply of a model and on the row alone. A constant reply that is right for most
-rows shows that a figure can be had without looking at a question; a row that no trial reply gets right, where the
-others have one, has a wrong key.
-
-Warnings of declarations that nothing uses, and of axes that nobody is told.
+- Exposed rows: questions that occur, nearly verbatim, in rows that are shown or learned. Rows are compared by their
+  texts, not their keys.
+- Trial replies: what the scores give to replies that answer nothing, and to the answers themselves. Only scores of one
+  reply and the row are tried. A constant reply that is right for most rows shows that the figure can be reached without
+  the question; a row for which no trial reply is right, while others have one, has a wrong key.
+- Unused declarations, and axes that no prompt mentions.
 """
 
 from __future__ import annotations
@@ -62,16 +57,20 @@ from tripos_compiler.resolve.program import LoadedDataset, LoadedRow, Program
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
+# Exposed rows
+
 MOST_ROWS = 2_000
-"""So many rows of either side are compared."""
+"""The most rows of either side that are compared."""
 SHOWN = 60
-"""So many characters of a question are shown."""
+"""The most characters of a question in a message."""
 
 
 @dataclass(frozen=True)
 class ExposedRows:
-    """Rows that are shown or learned, each known as `alias`, those for which `where` holds: `fields` are what of them
-    is shown, `does` what they do, and `mends` what to do about it."""
+    """Rows that are shown or learned: those for which `where` holds, each called `alias`.
+
+    `fields` are the fields shown. `does` and `mends` are the consequence and the hint for messages.
+    """
 
     loaded: LoadedDataset
     alias: str
@@ -83,7 +82,7 @@ class ExposedRows:
 
 @dataclass(frozen=True)
 class SameQuestion:
-    """A row that is asked about, by its number from 1, the row that has its question, and the question."""
+    """The number, from 1, of a row that is asked about, the exposed row with the same question, and the question."""
 
     number: int
     row: LoadedRow
@@ -91,7 +90,7 @@ class SameQuestion:
 
 
 def check_shown(program: Program, steps: Steps, cases: ScenarioCases, rows: Sequence[dict[str, Any]]) -> None:
-    """Warn of shots and of rows to retrieve that have a question of the scenario. `rows` are the names of its rows."""
+    """Warn of shots and retrieved rows with a question of the scenario. `rows` are the values of its cases."""
     if cases.alias is None or cases.loaded is None:
         return
     for step in steps.lowered:
@@ -126,7 +125,7 @@ def check_learned(program: Program) -> None:
             asked, alias = program.loaded[scenario.rows.dataset], scenario.rows.alias
             names = [{alias: row.values} for row in asked.rows]
             kept = [each for each in names if _holds(scenario.rows.where, each)][:MOST_ROWS]
-            # Several exports of the same rows, and scenarios over the same, are looked at once.
+            # Exports of the same rows, and scenarios over the same rows, are compared once.
             common = tuple(_common(source, asked, alias, kept))
             key = (export.dataset, str(export.where), asked.dataset.name, str(scenario.rows.where), common)
             if key not in known:
@@ -138,8 +137,9 @@ def check_learned(program: Program) -> None:
 
 
 def check_kept_out(program: Program) -> None:
-    """Warn of exports whose rows have a text of rows that are asked about, or that the export names as kept out,
-    whatever the fields are called."""
+    """Warn of exports whose rows have a text of rows that are asked about, or that the export holds out, in any
+    field.
+    """
     known: dict[tuple[str, str], HeldOutTexts[LoadedRow]] = {}
     for name, export in program.exports.items():
         if not isinstance(export, Pairing) or export.use == "test" or export.dataset not in program.loaded:
@@ -149,7 +149,7 @@ def check_kept_out(program: Program) -> None:
             each.rows.dataset: (f"which scenario `{each.name}` asks about", each.rows)
             for each in program.scenarios.values()
             if each.rows is not None and each.rows.dataset in program.loaded and each.rows.dataset != export.dataset
-            if export.kind == "paired"  # of examples, the fields are compared above
+            if export.kind == "paired"  # `check_learned` compares the fields of examples
         }
         apart: list[tuple[str, str, Rows | None]] = [
             (held, "which is held out", None) for held in export.holds_out if held in program.loaded
@@ -218,14 +218,14 @@ def _fields(templates: Iterable[Template], alias: str) -> frozenset[str]:
 def _asked_in(
     program: Program, source: ExposedRows, asked: LoadedDataset, alias: str, rows: Sequence[Mapping[str, Any]]
 ) -> Iterator[SameQuestion]:
-    """Yield the rows whose question, in fields that both have, is one of a source's rows that may be shown for it."""
+    """Yield the rows whose question, in the common fields, is that of an exposed row that can be shown for them."""
     common = _common(source, asked, alias, rows)
     if not common:
         return
     shown = source.loaded.rows[:MOST_ROWS]
     key = (source.loaded.dataset.name, tuple(common))
     copies = program.near.get(key)
-    if copies is None:  # several scenarios ask of the same
+    if copies is None:  # several scenarios use the same rows
         copies = program.near[key] = NearCopies()
         for place, row in enumerate(shown):
             copies.add(place, _text(row.values, common))
@@ -241,14 +241,13 @@ def _asked_in(
 
 
 def _common(source: ExposedRows, asked: LoadedDataset, alias: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the public fields that both have, that are shown and that tell rows apart."""
+    """Return the public fields that both data sets have, that are shown, and that distinguish rows."""
     public = {each.name for each in asked.dataset.fields if not each.secret}
     return sorted(name for name in source.fields & public if _tells_apart(name, rows, alias))
 
 
 def _tells_apart(name: str, rows: Sequence[Mapping[str, Any]], alias: str) -> bool:
-    """Return true if a field has a text of its own in most rows, and not one that rows have in common, as a subject
-    is."""
+    """Return true if most rows have a different text in this field, as they do not in a field such as the subject."""
     texts = [str(names[alias].get(name, "")) for names in rows[:MOST_ROWS]]
     return 2 * len(set(texts)) > len(texts)
 
@@ -256,7 +255,7 @@ def _tells_apart(name: str, rows: Sequence[Mapping[str, Any]], alias: str) -> bo
 def _may_show(
     source: ExposedRows, asked: LoadedDataset, row: LoadedRow, names: Mapping[str, Any], own: Mapping[str, Any]
 ) -> bool:
-    """Return true if a row may be shown where another is asked about: it is not of its key, and the condition holds."""
+    """Return true if a row can be shown where another is asked about: its key differs and the condition holds."""
     keys = source.loaded.dataset.key, asked.dataset.key
     if keys[0] is not None and keys[1] is not None and _value(keys[0], row.values) == _value(keys[1], own):
         return False
@@ -264,7 +263,7 @@ def _may_show(
 
 
 def _holds(where: Expr | None, names: Mapping[str, Any]) -> bool:
-    """Return true if a condition holds, as far as it can be told."""
+    """Return true if a condition holds or cannot be evaluated."""
     if where is None:
         return True
     try:
@@ -292,23 +291,26 @@ def _text(row: Mapping[str, Any], fields: Sequence[str]) -> str:
     return "\n".join(str(row.get(name, "")) for name in fields)
 
 
+# Trial replies
+
 FEWEST = 5
-"""With fewer rows a constant that is always right says little."""
+"""The fewest rows for which a constant reply that is always right means anything."""
 TRIED = 24
-"""So many rows are tried, spread over all; a constant that wins there is tried on all."""
+"""The size of the sample of rows, spread evenly; a constant that wins there is tried on all."""
 WINS = 0.8
-"""The share of rows for which a constant reply is right from which it is warned of."""
+"""The share of rows from which on a constant reply is reported."""
 MOST_RIGHT = 0.8
-"""The share of rows that a trial reply must get right before a row without one is warned of."""
+"""The share of rows that need a right trial reply before a row without one is reported."""
 CONSTANTS = ("", "A", "B", "C", "D", "E", "F", "A B C D E F", "yes", "no", "true", "false", "0", "1", "2")
 COMPARING = frozenset({"same_number", "exact"})
-"""Functions that say whether two values are the same answer."""
+"""Functions that test whether two values are the same answer."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A reply to every row: the same `value`, or what `of` makes of the row. One that `wins` answers nothing, and is
-    warned of where it is right."""
+    """A reply to every row: the same `value`, or `of` applied to the row. With `wins`, it answers nothing and is
+    reported if it is right.
+    """
 
     name: str
     wins: bool
@@ -319,8 +321,10 @@ class Trial:
 def check_replies(
     program: Program, scenario: Scenario, cases: ScenarioCases, steps: Steps, shown: frozenset[str]
 ) -> None:
-    """Warn of constant replies that win, and of rows that no reply gets right. What several arms score under one name
-    is tried together: a reply that is right in one of two arms only does not win."""
+    """Warn of constant replies that win, and of rows for which no reply is right.
+
+    The scores of one name in several arms are tried together: a reply must be right in all of them to win.
+    """
     assert cases.kept is not None and cases.alias is not None
     named: dict[str, dict[str, _Scored | None]] = {}
     for treatment in scenario.treatments:
@@ -337,7 +341,7 @@ def check_replies(
 
 @dataclass(frozen=True)
 class _Tried:
-    """The scores of one name, one for each arm in which it is another one, over the same rows."""
+    """The scores of one name, one for each arm in which it differs, over the same rows."""
 
     program: Program
     scored: tuple[_Scored, ...]
@@ -345,10 +349,10 @@ class _Tried:
     shown: frozenset[str]
 
     def report(self, where: Span) -> None:
-        """Warn of what the trials show."""
+        """Warn of the findings."""
         name = self.scored[0].score.name
         trials = list({trial.name: trial for each in self.scored for trial in each.trials(self.shown)}.values())
-        trials.sort(key=lambda trial: trial.wins)  # the answers first: of most rows they are right
+        trials.sort(key=lambda trial: trial.wins)  # the answers first, because they are right for most rows
         every = max(1, len(self.rows) // TRIED)
         sample = self.rows[::every][:TRIED]
         lost = self._without_tool()
@@ -363,8 +367,8 @@ class _Tried:
     def _try_all(
         self, name: str, trials: Sequence[Trial], sample: Sequence[Mapping[str, Any]], where: Span
     ) -> list[int]:
-        """Warn of a constant that wins; return the numbers of rows that no reply gets right."""
-        # What looks at no row is a rule of form, such as a length, which an empty reply may keep.
+        """Warn of a constant that wins. Returns the numbers of rows for which no reply is right."""
+        # A score that reads no row is a rule of form, such as a length, which an empty reply may satisfy.
         about_row = any(self.scored[0].alias in names_in(each.score.value) for each in self.scored)
         winning = (trial for trial in trials if about_row and trial.wins and self._share(trial, sample) >= WINS)
         winner = next(winning, None)
@@ -376,7 +380,7 @@ class _Tried:
         return self._without_answer(trials, sample)
 
     def _without_tool(self) -> list[int]:
-        """Return the numbers of rows of which a call is right whose tool is not there."""
+        """Return the numbers of rows whose right call uses a tool that they do not have."""
         pairs = [pair for each in self.scored for pair in each.allowed_calls()]
         if not pairs:
             return []
@@ -384,8 +388,9 @@ class _Tried:
         return [number for number, names in numbered if any(_lacks_tool(*pair, names) for pair in pairs)]
 
     def _share(self, trial: Trial, rows: Sequence[Mapping[str, Any]]) -> float:
-        """For which share of the rows a reply is right; 0 where it cannot win any more, or where the score applies to
-        too few rows to tell."""
+        """Return the share of rows for which a reply is right; 0 once it cannot win, or if the score applies to too few
+        rows.
+        """
         most = len(rows) * len(self.scored)
         right = wrong = 0
         for names in rows:
@@ -397,8 +402,10 @@ class _Tried:
         return right / (right + wrong) if right + wrong >= FEWEST else 0.0
 
     def _without_answer(self, trials: Sequence[Trial], sample: Sequence[Mapping[str, Any]]) -> list[int]:
-        """Return the numbers of rows that no reply gets right, where nearly all others have one. Of calls of tools no
-        answer is tried."""
+        """Return the numbers of rows for which no reply is right, if nearly all others have one.
+
+        For calls of tools, no answer is tried.
+        """
         if any(each.ask.calls_tools for each in self.scored):
             return []
         keys = [pair for each in self.scored for pair in each.option_keys()]
@@ -411,7 +418,7 @@ class _Tried:
         return [number for number, names in enumerate(self.rows, 1) if self._lacks(trials, names)]
 
     def _lacks(self, trials: Sequence[Trial], names: Mapping[str, Any]) -> bool | None:
-        """Return true if some arm gives a row to no reply; None where the score does not apply to it."""
+        """Return true if no reply is right for the row in some arm; None if the score does not apply to it."""
         applies = False
         for each in self.scored:
             outcomes: set[bool | None] = set()
@@ -427,7 +434,7 @@ class _Tried:
 
 @dataclass(frozen=True)
 class _Scored:
-    """A score of one ask's reply to a row."""
+    """A score of the reply of one ask."""
 
     score: Score
     ask: Ask
@@ -436,7 +443,7 @@ class _Scored:
 
     @classmethod
     def of(cls, program: Program, treatment: Treatment, score: Score, cases: ScenarioCases) -> _Scored | None:
-        """None where the score depends on more than one reply and the row."""
+        """Return the score to try; None if it depends on more than one reply and the row."""
         assert cases.kept is not None and cases.alias is not None
         exprs = [score.value, *([score.when] if score.when is not None else []), *(score.earlier or ())]
         names = {name for expr in exprs for name in names_in(expr)}
@@ -452,21 +459,22 @@ class _Scored:
         return cls(score, asks[0], cases.alias, cases.kept)
 
     def option_keys(self) -> Iterator[tuple[Expr, Expr]]:
-        """Yield the options of a question and the letter that is right, where the score compares a chosen option with
-        it."""
+        """Yield the options of a question and its right letter, if the score compares a chosen option with the
+        letter.
+        """
         for said, key in self._compared():
             if isinstance(said, Call) and said.function == "chosen_option":
                 yield said.args[-1], key
 
     def allowed_calls(self) -> Iterator[tuple[Expr, Expr]]:
-        """Yield the tools of a row and the calls that are right, where the score matches calls with them."""
+        """Yield the tools of a row and the right calls, if the score matches calls with them."""
         for part in subexpressions(self.score.value):
             if isinstance(part, Call) and part.function == "calls_match":
                 given = arguments_of(part)
                 yield given["tools"], given["allowed"]
 
     def _compared(self) -> Iterator[tuple[Expr, Expr]]:
-        """Yield what the score compares: what is taken of the reply, and what the row wants."""
+        """Yield the two sides of the score's comparison: the part of the reply, and the expected value."""
         match self.score.value:
             case Binary(operator="==", left=left, right=right):
                 sides = (left, right)
@@ -479,8 +487,7 @@ class _Scored:
                 yield said, key
 
     def right(self, trial: Trial, names: Mapping[str, Any]) -> bool | None:
-        """Return true if the score is true of a trial reply, which may be of another type; None where it does not
-        apply."""
+        """Return true if the score is true for a trial reply, whatever its type; None if the score does not apply."""
         try:
             value = trial.value if trial.of is None else trial.of(names)
             known = {**names, self.ask.name: self._reply(value)}
@@ -510,8 +517,7 @@ class _Scored:
         return {**said, "value": value}
 
     def trials(self, shown: frozenset[str]) -> Iterator[Trial]:
-        """Yield the replies to try: constants, the answers that most rows want, the answer of each row, its
-        question."""
+        """Yield the replies to try: constants, the most frequent answers, the answer of each row, and its question."""
         type_ = self._type()
         plain = type_ is None or type_.kind == "text"
         values: list[Any] = list(CONSTANTS) if type_ is None or plain else list(_values(type_))
@@ -533,7 +539,7 @@ class _Scored:
             yield Trial("the question itself as the reply", True, of=partial(_question, self.alias, sorted(shown)))
 
     def _type(self) -> Type | None:
-        """Return what the score takes of the reply; None for its text."""
+        """Return the type of the part of the reply that is scored; None for its text."""
         returns = self.ask.returns
         if returns is None:
             return None
@@ -551,7 +557,7 @@ def _trial_replies_value(expr: Expr, names: Mapping[str, Any]) -> Any:
 
 
 def _lacks_tool(tools: Expr, allowed: Expr, names: Mapping[str, Any]) -> bool:
-    """Return true if a call is right whose tool is not among those of the row."""
+    """Return true if a right call uses a tool that the row does not have."""
     there = {each["name"] for each in _trial_replies_value(tools, names) or ()}
     return any(name not in there for each in _trial_replies_value(allowed, names) or () for name in each)
 
@@ -596,7 +602,7 @@ def _printed(value: Any) -> str:
 
 
 def _no_option(options: Expr, key: Expr, names: Mapping[str, Any]) -> bool:
-    """Return true if the letter that is right names none of the options."""
+    """Return true if the right letter names none of the options."""
     try:
         count, letter = len(evaluate(options, names)), evaluate(key, names)
     except (Unavailable, Fault, LookupError, TypeError):
@@ -604,14 +610,16 @@ def _no_option(options: Expr, key: Expr, names: Mapping[str, Any]) -> bool:
     return letter is None or str(letter).strip().upper() not in {chr(ord("A") + place) for place in range(count)}
 
 
+# The checks of a scenario
+
 LETTERED = {"chosen_option": "options", "lettered": "items"}
-"""The functions that take the options of a question, and the parameter that does."""
+"""The functions that take the options of a question, with the parameter for them."""
 
 
 def check_protocol(
     program: Program, statement: Statement, scenario: Scenario, cases: ScenarioCases, steps: Steps
 ) -> None:
-    """Warn of what makes the figures of a scenario mean less than they seem to."""
+    """Warn of mistakes that make the figures of a scenario misleading."""
     _samples_alike(program, steps)
     if not cases.from_file or cases.alias is None or not cases.kept:
         return
@@ -640,7 +648,7 @@ def _samples_alike(program: Program, steps: Steps) -> None:
 
 
 def _told(step: Step) -> Iterator[Expr]:
-    """Yield the expressions of the texts that a step sends to a model. Settings show nothing."""
+    """Yield the expressions in the texts that a step sends to a model. Settings are not sent as text."""
     if isinstance(step, Ask | Converse):
         asked = (step,) if isinstance(step, Ask) else step.speakers
         silent = {id(step.when), *(id(when) for each in asked for when in each.settings.conditions())}
@@ -650,14 +658,14 @@ def _told(step: Step) -> Iterator[Expr]:
 
 
 def _shown(steps: Sequence[Step], cases: ScenarioCases) -> frozenset[str]:
-    """Return the fields of the row that some model is told of; with `*`, the whole row."""
+    """Return the fields of the row that a model is shown; `*` for the whole row."""
     paths = {path for step in steps for expr in _told(step) for path in paths_in(expr)}
     below = {path[1] if len(path) > 1 else "*" for path in paths if path[0] == cases.alias}
     return frozenset(below | {path[0] for path in paths if path[0] in {axis.name for axis in cases.axes}})
 
 
 def _all_asked_of_rows(scenario: Scenario) -> bool:
-    """Return true if everything that is asked is asked anew for every row, and of nothing that differs without it."""
+    """Return true if any step asks a model."""
     steps = [step for treatment in scenario.treatments for step in treatment.steps]
     return any(isinstance(step, Ask | Converse) for step in steps)
 
@@ -670,8 +678,7 @@ def _asked_twice(
     shown: frozenset[str],
     steps: Steps,
 ) -> None:
-    """Rows that show a model the same are one question, whose scores count several times; where they want different
-    answers, no reply is right for all."""
+    """Warn of rows that show a model the same: their question counts several times, or has several right answers."""
     assert cases.alias is not None
     if "*" in shown or cases.loaded is None:
         return
@@ -709,7 +716,7 @@ def _more(pairs: Sequence[object]) -> str:
 def _options(
     program: Program, cases: ScenarioCases, rows: list[dict[str, Any]], shown: frozenset[str], steps: Steps
 ) -> None:
-    """Options that no prompt shows, and options that stand twice in a row."""
+    """Warn of options that no prompt shows, and of options that are repeated in a row."""
     known = {cases.alias, *(axis.name for axis in cases.axes)}
     seen: set[str] = set()
     for step in steps.lowered:
@@ -722,7 +729,7 @@ def _options(
                 where = _place(steps, step)
                 fields = {path[1] for path in paths_in(options) if path[0] == cases.alias and len(path) > 1}
                 if call.function == "chosen_option" and fields and not fields & shown and "*" not in shown:
-                    named = step.name.partition(".")[0]  # of what a measure looks at the measure
+                    named = step.name.partition(".")[0]  # for a column, the measure
                     message = f"`{named}` reads which option is chosen, and no prompt shows the options"
                     help_ = "print them: `{{ lettered(…) }}`"
                     program.diagnostics.warning("W1005", message, where, help=help_)
@@ -738,12 +745,12 @@ def _options(
 
 
 def _keys(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> None:
-    """Keys that name none of the options that their row has."""
+    """Warn of keys that name none of the options of their row."""
     for statement in steps.options:
         fields = steps.scope[statement.name().text].fields
         options, place = fields["options"].value, fields["right"].value
         assert isinstance(place, Call)
-        if place.function == "shuffled_place":  # the order may be that of an arm
+        if place.function == "shuffled_place":  # the order may depend on an arm
             options = place.args[1]
             place = Call(function="nth", args=(options, place.args[0]))
         assert options is not None
@@ -756,7 +763,7 @@ def _keys(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> 
 
 
 def _prompts(program: Program, rows: Sequence[Mapping[str, Any]], steps: Steps) -> None:
-    """Rows that have more prompts, or elements, than may be asked."""
+    """Report rows with more prompts or elements than the bound."""
     for counted in steps.scripts:
         longer = [
             number for number, names in enumerate(rows, 1) if (length_in(counted.listed, names) or 0) > counted.most
@@ -797,8 +804,11 @@ def _place(steps: Steps, step: Step) -> Span:
     return steps.wholes[step.name].span if step.name in steps.wholes else steps.spans[step.name].span
 
 
+# Unused declarations
+
+
 def said_in(made: Made) -> dict[str, set[str]]:
-    """For every language the names that are printed where the rows of a data set are written."""
+    """Return, by language, the names that are printed when the rows of a data set are written."""
     asks = [step if isinstance(step, Ask) else step.ask for step in made.steps if not isinstance(step, Derived)]
     found: dict[str, set[str]] = {}
     for ask in asks:
@@ -810,7 +820,9 @@ def said_in(made: Made) -> dict[str, set[str]]:
 
 
 def check_unused_axes(program: Program, statement: Statement, cases: ScenarioCases, steps: Steps) -> None:
-    """Every axis of the context should be said to somebody; rows of a file may say it in their own words."""
+    """Report every axis of the context that no prompt mentions; for rows of a file, which may state it in their own
+    words, warn.
+    """
     written = statement.one_of("context")
     if written is None:
         return
@@ -833,18 +845,18 @@ def check_unused_axes(program: Program, statement: Statement, cases: ScenarioCas
 
 
 KINDS = ("role", "axis", "arm", "tree", "tool", "dataset", "scorer", "function", "aggregate")
-"""What is reported where nothing in any file names it."""
+"""The kinds of declarations that are reported if nothing refers to them."""
 
 
 OF_USE = frozenset({"W0209", "W0610", "W0611"})
 
 
 def check_unused_steps(program: Program, statement: Statement, scenario: Scenario, steps: Steps) -> None:
-    """Warn of replies that nothing takes, and of arms under which nothing differs."""
+    """Warn of replies that nothing uses, and of arms that change nothing."""
     taken = {name for treatment in scenario.treatments for step in treatment.steps for name in names_used(step)}
     left = [step for step in steps.lowered if isinstance(step, Ask | Converse | Retrieve) and step.name not in taken]
     for name in {steps.wholes[step.name].text: steps.wholes[step.name] for step in left}.values():
-        # of an ask with several prompts the last turn is not taken
+        # the last turn of an ask with several prompts is not used by another
         message = f"nothing uses the result of `{name.text}`"
         help_ = "score it, put it in a prompt, or remove the step: its calls are paid for"
         program.diagnostics.warning("W0611", message, name.span, help=help_)
@@ -862,8 +874,8 @@ def check_unused_steps(program: Program, statement: Statement, scenario: Scenari
 
 
 def check_unused_declarations(program: Program) -> None:
-    """Warn of declarations of the main file that nothing names. What a used file declares may serve others."""
-    if program.diagnostics.failed:  # what would use them may have been left out
+    """Warn of unused declarations of the main file. Those of used files may serve other specs."""
+    if program.diagnostics.failed:  # a skipped statement may use them
         items = program.diagnostics.items
         program.diagnostics.items = [item for item in items if item.code not in OF_USE]
         return

@@ -1,11 +1,9 @@
-"""Prompts: the texts, reply type and settings of what is put to a role, by an ask, a data set or a walk.
+"""Lowering of requests to a model: texts, reply type and settings, for asks, generated data sets and walks.
 
-Settings of requests: for all of them, or for those of a language or a condition.
-
-The lines of one setting, of which the first counts that holds: those that never do, and what none is for.
-
-A condition is tried with all values of the axes, choices and truth values that it looks at. Anything else that it
-compares may hold or not, whatever else does: so a line is refused only where nothing can make it count.
+A setting can have several lines with conditions, of which the first that holds counts. Lines that can never count are
+reported, and so are values that no line covers. Conditions are tried with all values of the axes, choices and truth
+values they refer to. Any other comparison may hold or not, independently of everything else, so a line is reported only
+if nothing can make it count.
 """
 
 from __future__ import annotations
@@ -45,21 +43,23 @@ from tripos_compiler.typecheck.expressions import Elaborator
 from tripos_compiler.typecheck.templates import FilledHole, Localised, lower_texts
 from tripos_compiler.typecheck.types import read_type, record_type, type_parts
 
+# Lines of a setting that never count
+
 MOST_TRIED = 4096
-"""Combinations that are tried; of more nothing is said."""
+"""The most combinations of values that are tried; with more, nothing is checked."""
 ADDED = "stop"
-"""The setting of which all lines count that hold."""
+"""The setting of which every line that holds counts."""
 SHOWN = 5
-"""Values that a message names."""
+"""The most values that a message lists."""
 
 Path = tuple[str, ...]
 Try = Mapping[Path | bytes, Any]
-"""A value for each name, and for each comparison of anything else whether it holds, by how it is written."""
+"""A value for each name, and for each other comparison, by its canonical form, whether it holds."""
 
 
 @dataclass(frozen=True)
 class ConditionalLine:
-    """A line of a setting. `when` is its condition; None where it has none, or a wrong one."""
+    """A line of a setting. `when` is its condition; None without one, or if it is wrong."""
 
     statement: Statement
     when: Expr | None
@@ -67,7 +67,7 @@ class ConditionalLine:
 
 @dataclass(frozen=True)
 class RowsAsked:
-    """The rows that are asked about: what they are known as, and the condition that chooses them."""
+    """The rows of the requests: their name, and the condition that selects them."""
 
     alias: str | None = None
     where: Expr | None = None
@@ -102,6 +102,7 @@ def _check_tried(
     cases: Sequence[ConditionalLine],
     tried: Sequence[tuple[Try, Sequence[bool]]],
 ) -> None:
+    """Report lines that never count in any of the tried combinations, and warn of uncovered values."""
     ever = [any(held[place] for _, held in tried) for place in range(len(cases))]
     first = {next((place for place, holds in enumerate(held) if holds), None) for _, held in tried}
     counts = ever if name == ADDED else [place in first for place in range(len(cases))]
@@ -129,7 +130,7 @@ def _check_tried(
 
 
 def _left_out(tried: Sequence[tuple[Try, Sequence[bool]]]) -> str | None:
-    """Return the values of one name that no line is for; None where more than one name decides."""
+    """Return the values of a name that no line covers; None if more than one name decides."""
     paths = {path for given, _ in tried for path in given}
     if len(paths) != 1 or not isinstance(path := next(iter(paths)), tuple):
         return None
@@ -139,8 +140,10 @@ def _left_out(tried: Sequence[tuple[Try, Sequence[bool]]]) -> str | None:
 
 
 def _tried(scope: Scope, conditions: Sequence[Expr], rows: RowsAsked) -> list[tuple[Try, Sequence[bool]]] | None:
-    """Return what each condition comes to for all rows that may be asked about, by what the conditions look at; None
-    where that is too much, or cannot be told."""
+    """Return the outcome of each condition for all possible rows, by the values that the conditions depend on.
+
+    Returns None if there are too many combinations, or if a condition is undefined.
+    """
     types = dict(_types(scope.values()))
     axes = {path: path[1:] for path, type_ in types.items() if _says_its_axis(path, type_, rows) and path[1:] in types}
     own = _looked_at(conditions, types, axes)
@@ -163,8 +166,7 @@ def _tried(scope: Scope, conditions: Sequence[Expr], rows: RowsAsked) -> list[tu
 def _looked_at(
     conditions: Sequence[Expr], types: Mapping[Path, Type], axes: Mapping[Path, Path]
 ) -> dict[Path | bytes, Sequence[Any]]:
-    """Return the names that conditions look at, each with all values that it may have; a comparison of anything else
-    may hold or not."""
+    """Return the names that conditions refer to, each with all its values. Any other comparison may hold or not."""
     values: dict[Path | bytes, Sequence[Any]] = {}
     for part in (part for each in conditions for part in _comparisons(each)):
         known = {path: _values(types.get(path)) for path in paths_in(part)}
@@ -176,12 +178,12 @@ def _looked_at(
 
 
 def _says_its_axis(path: Path, type_: Type, rows: RowsAsked) -> bool:
-    """Return true for the field of a row that says where it lies on an axis: it has the value that the axis has."""
+    """Return true for the field of a row that has the row's value of an axis."""
     return len(path) == 2 and path[0] == rows.alias and type_.kind == "choice" and type_.axis == path[1]
 
 
 def _comparisons(expr: Expr) -> Iterator[Expr]:
-    """Yield what `and`, `or` and `not` put together."""
+    """Yield the operands of `and`, `or` and `not`, recursively."""
     match expr:
         case Unary(operator="not", value=value):
             yield from _comparisons(value)
@@ -209,7 +211,7 @@ def _key(expr: Expr) -> bytes:
 
 
 def _names(given: Try) -> dict[str, Any]:
-    """Return values by name, those behind a dot in records."""
+    """Return values by name, with dotted names as nested records."""
     names: dict[str, Any] = {}
     for path, value in given.items():
         at = names
@@ -228,43 +230,45 @@ def _types(bindings: Iterator[Binding] | Any) -> Iterator[tuple[Path, Type]]:
 
 
 def _values(type_: Type | None) -> Sequence[Any] | None:
-    """Return all values of a type that has few; None of any other."""
+    """Return all values of a choice or truth value; None for other types."""
     if type_ is None:
         return None
     return type_.values if type_.kind == "choice" else (False, True) if type_.kind == "bool" else None
 
 
+# Settings
+
 TRUTH = {"true": True, "false": False}
 COUNTED = ("samples", "repeats")
-"""The constructs that are written `samples COUNT`: of an ask, and of a judge."""
+"""The constructs of an ask and of a judge that are written `samples COUNT`."""
 
 
 @dataclass(frozen=True)
 class LoweredSettings:
-    """The settings of a block, and the conditions by which they differ, which whoever is asked is told by them."""
+    """The settings of a block, and the conditions they depend on, which they reveal to the model."""
 
     declared: DeclaredSettings
     conditions: tuple[FilledHole, ...] = ()
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
-        """The conditions alone."""
+        """The conditions as expressions."""
         return tuple(each.typed.expr for each in self.conditions)
 
 
 @dataclass
 class _ReadSettings:
-    """What was read of the settings of a block. `lines` are those of one setting, in their order."""
+    """The settings of a block while they are read."""
 
     program: Program
     scope: Scope
     cases: list[SettingCase] = field(default_factory=list)
     conditions: dict[str, FilledHole] = field(default_factory=dict)
-    """By how they are written: a condition is one, however many settings it stands at."""
+    """By source text: the same condition is one condition, whatever settings have it."""
     sound: bool = True
 
     def condition(self, statement: Statement) -> Expr | None:
-        """Return the condition of a line; None where it has none, or a wrong one, which is reported."""
+        """Return the condition of a line; None without one, or if it is wrong, which is reported."""
         written = statement.find("cond")
         if written is None:
             return None
@@ -286,8 +290,10 @@ class _ReadSettings:
 def lower_settings(
     program: Program, scope: Scope, statement: Statement, rows: RowsAsked = ANY_ROWS
 ) -> LoweredSettings | None:
-    """Return the settings in a block; None where a condition is wrong. A value that no model takes is reported, and
-    left out; `samples` is looked at here too."""
+    """Return the settings in a block; None if a condition is wrong.
+
+    Values that no model accepts are reported and left out. Checks `samples` too.
+    """
     for name in COUNTED:
         _in_range(program, statement.one_of(name), Setting("COUNT", "", 1))
     found: dict[str, Any] = {}
@@ -313,7 +319,7 @@ def lower_settings(
 
 
 def _value(program: Program, name: str, setting: Setting, written: Statement) -> Any:
-    """Return the value in a line; None, reported, where no model takes it."""
+    """Return the value in a line. Reports one that no model accepts and returns None."""
     if name == "provider":
         return _record(program, written.body, outermost=True)
     if setting.words:
@@ -322,7 +328,7 @@ def _value(program: Program, name: str, setting: Setting, written: Statement) ->
 
 
 def _lower_stop(reading: _ReadSettings, stop: Statement, when: Expr | None, found: dict[str, Any]) -> None:
-    """Add the texts at which a reply ends: one for every request, or for those of a language or a condition."""
+    """Add the stop texts: for every request, or for those of a language or condition."""
     labels = stop.labels()
     texts = reading.program.localised(labels, stop.head, "`stop`")
     if any(language is not None for language, _ in labels):
@@ -335,7 +341,7 @@ def _lower_stop(reading: _ReadSettings, stop: Statement, when: Expr | None, foun
 
 
 def _in_range(program: Program, statement: Statement | None, setting: Setting) -> int | float | None:
-    """Return the number of a statement; None, reported, where no model takes it."""
+    """Return the number in a statement. Reports one that no model accepts and returns None."""
     number = None if statement is None else statement.find("number") or statement.find("count")
     if statement is None or not isinstance(number, Number):
         return None
@@ -352,14 +358,14 @@ def _in_range(program: Program, statement: Statement | None, setting: Setting) -
 
 
 def lower_samples(statement: Statement) -> int:
-    """Return how many replies a block asks for, 1 where it does not say."""
+    """Return the number of replies that a block requests; 1 by default."""
     samples = next((found for name in COUNTED if (found := statement.one_of(name)) is not None), None)
     count = samples.syntax("count") if samples else None
     return max(1, int(count.value)) if isinstance(count, Number) else 1
 
 
 def _record(program: Program, written: Sequence[Statement], *, outermost: bool = False) -> tuple[Extra, ...]:
-    """Return the fields of the provider's own, in order of name, since a record has none; what is wrong is reported."""
+    """Return the provider's own fields, sorted by name because a record has no order. Reports mistakes."""
     found: dict[str, Extra] = {}
     for statement in written:
         name, value = statement.name(), statement.find("value")
@@ -395,9 +401,12 @@ def _record(program: Program, written: Sequence[Statement], *, outermost: bool =
     return tuple(found[name] for name in sorted(found))
 
 
+# Requests
+
+
 @dataclass(frozen=True)
 class Question:
-    """A question with its parts checked."""
+    """A checked request: texts, reply type and settings."""
 
     system: Localised | None
     prompt: Localised | None
@@ -411,19 +420,21 @@ class Question:
 
     @property
     def told(self) -> list[FilledHole]:
-        """Return what its holes and conditions tell the role."""
+        """The holes and conditions whose values the request reveals to the role."""
         return [hole for part in (self.prompt, self.system) if part is not None for hole in part.told()]
 
 
 def lower_question(program: Program, scope: Scope, statement: Statement, rows: RowsAsked = ANY_ROWS) -> Question | None:
-    """Return the question of a block with `prompt`, `system`, `returns` and settings; whether it needs a prompt is for
-    whoever asks to say. None where anything of it is wrong, which is reported."""
+    """Return the request of a block with `prompt`, `system`, `returns` and settings. Reports mistakes and returns None.
+
+    Whether a prompt is required is checked by the caller.
+    """
     prompts, systems = statement.of("prompt"), statement.of("system")
     mark = len(program.diagnostics.items)
     prompt = lower_texts(program, scope, prompts, "the prompt") if prompts else None
     system = lower_texts(program, scope, systems, "the system message") if systems else None
     if has_lost_part(program, statement):
-        forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
+        forget_diagnostics(program, mark, "E0402")  # the skipped part may be the text in the other language
     returns = lower_returns(program, statement)
     settings = lower_settings(program, scope, statement, rows)
     if (prompts and prompt is None) or (systems and system is None) or returns is False or settings is None:
@@ -432,7 +443,7 @@ def lower_question(program: Program, scope: Scope, statement: Statement, rows: R
 
 
 def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
-    """Return the type of the reply; None where it is plain text, False where it is wrong."""
+    """Return the type of the reply; None for plain text, False if it is wrong."""
     returns = statement.one_of("returns")
     if returns is None:
         return None
@@ -467,7 +478,7 @@ def lower_returns(program: Program, statement: Statement) -> Type | bool | None:
 
 
 def _read_alike(type_: Type) -> Iterator[tuple[str, str]]:
-    """Yield the fields of a record that a reply, in which names are written in many ways, does not tell apart."""
+    """Yield pairs of fields whose names a reply does not distinguish: case, spaces and punctuation are ignored."""
     seen: dict[str, str] = {}
     for name in type_.fields if type_.kind == "record" else ():
         folded = re.sub(r"[\W_]+", "", nfkc(name).casefold())
@@ -477,7 +488,7 @@ def _read_alike(type_: Type) -> Iterator[tuple[str, str]]:
 
 
 def returned_record(program: Program, statement: Statement, returns: Type | None) -> RecordType | None:
-    """Return the record that must be returned where rows are written; reports where it is none."""
+    """Return the record that a role must return to write rows. Reports other types and returns None."""
     if returns is not None and returns.kind == "record":
         return returns
     written = statement.one_of("returns")

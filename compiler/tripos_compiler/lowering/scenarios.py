@@ -1,7 +1,4 @@
-"""Lowers scenarios: their context and rows, and the steps in order.
-
-The steps of a scenario under each combination of its arms, what they build on, and their fingerprints.
-"""
+"""Lowering of scenarios, and of their steps under each combination of arms, with dependencies and fingerprints."""
 
 from __future__ import annotations
 
@@ -43,13 +40,15 @@ from tripos_compiler.plan import (
 from tripos_compiler.resolve.incremental import LoweredCache, Memory, fork_program, program_additions
 from tripos_compiler.resolve.program import Program, locale_in
 
+# Steps under each combination of arms
+
 SCORING = (Score, Grade, Compare)
 
 
 def treatments(steps: Steps, arms: Sequence[Arm]) -> tuple[Treatment, ...]:
-    """Return the treatments of a scenario, in the order of the arms' values; a single one where it has no arms.
+    """Return the treatments of a scenario in the order of the arms' values; a single one without arms.
 
-    A step that is asked in an arm and takes what another yields that is ruled out there is reported.
+    Reports a step that runs in an arm but uses the result of a step that does not.
     """
     found: list[Treatment] = []
     reported: set[tuple[str, str]] = set()
@@ -68,7 +67,7 @@ def _under(
     reported: set[tuple[str, str]],
     draws: dict[str, list[str]],
 ) -> Iterator[Step]:
-    """Yield the steps under one combination, with what they build on and their fingerprints."""
+    """Yield the steps under one combination of arms, with their dependencies and fingerprints."""
     kept: list[Step] = []
     gone: set[str] = set()
     samples: dict[str, int] = {}
@@ -121,8 +120,7 @@ def _has_namesakes(
 
 
 def _only_score(steps: Steps, verdict: Verdict) -> Step | None:
-    """Return the first score that a verdict is for, where nothing of another name builds on it and others have its
-    name."""
+    """Return the first score that uses a verdict, if only scores of one name use it and some score names are shared."""
     named = Counter(each.name for each in steps.lowered if isinstance(each, SCORING))
     if max(named.values(), default=0) < 2:
         return None
@@ -131,8 +129,10 @@ def _only_score(steps: Steps, verdict: Verdict) -> Step | None:
 
 
 def _after_namesakes(step: Step, name: str, kept: Sequence[Step]) -> Step | None:
-    """Return a score, or the verdict that it is made of, with the conditions of those before it that have its `name`;
-    None where one of them always holds, which leaves it nothing."""
+    """Return a score, or the verdict it uses, with the conditions of the earlier scores called `name`.
+
+    Returns None if one of them always holds, so that this one never applies.
+    """
     before = [each for each in kept if isinstance(each, SCORING) and each.name == name]
     conditions = tuple(each.when for each in before if each.when is not None)
     if len(conditions) < len(before):
@@ -143,7 +143,7 @@ def _after_namesakes(step: Step, name: str, kept: Sequence[Step]) -> Step | None
 
 
 def _continued(steps: Steps, ask: Ask, gone: Set[str]) -> str | None:
-    """Return the step that an ask goes on from: the last that takes place of the chain of those that it continues."""
+    """Return the step that an ask continues: the last of the chain that runs under these arms."""
     before = {step.name: step.continues for step in steps.lowered if isinstance(step, Ask)}
     found = ask.continues
     while found is not None and found in gone:
@@ -152,7 +152,7 @@ def _continued(steps: Steps, ask: Ask, gone: Set[str]) -> str | None:
 
 
 def _yields(step: Step) -> set[str]:
-    """Return the name under which others can take what a step yields; nobody takes a score."""
+    """Return the name under which other steps can use this one; empty for a score."""
     return {step.name} if isinstance(step, CALLING) else set()
 
 
@@ -180,7 +180,7 @@ def _asks_nothing(steps: Steps, name: str, chosen: Mapping[str, str], reported: 
 
 
 def _scores_nothing(steps: Steps, step: Step, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
-    """Report a score that is wanted where no role replies: nothing would have it, and no measure would say so."""
+    """Report a score where no role replies: no reply would carry it, and no measure would mention that."""
     if not isinstance(step, Score) or (step.name, "") in reported:
         return
     reported.add((step.name, ""))
@@ -204,34 +204,34 @@ def _samples(step: Step, samples: Mapping[str, int]) -> int:
 def _with_needs(
     steps: Steps, step: Step, uses: set[str], kept: Sequence[Step], samples: Mapping[str, int]
 ) -> Step | None:
-    """Return the step with what it builds on; None where it is a score of nothing that is left."""
+    """Return the step with its dependencies; None for a score without a reply to belong to."""
     needs = tuple(sorted(uses))
     most = max((samples[name] for name in needs), default=1)
     match step:
-        # What builds on several samples of another step is asked, or held, once for each of them.
+        # A step that depends on several samples of another is run once for each of them.
         case Ask():
             return step.model_copy(update={"needs": needs, "samples": max(step.samples, most)})
         case Converse():
             return step.model_copy(update={"needs": needs, "repeat": max(step.repeat, most)})
         case Retrieve() | Verdict() | SampleList():
             return step.model_copy(update={"needs": needs})
-    # What is known whatever is answered, such as what would be right, or a score that an arm decides, is kept with it.
+    # Values that depend on no reply, such as the right answer, belong to the last reply of the compared role.
     asked = [other for other in kept if other.name in uses and _is_replied(other, kept)]
     every = isinstance(step, Column | Score) and not asked
-    whole = with_dependencies(kept, uses)  # also what the samples of a list were made of
+    whole = with_dependencies(kept, uses)  # including the ask whose samples a list has
     called = [other for other in kept if isinstance(other, Ask | Converse) and (every or other.name in whole)]
     compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles_called(other))]
     if not called:
         return None
     of = (compared or called)[-1]
-    if isinstance(of, Converse):  # whoever goes on from a conversation gives the reply that is scored
+    if isinstance(of, Converse):  # an ask that continues the conversation gives the scored reply
         of = next((other for other in reversed(called) if isinstance(other, Ask) and other.continues == of.name), of)
     built_on = tuple(sorted({*uses, *of.needs, of.name})) if every else needs
     return step.model_copy(update={"needs": built_on, "of": of.name})
 
 
 def _is_replied(step: Step, kept: Sequence[Step]) -> bool:
-    """Return true if a step yields a reply, or a verdict on one; a verdict on the row alone is none."""
+    """Return true if a step yields a reply or a verdict on one. A verdict on the row alone does not count."""
     if isinstance(step, Verdict):
         replies = (Ask, Converse, SampleList)
         return any(isinstance(other, replies) for other in kept if other.name in step.needs)
@@ -239,7 +239,7 @@ def _is_replied(step: Step, kept: Sequence[Step]) -> bool:
 
 
 def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Step | None:
-    """Return the step with its arms put in; None where it is ruled out."""
+    """Return the step with arms replaced by their values; None if it never runs."""
     if not chosen:
         return step
 
@@ -293,6 +293,8 @@ def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[st
     return step.model_copy(update=update)
 
 
+# Scenarios
+
 LOWERED = {
     "ask": lower_ask,
     "converse": lower_converse,
@@ -303,14 +305,14 @@ LOWERED = {
     "grade": lambda steps, statement: lower_grade(steps, statement, None),
     "compare": lower_compare,
 }
-"""The steps of a scenario, by construct."""
+"""The functions that lower the steps of a scenario, by construct."""
 APART = frozenset({"scenario", "measure", "expect", "subset", "export", "use"})
-"""What no other scenario looks at."""
+"""Top-level constructs that no scenario depends on."""
 SCENARIOS_SCORING = frozenset({"score", "grade", "compare"})
 
 
 def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
-    """Every `scenario`; what a memory knows is not lowered again."""
+    """Lower every `scenario`, except those in the cache."""
     if not program.of("scenario") and program.of("benchmark"):
         where = program.of("benchmark")[0].head
         help_ = "write `scenario NAME { … }`"
@@ -331,8 +333,9 @@ def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
 
 
 def _around(program: Program) -> tuple[object, ...]:
-    """Return all that a scenario may look at beside its own statement: what is declared outside scenarios, the names of
-    the scenarios, and the data."""
+    """Return everything that a scenario can depend on besides its own statement: declarations outside scenarios, the
+    names of the scenarios, and the data.
+    """
     outside = [statement for statement in program.statements if statement.construct not in APART]
     names = frozenset(program.declared.get("scenario", {}))
     lost = frozenset(program.diagnostics.lost_names)
@@ -341,7 +344,7 @@ def _around(program: Program) -> tuple[object, ...]:
 
 
 def _scenario(program: Program, statement: Statement) -> Scenario | None:
-    """Return a scenario, lowered in a program of its own. None where anything is wrong, which is reported."""
+    """Lower a scenario in a fork of the program. Reports mistakes and returns None."""
     name = statement.name().text
     title = plain_title(statement, program.languages) if statement.labels() else name.replace("_", " ")
     program.numbers = locale_in(program, statement)
@@ -356,7 +359,7 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
         if inner.construct in LOWERED:
             done = LOWERED[inner.construct](steps, inner)
             steps.good = steps.good and done
-    steps.good = steps.good and check_baselines(steps)  # the score that others are measured against may be broken
+    steps.good = steps.good and check_baselines(steps)  # a wrong step may be the missing namesake
     for measure in statement.of("measure"):
         steps.good = collect_columns(program, steps, measure) and steps.good
     for expect in statement.of("expect"):

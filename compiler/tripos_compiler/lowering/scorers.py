@@ -1,14 +1,8 @@
-"""Lowers scorers: judges and models that give numbers, formulas, functions in Python; and named values, as formulas.
+"""Lowering of scorers (judges, rewards, similarities, formulas, Python functions, programs), user's functions, and
+allocation tables.
 
-Lowers scorers whose models write nothing: rewards, and the similarity of two texts by their embeddings.
-
-Lowers scorers that are programs of their own: `scorer passes(code: text) -> bool from program "run_tests.py"`.
-
-Lowers allocation tables: which metrics a scorer gives for which scenario, and what each counts.
-
-Lowers scorers and `let`s that are expressions or texts; a use of one has its expression instead.
-
-Lowers functions of the user's in Python, scorers that are such functions, and the parameters of scorers.
+A formula scorer or top-level `let` is an expression, which replaces its calls. Scorers that ask a judge or read data
+are lowered after the data sets (`Waiting`); the others before, because data sets and judges may use them.
 """
 
 from __future__ import annotations
@@ -77,6 +71,8 @@ from tripos_compiler.typecheck.expressions import Elaborator, holds_texts, joine
 from tripos_compiler.typecheck.templates import FilledHole, Localised, lower_texts
 from tripos_compiler.typecheck.types import named_choice, read_type
 
+# Parameters, functions and aggregates in Python
+
 
 @dataclass(frozen=True)
 class Parameters:
@@ -88,16 +84,16 @@ class Parameters:
 
     @property
     def scope(self) -> Scope:
-        """Return what expressions in the scorer see."""
+        """The scope of expressions in the scorer."""
         return {name: Binding((name,), of, span=self.names[name].span) for name, of in self.types.items()}
 
     def shown(self, name: str) -> str:
-        """Return the signature as people read it, without what is returned: `near(a: text, b: number)`."""
+        """Return the signature for messages, without the result: `near(a: text, b: number)`."""
         return f"{name}({', '.join(f'{key}: {type_notation(of)}' for key, of in self.types.items())})"
 
 
 def lower_parameters(program: Program, owner: str, arguments: tuple[Argument, ...]) -> Parameters | None:
-    """Return the parameters; None, reported, where one is wrong."""
+    """Return the parameters. Reports a mistake and returns None."""
     types: dict[str, Type] = {}
     names: dict[str, Name] = {}
     places: dict[str, Span] = {}
@@ -126,7 +122,7 @@ def lower_parameters(program: Program, owner: str, arguments: tuple[Argument, ..
 
 
 def lower_functions(program: Program) -> None:
-    """Every `function`."""
+    """Lower every `function`."""
     for statement in program.of("function"):
         name = statement.name()
         if program.declared["function"][name.text] is not name:
@@ -141,11 +137,11 @@ def lower_functions(program: Program) -> None:
 
 
 OF_VALUES = ("number", "integer", "bool", "text", "choice")
-"""The kinds of values of which an aggregate in Python takes lists."""
+"""The kinds of values in the lists that an aggregate in Python takes."""
 
 
 def lower_aggregates(program: Program) -> None:
-    """Every `aggregate NAME(params) -> number from "file.py:function"`."""
+    """Lower every `aggregate NAME(params) -> number from "file.py:function"`."""
     for statement in program.of("aggregate"):
         call = statement.syntax("call")
         name = scorer_name(call)
@@ -171,7 +167,7 @@ def lower_aggregates(program: Program) -> None:
 
 
 def _lists(program: Program, call: CallExpr, parameters: Parameters) -> bool:
-    """Return true if all parameters are lists of values; reports the first that is none."""
+    """Return true if all parameters are lists of values; reports the first that is not."""
     if not parameters.types:
         message = "an aggregate takes a list of values, and this takes nothing"
         program.diagnostics.error("E0301", message, call.span, help="write `(values: list<number>)`")
@@ -186,7 +182,7 @@ def _lists(program: Program, call: CallExpr, parameters: Parameters) -> bool:
 
 
 def plugin_shown(plugin: Plugin) -> str:
-    """Return the signature as people read it, for example `near(a: text, b: number (optional)) -> bool`."""
+    """Return the signature for messages, for example `near(a: text, b: number (optional)) -> bool`."""
     parameters = ", ".join(
         f"{key}: {type_notation(of)}{' (optional)' if key in plugin.optional else ''}"
         for key, of in plugin.parameters.items()
@@ -195,7 +191,7 @@ def plugin_shown(plugin: Plugin) -> str:
 
 
 def free_name(program: Program, kind: str, name: Name) -> bool:
-    """Return true if nothing else that can be called has this name; reports what has."""
+    """Return true if nothing else that can be called has this name; otherwise report it."""
     if name.text in FUNCTIONS:
         message = f"`{name.text}` is a function of the library"
         program.diagnostics.error("E0202", message, name.span, help=f"rename this {kind}")
@@ -221,7 +217,7 @@ def free_name(program: Program, kind: str, name: Name) -> bool:
 
 
 def lower_python_scorer(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
-    """`scorer NAME(params) -> TYPE from "file.py:function"`: what is declared here and what stands there must agree."""
+    """Lower `scorer NAME(params) -> TYPE from "file.py:function"`. The declaration and the function must agree."""
     returns = score_type(program, statement)
     found = read_python(program, statement)
     if found is None or parameters is None or returns is None:
@@ -236,7 +232,7 @@ def lower_python_scorer(program: Program, statement: Statement, name: Name, para
 
 
 def score_type(program: Program, statement: Statement) -> Type | None:
-    """Return the type that a scorer is declared to give. None, reported, where it is no score."""
+    """Return the declared type of a scorer. Reports a type that is not a score and returns None."""
     written = statement.syntax("type")
     returns = read_type(program, written)
     if returns is not None and returns.kind not in ("bool", "integer", "number"):
@@ -249,8 +245,10 @@ def score_type(program: Program, statement: Statement) -> Type | None:
 def _agrees(
     program: Program, name: Name, plugin: Plugin, parameters: Parameters, returns: Span, python: PythonFunction
 ) -> bool:
-    """Return true if a function can be called as the scorer is; reports every difference with both signatures.
-    `returns` is the place of the declared type."""
+    """Return true if the function can be called as declared. Reports every difference with both signatures.
+
+    `returns` is the place of the declared type.
+    """
     mark = len(program.diagnostics.items)
 
     def differs(message: str, where: Span, help_: str) -> None:
@@ -282,13 +280,15 @@ def _agrees(
     return len(program.diagnostics.items) == mark
 
 
+# Rewards and similarities
+
 SYSTEM = "Cosine similarity of the embeddings of two texts."
-"""Stands before the texts, in the place of what a judge is told: an embedding model is not sent it."""
+"""The system text of a similarity, for the record only: an embedding model is not sent it."""
 
 
 @dataclass(frozen=True)
 class Gives:
-    """The verdict type of a judge. `type` None stands for the allocated metrics."""
+    """The output of a scorer. `type` None means the allocated metrics."""
 
     type: Type | None
     source: Literal["reply", "reward", "similarity"] = "reply"
@@ -296,14 +296,14 @@ class Gives:
 
     @property
     def shown(self) -> str:
-        """As it is written in a spec."""
+        """The output in the notation of a spec."""
         if self.type is None:
             return "allocated metrics"
         return type_notation(self.type) if self.source == "reply" else self.source
 
 
 def is_fair(program: Program, statement: Statement, role: Name, gives: Gives) -> bool:
-    """Return true if this role may give that. A judge that is under test itself is warned of."""
+    """Return true if this role can give this output. Warns of a judge that is itself under test."""
     declared = program.roles.get(role.text)
     compared = declared is not None and declared.kind == "compared"
     if gives.source == "reply":
@@ -325,7 +325,7 @@ def is_fair(program: Program, statement: Statement, role: Name, gives: Gives) ->
 
 
 def lower_chat(program: Program, scope: Scope, statement: Statement, gives: Gives | None) -> Expr | bool | None:
-    """Return the dialogue that a reward model judges; None where there is none, False where it is wrong."""
+    """Return the dialogue that a reward model judges; None without one, False if it is wrong."""
     written = statement.one_of("chat")
     if written is None:
         return None
@@ -346,7 +346,7 @@ def gives_similarity(statement: Statement) -> bool:
 
 
 def lower_similarity(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
-    """Declare a scorer that gives the cosine of an embedding model's vectors of its two texts."""
+    """Declare a scorer that gives the cosine of the embeddings of its two texts."""
     role = statement.name("role")
     if not program.is_declared("role", role) or parameters is None:
         return
@@ -386,8 +386,11 @@ def _written(statement: Statement) -> str:
     return "samples" if statement.construct == "repeats" else statement.construct
 
 
+# Programs
+
+
 def lower_program_scorer(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
-    """Lower a scorer whose values a program gives, which is started in a run alone."""
+    """Lower a scorer whose values come from a program, which is started only during a run."""
     returns = score_type(program, statement)
     found = read_program(program, statement)
     if found is None or parameters is None or returns is None:
@@ -407,8 +410,9 @@ def lower_program_scorer(program: Program, statement: Statement, name: Name, par
 def _programs_agrees(
     program: Program, plugin: Plugin, shipped: ShippedProgram, parameters: Parameters, name: Span, returns: Span
 ) -> bool:
-    """Return true if a program that comes with Tripos takes what a scorer takes, and gives what it gives; reports every
-    difference."""
+    """Return true if a program of Tripos takes the parameters of a scorer and returns its type; reports every
+    difference.
+    """
     mark = len(program.diagnostics.items)
     listed = ", ".join(f"{key}: {type_notation(of)}" for key, of in shipped.parameters.items())
     notes = [f"`{plugin.function}` takes: {listed}"]
@@ -432,9 +436,15 @@ def _programs_agrees(
     return len(program.diagnostics.items) == mark
 
 
+# Formulas and `let`
+
+
 def written(program: Program, value: Syntax) -> tuple[Syntax, tuple[Syntax, ...]] | None:
-    """Return the value of a `let`, with every text that has holes as the call of `join` that it stands for; and what
-    stands in the holes. None where a hole is malformed, which is reported."""
+    """Return the value of a `let` with every text with holes replaced by the equivalent call of `join`, and the
+    expressions in the holes.
+
+    Reports a malformed hole and returns None.
+    """
     mark = len(program.diagnostics.items)
     holes: list[Syntax] = []
     found = _rewritten(program, value, holes)
@@ -457,7 +467,7 @@ def _rewritten(program: Program, value: Any, holes: list[Syntax]) -> Any:
 def lower_formula(
     program: Program, statement: Statement, name: Name, parameters: Parameters | None
 ) -> tuple[FormulaScorer, Parameters] | None:
-    """Return a formula, not yet checked. None where its parameters are wrong, or another scorer has its name."""
+    """Return a formula, not yet checked. Returns None if its parameters are wrong or another scorer has its name."""
     if parameters is None or program.declared["scorer"][name.text] is not name:
         return None
     value = statement.syntax("value")
@@ -468,8 +478,7 @@ def lower_formula(
 
 
 def late_formulas(formulas: Sequence[FormulaScorer], judges: Set[str], data: Set[str]) -> dict[str, str]:
-    """Return the formulas that ask a judge or look into a data set, themselves or by another formula, and which it
-    is."""
+    """Return the formulas that ask a judge or read a data set, directly or by another formula, each with the reason."""
     uses = {formula.name.text: set(_called(formula.value)) for formula in formulas}
     late = dict.fromkeys(judges, "asks a judge")
     late |= {
@@ -487,7 +496,7 @@ def late_formulas(formulas: Sequence[FormulaScorer], judges: Set[str], data: Set
 
 
 def lower_formulas(program: Program, formulas: list[tuple[FormulaScorer, Parameters]]) -> None:
-    """Check every formula once, those first that others use. Circles are reported."""
+    """Check every formula once, in order of dependency. Reports circles."""
     waiting = {formula.name.text: (formula, parameters) for formula, parameters in formulas}
     uses = {
         name: [used for used in _called(formula.value) if used in waiting] for name, (formula, _) in waiting.items()
@@ -504,12 +513,12 @@ def lower_formulas(program: Program, formulas: list[tuple[FormulaScorer, Paramet
             help_ = "let one of them use its parameters only"
             program.diagnostics.error("E0203", message, waiting[first][0].name.span, help=help_)
             for name in circle:
-                depths[name] = 0  # it counts as reported: what uses it is passed over in silence
+                depths[name] = 0  # reported, so its uses are not
                 del waiting[name]
 
 
 def _circle(uses: Mapping[str, list[str]], waiting: Mapping[str, object]) -> list[str]:
-    """Return the names of a circle, in the order in which they use each other."""
+    """Return the names of a circle in order of use."""
     way = [next(iter(waiting))]
     while True:
         name = next(used for used in uses[way[-1]] if used in waiting)
@@ -521,7 +530,7 @@ def _circle(uses: Mapping[str, list[str]], waiting: Mapping[str, object]) -> lis
 def _check(program: Program, formula: FormulaScorer, parameters: Parameters, depth: int) -> None:
     name = formula.name
     program.index.scopes.append((formula.value.span, parameters.scope))
-    judge = _Judged(program) if formula.scores else None  # only a score asks one
+    judge = _Judged(program) if formula.scores else None  # only a score can ask a judge
     elaborator = Elaborator(program, parameters.scope, judge)
     if not holds_texts(elaborator, formula.holes):
         return
@@ -546,7 +555,7 @@ def _check(program: Program, formula: FormulaScorer, parameters: Parameters, dep
 
 
 class _Judged:
-    """Stands for a judge's verdict while a formula is checked: there is no reply yet."""
+    """Placeholder for the verdicts of judges while a formula is checked, when there is no reply yet."""
 
     programs = True
 
@@ -554,7 +563,7 @@ class _Judged:
         self.program = program
 
     def each(self, loop: Loop) -> _Judged:
-        """Return the same: of each element there is no reply either."""
+        """Return the placeholder itself."""
         return self
 
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
@@ -566,7 +575,7 @@ class _Judged:
 
 
 def _called(syntax: object) -> Iterator[str]:
-    """Yield the names that an expression calls."""
+    """Yield the names of the functions that an expression calls."""
     for each in _nodes(syntax):
         if isinstance(each, CallExpr) and isinstance(each.function, Name):
             yield each.function.text
@@ -587,6 +596,8 @@ def _nodes(syntax: object) -> Iterator[Node]:
             yield from _nodes(getattr(syntax, part.name))
 
 
+# Scorers
+
 WRITTEN = {
     "scorer": "scorer NAME(response: text) by ROLE { … }",
     "formula": "scorer NAME(response: text) = VALUE",
@@ -598,15 +609,18 @@ WRITTEN = {
 
 @dataclass(frozen=True)
 class Waiting:
-    """Scorers that are lowered after the data sets: judges, and formulas that ask them or look into data."""
+    """Scorers that are lowered after the data sets: judges, and formulas that ask them or read data."""
 
     judges: tuple[tuple[Statement, Name, Parameters | None], ...]
     formulas: tuple[tuple[FormulaScorer, Parameters], ...]
 
 
 def lower_early_scorers(program: Program) -> Waiting:
-    """Scorers in Python, and the formulas and `let`s that ask nobody and look into no data, which data sets and judges
-    may use. The rest is given back."""
+    """Lower the scorers that data sets and judges may use: those in Python, programs, and formulas that ask no judge
+    and read no data.
+
+    Returns the rest.
+    """
     formulas: list[tuple[FormulaScorer, Parameters]] = []
     judges: list[tuple[Statement, Name, Parameters | None]] = []
     for statement in program.of(*KINDS["scorer"]):
@@ -638,7 +652,7 @@ def lower_early_scorers(program: Program) -> Waiting:
 
 
 def lower_scorers(program: Program, waiting: Waiting) -> None:
-    """Judges, and then the formulas that ask them or look into data."""
+    """Lower the judges, then the formulas that ask them or read data."""
     for statement, name, parameters in waiting.judges:
         lower = lower_similarity if gives_similarity(statement) else _judge
         lower(program, statement, name, parameters)
@@ -647,6 +661,7 @@ def lower_scorers(program: Program, waiting: Waiting) -> None:
 
 
 def _judge(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
+    """Lower a judge or reward model. Reports mistakes."""
     role = statement.name("role")
     role_known = program.is_declared("role", role)
     gives, prompts = statement.one_of("gives"), statement.of("prompt")
@@ -674,7 +689,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     systems = statement.of("system")
     system = lower_texts(program, scope, systems, "the system message") if systems else None
     if has_lost_part(program, statement):
-        forget_diagnostics(program, mark, "E0402")  # what was left out may be the text in the other language
+        forget_diagnostics(program, mark, "E0402")  # the skipped part may be the text in the other language
     lowered = lower_settings(program, scope, statement)
     if lowered is None:
         return
@@ -720,7 +735,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
 
 
 def _may_weigh(program: Program, gives: Statement, name: Name, given: Gives | None, weighs: bool) -> bool:
-    """Return true unless a judge weighs probabilities of tokens that it does not ask for, which is reported."""
+    """Return true unless a judge weighs token probabilities without requesting them, which is reported."""
     if given is None or not given.weighted or weighs:
         return True
     help_ = "write `top_logprobs 20` in its block"
@@ -730,7 +745,7 @@ def _may_weigh(program: Program, gives: Statement, name: Name, given: Gives | No
 
 
 def _check_repeats(program: Program, statement: Statement, name: Name, settings: DeclaredSettings) -> None:
-    """Warn of a judge that is asked several times where its reply is no draw."""
+    """Warn of a judge that is asked several times although its reply is not random."""
     written, samples = statement.one_of("repeats"), lower_samples(statement)
     if written is not None and samples > 1 and settings.copies:
         message = f"`{name.text}` is sampled {samples} times at temperature 0: the replies are copies"
@@ -746,7 +761,9 @@ def _check_arguments_shown(
     system: Localised | None,
     others: Sequence[Expr],
 ) -> None:
-    """A judge that is not shown what it is given grades something else, such as a question without its reply."""
+    """Warn of parameters that a judge's texts do not show: it would grade something else, such as a question without
+    its reply.
+    """
     texts = [prompt.texts, *([system.texts] if system is not None else [])]
     for parameter, binding in parameters.scope.items():
         if any(parameter in names_in(each) for each in others):
@@ -773,7 +790,7 @@ def _mentions_metrics(*groups: dict[str, tuple[FilledHole, ...]]) -> bool:
 
 
 def _gives(program: Program, statement: Statement) -> Gives | None:
-    """Return what a scorer gives; None, reported, where that is no score."""
+    """Return the output of a scorer. Reports a type that is not a score and returns None."""
     written = statement.syntax("type")
     if statement.has("metrics"):
         if isinstance(written, Name) and written.text == "allocated":
@@ -798,13 +815,15 @@ def _gives(program: Program, statement: Statement) -> Gives | None:
     return Gives(type_, weighted=statement.has("weighted"))
 
 
+# Cascades
+
 WRITTEN_AGREEMENT = "write `samples 5` or `top_logprobs 20`, or declare the role `panel`"
 WRITTEN_CASCADE = "scorer NAME(reply: text) by ROLE then STRONGER when unsure { …, samples 5, unsure below 0.8 }"
 
 
 @dataclass(frozen=True)
 class Cascade:
-    """The stronger role of a scorer, and the share of equal verdicts below which it is asked."""
+    """The stronger role of a scorer, and the share of agreement below which it is asked."""
 
     role: str
     unsure_below: float
@@ -812,7 +831,7 @@ class Cascade:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The evidence of how sure judges are: several verdicts of each, or the probability of one, which is of a type."""
+    """The evidence of how certain judges are: several verdicts of each, or the probability of one verdict."""
 
     samples: int
     probable: bool
@@ -820,17 +839,19 @@ class Agreement:
 
 
 def has_probabilities(type_: Type | None, *kinds: str) -> bool:
-    """Return true if the tokens of a reply tell how likely each value of a type is, which is of these kinds."""
+    """Return true if the type is of one of these kinds and token probabilities give the probability of each of its
+    values.
+    """
     return type_ is not None and type_.kind in kinds and "probabilities" in weighed_fields(type_)
 
 
 def is_cascade(statement: Statement) -> bool:
-    """Return true if a scorer has a word of a cascade: a stronger role, or when it is asked."""
+    """Return true if a scorer has a stronger role, or a condition for one."""
     return isinstance(statement.find("stronger"), Name) or statement.one_of("unsure") is not None
 
 
 def lower_cascade(program: Program, statement: Statement, role: Name, agreement: Agreement) -> Cascade | None:
-    """Return the cascade that a scorer is which has a word of one; None, reported, where it is wrong."""
+    """Return the cascade of a scorer for which `is_cascade` holds. Reports a mistake and returns None."""
     stronger, unsure = statement.find("stronger"), statement.one_of("unsure")
     if not isinstance(stronger, Name):
         assert unsure is not None
@@ -871,17 +892,19 @@ def lower_cascade(program: Program, statement: Statement, role: Name, agreement:
     return Cascade(stronger.text, float(number.value))
 
 
+# Allocation tables
+
 MARKS: dict[str, float | None] = {"x": 1.0, "✓": 1.0, ".": None, "-": None}
-"""What a cell says: what the metric counts there, None where it does not apply."""
+"""The marks of a cell, with the weight of the metric; None if it does not apply."""
 NUMBER = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
 MEANT_AS_NUMBER = re.compile(r"[-+]?[.,]?\d")
 
 Weights = dict[str, float]
-"""What each metric of a row counts, in the order of the columns."""
+"""The weight of each metric of a row, in the order of the columns."""
 
 
 def lower_allocation(program: Program) -> None:
-    """Every `allocate` table; it must be total over the scenarios that use the scorer."""
+    """Lower every `allocate` table. It must cover the scenarios that use the scorer."""
     owners: dict[str, Statement] = {}
     used: set[str] = set()
     for statement in program.of("allocate"):
@@ -910,13 +933,12 @@ def lower_allocation(program: Program) -> None:
 
 
 def _of_another(program: Program, earlier: Statement, statement: Statement) -> bool:
-    """Return true if a second table says more of a scorer that comes from a release: what it gives for further
-    scenarios."""
+    """Return true if a second table extends the table of a release with further scenarios."""
     return program.release_of(earlier.span) is not program.release_of(statement.span)
 
 
 def _report_again(program: Program, tables: tuple[Statement, Statement], table: dict[str, Weights]) -> None:
-    """Report the scenarios of a second table of which the first says already what the scorer gives."""
+    """Report the scenarios that both tables allocate."""
     scorer = tables[1].name("scorer").text
     own = next((each for each in tables if program.release_of(each.span) is None), tables[1])
     for scenario in table:
@@ -927,12 +949,12 @@ def _report_again(program: Program, tables: tuple[Statement, Statement], table: 
 
 
 def _counts(row: Weights) -> tuple[float, ...]:
-    """Return the weights of a row; empty where each is 1."""
+    """Return the weights of a row; empty if each is 1."""
     return () if set(row.values()) <= {1.0} else tuple(row.values())
 
 
 def _gives_metrics(program: Program, name: Name) -> bool:
-    """Return true if a scorer gives allocated metrics; reports one that does not. What was reported passes."""
+    """Return true if a scorer gives allocated metrics, or was reported; otherwise report it."""
     scorer = program.scorers.get(name.text)
     computed = name.text in program.formulas or name.text in program.plugins
     if not computed and (scorer is None or scorer.gives is None):
@@ -945,6 +967,7 @@ def _gives_metrics(program: Program, name: Name) -> bool:
 
 
 def _table(program: Program, statement: Statement) -> dict[str, Weights] | None:
+    """Return the weights of an allocation table by scenario. Reports mistakes and returns None."""
     assert statement.block is not None
     rows: list[TableRow] = []
     whole = True
@@ -1014,8 +1037,7 @@ def _weights(program: Program, columns: tuple[Name, ...], row: TableRow) -> Weig
 
 
 def _cell(program: Program, cell: Name) -> float | bool | None:
-    """Return what a metric counts; None where it does not apply, False where the cell says neither, which is
-    reported."""
+    """Return the weight in a cell; None if the metric does not apply, False for other text, which is reported."""
     if cell.text in MARKS:
         return MARKS[cell.text]
     if NUMBER.fullmatch(cell.text):

@@ -1,7 +1,4 @@
-"""Lowers what is made of replies: scores, grades, verdicts inside expressions, columns of measures.
-
-Lowers `compare`: a judge says which of two compared models is better, on the same row.
-"""
+"""Lowering of what is computed from replies: scores, grades, columns of measures, and comparisons of two models."""
 
 from __future__ import annotations
 
@@ -45,9 +42,11 @@ from tripos_compiler.typecheck.calls import (
 )
 from tripos_compiler.typecheck.expressions import Elaborator
 
+# Scores
+
 
 def lower_score(steps: Steps, statement: Statement) -> bool:
-    """`score NAME = VALUE [when COND]`."""
+    """Lower `score NAME = VALUE [when COND]`."""
     value, name = statement.syntax("value"), statement.name()
     if not free(steps, name, statement):
         return False
@@ -58,6 +57,7 @@ def lower_score(steps: Steps, statement: Statement) -> bool:
 
 
 def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax) -> bool:
+    """Lower a score that is an expression, possibly for each element of a list."""
     when = steps.condition(statement)
     condition = when.expr if isinstance(when, Typed) else None
     steps.program.index.scopes.append((value.span, dict(steps.scope)))
@@ -108,7 +108,7 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
 
 
 def _judge_in(steps: Steps, expr: Expr) -> Scorer | None:
-    """Return the judge whose verdict an expression is, and nothing else."""
+    """Return the judge of an expression that is only its verdict; None for other expressions."""
     verdict = expr.of if isinstance(expr, AtElement) else expr
     name = verdict.path[0] if isinstance(verdict, Ref) and len(verdict.path) == 1 else None
     found = next((step for step in steps.lowered if isinstance(step, Verdict) and step.name == name), None)
@@ -116,7 +116,7 @@ def _judge_in(steps: Steps, expr: Expr) -> Scorer | None:
 
 
 def _judge_of(steps: Steps, value: Syntax) -> Name | None:
-    """Return the judge that a value is nothing but a call of: one that asks a role."""
+    """Return the name of the judge that a value is a plain call of; None for other values."""
     if not isinstance(value, CallExpr) or not isinstance(value.function, Name):
         return None
     name = value.function
@@ -126,27 +126,29 @@ def _judge_of(steps: Steps, value: Syntax) -> Name | None:
 
 
 def free(steps: Steps, name: Name, statement: Statement) -> bool:
-    """Return true if a score may have this name: no scorer, metric or step has it, and no other score that always
-    holds."""
+    """Return true if a score can have this name; otherwise report it.
+
+    No scorer, metric or step may have it, and no other score unless both have a condition.
+    """
     own = scorer_name(statement.syntax("value")) if statement.construct == "score" else name
-    if statement.has("each"):  # its rows are scores of elements, and none of the judge
+    if statement.has("each"):  # its scores are of elements, not of the judge
         own = None
     for kind in ("scorer", "metric"):
         taken = steps.program.declared.get(kind, {}).get(name.text)
         if kind == "scorer" and name.text not in steps.program.scorers:
-            continue  # a formula or a function leaves nothing but the score; what was reported is passed over
+            continue  # formulas and functions have no scores of their own name
         if taken is not None and (own is None or own.text != name.text):
             label = Label(taken.span, "declared here")
             message = f"`{name.text}` is a {kind} already, and their means would mix"
             steps.program.diagnostics.error("E0202", message, name.span, label, help="rename the score")
             return False
-    if name.text in steps.wholes:  # what is needed of a step is looked up by its name
+    if name.text in steps.wholes:  # dependencies are looked up by step name
         label = Label(steps.wholes[name.text].span, "declared here")
         message = f"`{name.text}` is a step of this scenario already"
         steps.program.diagnostics.error("E0202", message, name.span, label, help="rename one")
         return False
     earlier, first = steps.scores.setdefault(name.text, (Label(name.span, "first declared here"), statement))
-    apart = (first.construct == "compare") is not (statement.construct == "compare")  # no measure takes both
+    apart = (first.construct == "compare") is not (statement.construct == "compare")  # no measure accepts both
     if first is not statement and (apart or not (first.find("cond") and statement.find("cond"))):
         message = f"score `{name.text}` is declared twice in this scenario"
         help_ = "rename one" if apart else "rename one, or give each its `when`"
@@ -156,7 +158,7 @@ def free(steps: Steps, name: Name, statement: Statement) -> bool:
 
 
 def answers(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
-    """Return true if what is scored depends on a reply of the compared role; reports where it does not."""
+    """Return true if a score depends on a reply of the compared role; otherwise report it."""
     if steps.compared(*exprs) or _of_row(steps, *exprs):
         return True
     if all(role.kind != "compared" for role in steps.program.roles.values()):
@@ -168,7 +170,7 @@ def answers(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
 
 
 def _of_row(steps: Steps, *exprs: Expr | None) -> bool:
-    """Return true if judges say it of the row alone, of which a reply is scored too."""
+    """Return true if the expressions are verdicts on the row alone, and the compared role is asked too."""
     found = with_dependencies(steps.lowered, steps.uses(*exprs))
     used = [step for step in steps.lowered if step.name in found]
     asked = any(steps.kind(role) == "compared" for step in steps.lowered for role in roles_called(step))
@@ -176,8 +178,10 @@ def _of_row(steps: Steps, *exprs: Expr | None) -> bool:
 
 
 def check_baselines(steps: Steps) -> bool:
-    """Return true if every score that depends on no reply of the compared role, and has a condition, stands beside one
-    of the same name that does; reports where it does not."""
+    """Return true if every conditional score that depends on no reply of the compared role has a namesake that does.
+
+    Reports the others.
+    """
     scores = [step for step in steps.lowered if isinstance(step, Score | Grade)]
     about = {step.name for step in scores if steps.compared(*_looked_at(step))}
     good = True
@@ -191,8 +195,11 @@ def _looked_at(step: Score | Grade) -> list[Expr | None]:
     return [step.when, step.value] if isinstance(step, Score) else [step.when, *step.args.values()]
 
 
+# Grades
+
+
 def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
-    """`score SCORER(…)`, or `score NAME = SCORER(…)`."""
+    """Lower `score SCORER(…)` or `score NAME = SCORER(…)`."""
     program = steps.program
     call = statement.syntax("value") if name is not None else statement.syntax("call")
     if not isinstance(call, CallExpr) or not isinstance(call.function, Name):
@@ -220,7 +227,7 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
     exprs = {key: typed.expr for key, typed in args.items()}
     of_row = any(names_in(expr) for expr in exprs.values()) and not steps.uses(condition, *exprs.values())
     if name is not None and scorer.gives is not None and scorer.then is None and of_row:
-        return _scored_value(steps, statement, name, call)  # a judge says it of the row alone
+        return _scored_value(steps, statement, name, call)  # the verdict is on the row alone
     if metrics is None or not answers(steps, call.span, condition, *exprs.values()):
         return False
     for argument in args.values():
@@ -245,6 +252,9 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
 
 
 def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | None) -> tuple[str, ...] | None:
+    """Return the allocated metrics of a grade; empty if the scorer gives one value. Reports a mistake and
+    returns None.
+    """
     program = steps.program
     if scorer.gives is not None:
         if name is None:
@@ -255,7 +265,7 @@ def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | No
         return ()
     tables = [table for table in program.of("allocate") if table.name("scorer").text == scorer.name]
     if not tables and any(not _declared(program, table) for table in program.of("allocate")):
-        return None  # it is the one that names no scorer, which is reported
+        return None  # probably the table whose scorer was reported
     if not tables:
         message = f"no table allocates the metrics of `{scorer.name}`"
         help_ = f"write `allocate {scorer.name} {{ | | METRIC | … }}`"
@@ -278,9 +288,13 @@ def _declared(program: Program, table: Statement) -> bool:
     return table.name("scorer").text in program.declared.get("scorer", {})
 
 
+# Columns of measures
+
+
 def lower_column(steps: Steps, hint: str, syntax: Syntax, where: Syntax | None = None) -> NamedColumn | None:
-    """Return the column that an argument of a measure becomes, of the replies for which `where` holds; None where it is
-    wrong, which is reported."""
+    """Return the column of a measure's argument, for the replies for which `where` holds. Reports a mistake and returns
+    None.
+    """
     steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
     loop = _loop_of_column(steps, syntax, where)
     if loop is False:
@@ -319,7 +333,9 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax, where: Syntax | None =
 
 
 def computed_score(steps: Steps, scenario: Statement, name: Syntax) -> Syntax | None:
-    """Return the expression of a score that a scenario computes of every reply without a judge; None of any other."""
+    """Return the expression of a score that a scenario computes for every reply without a judge; None for other
+    scores.
+    """
     named = [step for step in steps.lowered if isinstance(name, Name) and getattr(step, "name", None) == name.text]
     match named:
         case [Score(when=None, element=None, value=value) as score]:
@@ -333,8 +349,10 @@ def computed_score(steps: Steps, scenario: Statement, name: Syntax) -> Syntax | 
 
 
 def _loop_of_column(steps: Steps, syntax: Syntax, where: Syntax | None) -> LoopSyntax | bool | None:
-    """Return the loop whose elements the argument of a measure looks at; None where it looks at a reply, and False
-    where that is wrong, which is reported."""
+    """Return the loop over the elements that a measure's argument refers to.
+
+    Returns None if it refers to a reply as a whole, and False for elements of two lists, which is reported.
+    """
     names = [name for each in (syntax, where) for name in free_names(each)]
     used = {name.text: name for name in names if name.text in steps.elements and name.text not in steps.scope}
     if not used:
@@ -353,7 +371,7 @@ def _loop_of_column(steps: Steps, syntax: Syntax, where: Syntax | None) -> LoopS
 
 
 def depends_on_reply(steps: Steps, column: NamedColumn) -> bool:
-    """Return true if a column depends on a reply of the compared role, or on what was retrieved to ask for it."""
+    """Return true if a column depends on a reply of the compared role, or on what was retrieved for its prompt."""
     values = [step.value for step in steps.lowered if isinstance(step, Column) and step.name == column.name]
     return any(steps.compared(value) or _of_retrieved(steps, value) for value in values)
 
@@ -364,8 +382,7 @@ def _of_retrieved(steps: Steps, expr: Expr) -> bool:
 
 
 def answers_or_data(steps: Steps, expr: Expr) -> bool:
-    """Return true if a column has anything to do with a reply, or else with the case it was about (what would be
-    right)."""
+    """Return true if a column depends on a reply or on the case, such as the right answer."""
     case = {name for name, binding in steps.scope.items() if binding.path[0] in {steps.alias, name}}
     steps_names = {step.name for step in steps.lowered}
     of_case = bool(names_in(expr) & (case - steps_names)) or _of_row(steps, expr)
@@ -381,8 +398,11 @@ def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:
     return False
 
 
+# Comparisons
+
+
 def lower_compare(steps: Steps, statement: Statement) -> bool:
-    """`compare NAME using SCORER(…) [when COND]`."""
+    """Lower `compare NAME using SCORER(…) [when COND]`."""
     program, name, call = steps.program, statement.name(), statement.syntax("call")
     if not isinstance(call, CallExpr) or not isinstance(call.function, Name):
         help_ = "it is written `compare NAME using SCORER(…)`"
@@ -442,8 +462,10 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
 
 
 def _compares(program: Program, name: Name, scorer: Scorer) -> bool:
-    """Return true if a judge says which of two replies is better: by two or three names, or by names whose values say
-    by how much. Reports where it does not."""
+    """Return true if a judge can say which of two replies is better, by two or three names or by names with values.
+
+    Reports other judges.
+    """
     gives = scorer.gives
     if scorer.then is not None:
         message = f"`{scorer.name}` is a cascade, which grades replies and compares no two"
@@ -472,7 +494,7 @@ def _compared_ask(steps: Steps) -> str:
 
 
 def _condition(statement: Statement, scope: Scope, elaborator: Elaborator) -> Typed | bool | None:
-    """Return the condition of the comparison; None where there is none, False where it is wrong."""
+    """Return the condition of the comparison; None without one, False if it is wrong."""
     condition = statement.find("cond")
     if condition is None:
         return None
@@ -481,8 +503,9 @@ def _condition(statement: Statement, scope: Scope, elaborator: Elaborator) -> Ty
 
 
 def _paired(steps: Steps) -> Scope:
-    """Return the scope in which all that depends on a reply of the compared role is known below `first` and
-    `second`."""
+    """Return the scope of a comparison: everything that depends on a reply of the compared role is a field of `first`
+    and `second`.
+    """
     whose = {step.name for step in steps.lowered if steps.compared(Ref(path=(step.name,)))}
     own = {key: each for key, each in steps.scope.items() if key in whose or _depends(steps, each)}
     shared = {key: binding for key, binding in steps.scope.items() if key not in own}
@@ -504,7 +527,7 @@ def _below(side: str, binding: Binding, whose: Collection[str]) -> Binding:
 
 
 def _moved(expr: Expr, side: str, whose: Collection[str]) -> Expr:
-    """Return the expression with what the steps of those names yield taken from one side."""
+    """Return the expression with the results of the steps in `whose` taken from one side."""
 
     def moved(part: Expr) -> Expr:
         if isinstance(part, Ref) and part.path[0] in whose:

@@ -1,8 +1,6 @@
-"""Lowers the steps of a scenario, in order. A `let` leaves no step: its name stands for its value.
+"""Lowering of the steps of a scenario, common to all its arms: scopes, verdicts of judges, `let` and `retrieve`.
 
-What is lowered here holds for every arm; `treatments` says what remains of it under each.
-
-Lowers `retrieve`: the nearest of many rows or values.
+A `let` leaves no step: its name is replaced by its value.
 """
 
 from __future__ import annotations
@@ -46,8 +44,10 @@ from tripos_compiler.typecheck.calls import Judge, LoopSyntax
 from tripos_compiler.typecheck.expressions import Elaborator, rows_binding
 from tripos_compiler.typecheck.types import named_choice
 
+# Steps of a scenario
+
 SIDES = ("first", "second")
-"""The names of the two models of a comparison."""
+"""The names of the two models in a comparison."""
 NOT_A_SIDE = "`{}` names a side of the comparisons of this scenario"
 NOT_JUDGED = "what the judge is given may have no value, and it is not asked then"
 NOT_ASKED = "what is asked may have no value, and nothing is asked then"
@@ -56,17 +56,17 @@ NOT_DECIDED = "this condition may have no value, and nothing is asked then"
 
 @dataclass(frozen=True)
 class AskCount:
-    """The list of what an ask asks one after another, and how many there may be; `noun` says what they are."""
+    """The list of a repeated ask, and the upper bound of its length. `noun` names its elements in messages."""
 
     span: Span
-    """The place where that number is written."""
+    """The place of the bound in the source."""
     listed: Expr
     most: int
     noun: str
 
 
 def length_in(listed: Expr, names: Mapping[str, Any]) -> int | None:
-    """Return how long a list is in a case; None where that is not known."""
+    """Return the length of a list in a case; None if it is unknown."""
     try:
         return len(evaluate(listed, names))
     except (Unavailable, LookupError):
@@ -75,51 +75,53 @@ def length_in(listed: Expr, names: Mapping[str, Any]) -> int | None:
 
 @dataclass
 class Steps:
-    """Collects the steps of one scenario; `good` is False once any was wrong."""
+    """The steps of one scenario while they are lowered. `good` becomes false with the first mistake."""
 
     program: Program
     scenario: str
     scope: dict[str, Binding]
     alias: str | None = None
-    """What the rows are known as."""
+    """The name of the rows."""
     where: Expr | None = None
-    """The condition that chooses the rows."""
+    """The condition that selects the rows."""
     key: Expr | None = None
-    """What rows that belong together have in common."""
+    """The key that groups the rows."""
     known: frozenset[str] = frozenset()
-    """The names whose values are known before a run: the axes, and the rows where they stand in a file."""
+    """The names whose values are known before a run: the axes, and the rows if they are read from a file."""
     lowered: list[Step] = field(default_factory=list)
     good: bool = True
     mentioned: dict[str, set[str]] = field(default_factory=dict)
-    """For every language the names that its texts print."""
+    """By language, the names that the texts print."""
     spans: dict[str, Label] = field(default_factory=dict)
     scores: dict[str, tuple[Label, Statement]] = field(default_factory=dict)
-    """The first score of every name. Several may share one where each has its `when`."""
+    """The first score of each name. Several can share a name if each has a `when`."""
     baselines: list[tuple[Name, Span]] = field(default_factory=list)
-    """Scores with a condition that depend on no reply of the compared role, and where their values stand. They are what
-    others are measured against, where another score of the name does."""
+    """Scores with a condition that depend on no reply of the compared role, with the places of their values.
+
+    Another score of the same name is measured against them.
+    """
     lets: list[Statement] = field(default_factory=list)
-    """Every sound `let` so far."""
+    """Every valid `let` so far."""
     options: list[Statement] = field(default_factory=list)
-    """Every sound `options` so far."""
+    """Every valid `options` so far."""
     elements: dict[str, list[tuple[LoopSyntax, Loop]]] = field(default_factory=dict)
-    """The loops of the scores of elements, by the name of an element; none where all of them are wrong."""
+    """The loops of element scores, by the element's name; empty if all of them are wrong."""
     scripts: list[AskCount] = field(default_factory=list)
-    """The lists of every ask that is several."""
+    """The lists of all repeated asks."""
     asked: dict[str, tuple[Expr, list[Expr]]] = field(default_factory=dict)
-    """Every ask for each element of a list, by its name: the list, and what there is of each element with its reply."""
+    """By name, each ask for the elements of a list: the list, and the expressions about an element with its reply."""
     cases: Sequence[Mapping[str, Any]] | None = None
-    """The names of every case, where the compiler has them."""
+    """The values of the names in every case, if they are known at compile time."""
     wholes: dict[str, Name] = field(default_factory=dict)
-    """The names of the steps that call a model, as they are declared."""
+    """The declared names of the steps that call a model."""
 
     @property
     def rows(self) -> RowsAsked:
-        """Return the rows that the steps ask about."""
+        """The rows that the steps ask about."""
         return RowsAsked(self.alias, self.where)
 
     def named(self, name: Name) -> bool:
-        """Return true if a step that calls a model may have that name; reports one that is taken."""
+        """Return true if a step that calls a model can have this name; otherwise report it."""
         scored = self.scores.get(name.text)
         if scored is not None:
             message = f"`{name.text}` is a score of this scenario already"
@@ -127,6 +129,7 @@ class Steps:
         return self.free(name) and scored is None
 
     def free(self, name: Name) -> bool:
+        """Return true if no step, row, axis or arm has this name; otherwise report it."""
         earlier = self.spans.setdefault(name.text, Label(name.span, "first declared here"))
         if earlier.span is not name.span:
             message = f"`{name.text}` is declared twice in this scenario"
@@ -142,11 +145,11 @@ class Steps:
         return True
 
     def elaborator(self, judge: Judge | None = None) -> Elaborator:
-        """Check expressions of a step."""
+        """Return a checker of expressions in the current scope."""
         return Elaborator(self.program, self.scope, judge)
 
     def condition(self, statement: Statement) -> Typed | bool | None:
-        """Return the condition of a step; None where there is none, False where it is wrong."""
+        """Return the condition of a step; None without one, False if it is wrong."""
         condition = statement.find("cond")
         if condition is None:
             return None
@@ -158,7 +161,7 @@ class Steps:
         return typed
 
     def let(self, statement: Statement) -> bool:
-        """`let NAME = VALUE`."""
+        """Lower `let NAME = VALUE`."""
         name = statement.name()
         good = self.free(name)
         value = statement.syntax("value")
@@ -174,55 +177,61 @@ class Steps:
         return True
 
     def define(self, kind: str, name: Name, type_: Type | None, detail: str = "") -> None:
-        """Note a declared name for editors."""
+        """Record a declared name in the index."""
         from tripos_compiler.library.types import type_notation
 
         text = detail or (type_notation(type_) if type_ is not None else "")
         self.program.index.define(kind, name.text, name.span, f"scenario {self.scenario}", text)
 
     def unknown(self, name: Name, returns: Type | None = None) -> None:
-        """Keep uses of a step that was reported from being reported too."""
+        """Bind a step that was reported without a type, so that its uses are not reported."""
         self.scope.setdefault(name.text, Binding((name.text,), span=name.span))
 
     def kind(self, role: str) -> str | None:
-        """Return the kind of a role, None where it is not declared."""
+        """Return the kind of a role; None if it is not declared."""
         declared = self.program.roles.get(role)
         return declared.kind if declared is not None else None
 
     def uses(self, *exprs: Expr | None) -> set[str]:
-        """Return the steps that expressions use, directly."""
+        """Return the steps that expressions use directly."""
         names = {name for expr in exprs if expr is not None for name in names_in(expr)}
         return {step.name for step in self.lowered if step.name in names}
 
     def compared(self, *exprs: Expr | None) -> bool:
-        """Return true if expressions depend on a reply of the compared role, in any arm."""
+        """Return true if expressions depend on a reply of the compared role in any arm."""
         found = with_dependencies(self.lowered, self.uses(*exprs))
         return any(
             self.kind(role) == "compared" for step in self.lowered if step.name in found for role in roles_called(step)
         )
 
     def replied(self, *exprs: Expr) -> bool:
-        """Return true if expressions depend on what a model says, whichever it is."""
+        """Return true if expressions depend on a reply of any model."""
         found = with_dependencies(self.lowered, self.uses(*exprs))
         return any(step.name in found for step in self.lowered if isinstance(step, Ask | Converse | Verdict))
 
 
+# Verdicts of judges in expressions
+
+
 @dataclass
 class Judging:
-    """Makes the judges that an expression calls verdicts: steps of their own, each once."""
+    """Checker of judge calls in expressions. Each different call becomes one `Verdict` step."""
 
     steps: Steps
     when: Typed | None = None
     loops: tuple[Loop, ...] = ()
-    """The lists for each element of which a judge is asked, from the outermost to the innermost."""
+    """The loops around the call, from the outermost to the innermost."""
     programs: bool = False
-    """True in the value of a score, where programs may be called too."""
+    """Whether programs can be called too, as in the value of a score."""
 
     def each(self, loop: Loop) -> Judging:
-        """Return the same for what is asked for each element of a list."""
+        """Return the checker for calls that are made for each element of a list."""
         return replace(self, loops=(*self.loops, loop))
 
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
+        """Check a judge call and return its verdict, adding a step for a new call. Reports a mistake and
+        returns None.
+        """
         if scorer.gives is None:
             help_ = f"write `score {scorer.name}(…)`"
             message = f"`{scorer.name}` gives several metrics, which is no value"
@@ -263,7 +272,7 @@ class Judging:
         return Typed(verdict, named_choice(scorer.says or scorer.gives), joint_lacks(given.values()))
 
     def _is_bounded(self, call: CallExpr, loops: Sequence[Loop]) -> bool:
-        """Return true if it is known before a run how often a judge is asked at most; reports where it is not."""
+        """Return true if the number of calls has an upper bound before a run; otherwise report it."""
         known = self.steps.known
         for loop in loops:
             looked_at = [part for part in subexpressions(loop.of) if part.op in ("data", "tree") or _is_plugged(part)]
@@ -277,8 +286,10 @@ class Judging:
         return True
 
     def _needs_no_program(self, call: CallExpr, scorer: Scorer, given: Mapping[str, Typed]) -> bool:
-        """Return true if a judge is told no value of a program, and no program says which elements it is asked about;
-        reports where it is: programs are started for scores alone."""
+        """Return true if neither the inputs of a judge nor its loops need a program; otherwise report it.
+
+        Programs are started for scores only.
+        """
         loops = [expr for loop in self.loops for expr in (loop.of, loop.where) if expr is not None]
         plugins = self.steps.program.plugins
         for expr in (*(typed.expr for typed in given.values()), *loops):
@@ -295,8 +306,11 @@ class Judging:
 def _as_before(
     known: Iterable[Verdict], args: dict[str, Expr], loops: tuple[Loop, ...]
 ) -> tuple[dict[str, Expr], tuple[Loop, ...]]:
-    """Return a question about elements of lists, with the names for the elements that an earlier verdict has where that
-    is on the same question: an element has one verdict, whatever it is called."""
+    """Return the arguments and loops of a judge call with the element names of an earlier call of the same question, if
+    there is one.
+
+    An element has one verdict, whatever its name.
+    """
     used = {name for arg in args.values() for name in _names_at(arg)}
     for step in known:
         names = {mine.alias: other.alias for mine, other in zip(loops, step.loops, strict=False)}
@@ -320,8 +334,11 @@ def _renamed(names: Mapping[str, str], part: Expr) -> Expr:
 
 
 def _looked_at(loops: Sequence[Loop], args: Iterable[Expr]) -> tuple[Loop, ...]:
-    """Return the loops whose elements a judge is told of: what it says is the same for all elements of the others, so
-    it is asked once for all of these. An element is judged where it is looked at for any of theirs."""
+    """Return the loops whose elements the judge's arguments depend on.
+
+    The verdict is the same for all elements of the other loops, so they become `any` conditions: an element is judged
+    if it is needed for any of theirs.
+    """
     names = {name for arg in args for name in _names_at(arg)}
     kept: list[Loop] = []
     for loop in reversed(loops):
@@ -340,7 +357,7 @@ def _looked_at(loops: Sequence[Loop], args: Iterable[Expr]) -> tuple[Loop, ...]:
 
 
 def _names_at(expr: Expr) -> set[str]:
-    """Return the names in an expression, with those of the elements that it takes the verdicts on."""
+    """Return the names in an expression, including the elements that it takes verdicts on."""
     at = (part for part in subexpressions(expr) if isinstance(part, AtElement))
     return {*names_in(expr), *(alias for part in at for alias in part.loops)}
 
@@ -349,8 +366,11 @@ def _is_plugged(part: Expr) -> bool:
     return isinstance(part, Call) and part.function not in FUNCTIONS
 
 
+# Undefined values in requests
+
+
 def warn_unasked(steps: Steps, question: Question, when: Typed | None) -> None:
-    """Warn of every hole of a question, and of every condition of its texts, that may have no value."""
+    """Warn of every hole and condition of a request that can be undefined."""
     for texts in (question.system, question.prompt):
         for hole in texts.told() if texts is not None else ():
             warn_undefined(steps, hole.typed, NOT_DECIDED if hole.condition else NOT_ASKED, when)
@@ -359,8 +379,10 @@ def warn_unasked(steps: Steps, question: Question, when: Typed | None) -> None:
 
 
 def warn_undefined(steps: Steps, typed: Typed, what: str, when: Typed | None = None) -> None:
-    """Warn of every part of an expression that may have no value because of a reply, unless the condition `when` sees
-    to it; once for each place."""
+    """Warn of every part of an expression that can be undefined because of a reply, once for each place.
+
+    Parts that the condition `when` guards are left out.
+    """
     left = typed.may if when is None else typed.under(when.expr)
     items = steps.program.diagnostics.items
     for may in left:
@@ -372,7 +394,7 @@ def warn_undefined(steps: Steps, typed: Typed, what: str, when: Typed | None = N
 
 
 def mention_question(steps: Steps, question: Question, *more: Expr) -> None:
-    """Note what a question prints or depends on in each language, with what `more` expressions name."""
+    """Record the names that a request prints or depends on in each language, and those in `more` expressions."""
     said = {name for expr in (*more, *question.lowered.expressions) for name in names_in(expr)}
     for language in steps.program.languages:
         names = {
@@ -385,8 +407,11 @@ def mention_question(steps: Steps, question: Question, *more: Expr) -> None:
         steps.mentioned.setdefault(language, set()).update(names | said)
 
 
+# Retrieval
+
+
 def lower_retrieve(steps: Steps, statement: Statement) -> bool:
-    """`retrieve NAME from SOURCE [as ALIAS] { where …, top N by VALUE [using ROLE], include … }`."""
+    """Lower `retrieve NAME from SOURCE [as ALIAS] { where …, top N by VALUE [using ROLE], include … }`."""
     program, name = steps.program, statement.name()
     good = steps.named(name)
     when = steps.condition(statement)
@@ -443,7 +468,7 @@ def lower_retrieve(steps: Steps, statement: Statement) -> bool:
 
 
 def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name, Binding] | None:
-    """Return what is looked through, what an element is known as, and what that name means."""
+    """Return the source that is searched, the name of an element, and the binding of that name."""
     program, written = steps.program, statement.syntax("source")
     alias = statement.find_name("alias")
     declared = program.declared.get("dataset", {})
@@ -485,7 +510,7 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
 
 
 def _rows(steps: Steps, written: Syntax) -> Typed | None:
-    """Return all rows of the data set of that name, also where the row at hand has the same name."""
+    """Return all rows of the data set of that name, even if the current row has the same name."""
     if not isinstance(written, Name):
         return None
     binding = rows_binding(steps.program.rowsets[written.text])
@@ -519,7 +544,7 @@ def _count(steps: Steps, top: Statement) -> int | None:
 
 
 def _using(steps: Steps, top: Statement) -> str | bool | None:
-    """Return the role that embeds; None where there is none, False where it is wrong."""
+    """Return the role that embeds; None without one, False if it is wrong."""
     role = top.find_name("role")
     if role is None:
         return None
@@ -534,8 +559,10 @@ def _using(steps: Steps, top: Statement) -> str | bool | None:
 
 
 def _embeds(by: Expr, alias: str) -> bool:
-    """Return true if every `similarity` in what is ranked by has the element on one side and not on the other, and
-    there is one: only then are there two texts that can be embedded by themselves."""
+    """Return true if there is a `similarity`, and each compares a text of the element alone with one without it.
+
+    Only then can both texts be embedded separately.
+    """
     calls = [part for part in subexpressions(by) if isinstance(part, Call) and part.function == "similarity"]
     sides = [[names_in(each) for each in (*call.args, *call.named.values())] for call in calls]
     return bool(calls) and all(

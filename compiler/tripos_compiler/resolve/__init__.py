@@ -1,1 +1,1 @@
-"""Plug-ins: functions of the user's in Python, read from their source and never run here."""
+"""Resolution: files, releases, declared names, and the signatures of Python functions, which are read and never run."""

@@ -1,13 +1,8 @@
-"""The files and releases of a spec: follows `use` and `use release`, and reads every file once.
+"""Resolution of a spec's files: follows `use` and `use release`, reads every file once, and collects the declared
+names.
 
-What a release declares becomes part of the spec and keeps its home. Its data is held to what it was released with, and
-its warnings are left to those who released it.
-
-Files to a program: reads those that a spec uses, and the releases that it extends, and finds what is declared
-where.
-
-The parts of a release that a spec takes: all that it declares, or what is named with all that this needs; and what
-it adds to the axes of it.
+The declarations of a release become part of the spec and keep their origin. Its data must have the digests that it was
+released with, and warnings about it are dropped, because only its authors can mend them.
 """
 
 from __future__ import annotations
@@ -30,6 +25,8 @@ from tripos_compiler.source.tree import Block, Entry, Line, Name, Syntax, TableR
 from tripos_compiler.syntax.lexer import warn_of_deception
 from tripos_compiler.syntax.parser import parse
 
+# The `take` clause: which declarations of a release are imported
+
 WORDS: Mapping[str, tuple[str, ...]] = {
     "scenarios": ("scenario",),
     "measures": ("measure",),
@@ -43,19 +40,18 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "subsets": ("subset",),
     "exports": ("export",),
 }
-"""What each word of `take` names: constructs of statements, or metrics, which stand in those of dimensions."""
+"""The constructs that each word of `take` selects. Metrics are statements inside dimensions."""
 NEEDED_BY_ANYTHING = frozenset(
     {"role", "axis", "arm", "tree", "tool", *WORDS["functions"], *WORDS["datasets"], *WORDS["scorers"]}
 )
 NEEDED_BY_FIGURES = frozenset({"scenario", "measure", "subset"})
 FIGURES = frozenset({"measure", "expect", "subset", "export"})
-"""What names scenarios and measures. Elsewhere a name that a scenario has too means something else."""
+"""Constructs that name scenarios and measures. Elsewhere the name of a scenario means something else."""
 PRINTED = re.compile(r"\{[{%](.*?)[%}]\}", re.DOTALL)
 
 
 def take(program: Program, use: Statement, release: FoundRelease, whole: list[Statement]) -> list[Statement]:
-    """Return the statements of a release that a `use release` brings in; what it names and the release has not is
-    reported."""
+    """Return the statements that a `use release` imports. Reports names that the release does not have."""
     found = list(_taken(program, use, release, whole)) if use.of("taken") else list(whole)
     for added in use.of("added"):
         found = _with_added(program, added, release, found)
@@ -90,17 +86,17 @@ def _one(word: str) -> str:
 
 @dataclass
 class _Taking:
-    """Statements of a release that are taken: those that were named, and what they name."""
+    """The selected statements of a release and everything they depend on."""
 
     whole: list[Statement]
 
     def __post_init__(self) -> None:
         self.taken: dict[int, Statement] = {}
         self.metrics: set[str] = set()
-        """Those that were named; others come with the tables that allocate them."""
+        """The metrics named explicitly; more are added with the tables that allocate them."""
 
     def add(self, constructs: tuple[str, ...], name: str) -> list[str]:
-        """Take what is called so; where nothing is, what there is instead."""
+        """Select the declarations of this name. Returns [], or the names that exist if there is none."""
         those = [each for each in self.whole if each.construct in constructs]
         found = [each for each in those if declared_name(each) == name]
         for each in found:
@@ -108,7 +104,7 @@ class _Taking:
         return [] if found else [declared_name(each) or "" for each in those] or [""]
 
     def add_metric(self, name: str) -> list[str]:
-        """Take a metric; where there is none of that name, those that there are."""
+        """Select a metric. Returns [], or the names that exist if there is none."""
         names = {metric.name().text for dimension in self._of("dimension") for metric in dimension.of("metric")}
         if name not in names:
             return sorted(names) or [""]
@@ -116,12 +112,15 @@ class _Taking:
         return []
 
     def statements(self) -> Iterator[Statement]:
-        """Yield all that is taken, in the order of the release: with the tables and metrics of its scorers, what is
-        kept from publication, and nothing of scenarios that are not taken."""
+        """Yield the selected statements in the order of the release.
+
+        Adds the allocation tables and metrics of the selected scorers and the withheld subsets, and drops everything
+        about scenarios that are not selected.
+        """
         axes = {each.name().text for each in self._of("axis")}
         known = {each.name().text for each in self.taken.values() if each.construct == "axis"}
         for subset in self._of("subset"):
-            # What is held back stays so, whatever else is taken.
+            # Withheld rows stay withheld, whatever else is taken.
             if subset.one_of("withheld") is not None and not set(_names(subset)) & axes - known:
                 self.taken[id(subset)] = subset
         scenarios = {each.name().text for each in self.taken.values() if each.construct == "scenario"}
@@ -160,14 +159,14 @@ class _Taking:
 
 
 def declared_name(statement: Statement) -> str | None:
-    """Return what a statement declares."""
+    """Return the name that a statement declares, or None."""
     name = statement.values.get("name") or statement.values.get("call")
     name = getattr(name, "function", name)
     return name.text if isinstance(name, Name) else None
 
 
 def _names(part: object) -> Iterator[str]:
-    """Yield every name in a statement, and in what its texts print."""
+    """Yield every name in a statement, including those in the holes of its texts."""
     match part:
         case Name(text=text):
             yield text
@@ -188,7 +187,7 @@ def _names(part: object) -> Iterator[str]:
 
 
 def _narrowed(table: Statement, scenarios: set[str]) -> tuple[Statement | None, set[str]]:
-    """Return an allocation table with the rows of some scenarios and the metrics that these have; None without any."""
+    """Return an allocation table reduced to these scenarios, and the metrics left in it; None if no row is left."""
     assert table.block is not None
     rows = [row for entry in table.block.entries() for row in entry.elements if isinstance(row, TableRow)]
     kept = [row for row in rows[1:] if row.cells and row.cells[0].text in scenarios]
@@ -213,7 +212,7 @@ def _line(row: TableRow, columns: list[int]) -> Line:
 def _with_added(
     program: Program, added: Statement, release: FoundRelease, statements: list[Statement]
 ) -> list[Statement]:
-    """Return the statements, with further values for one of the axes."""
+    """Return the statements with further values added to one of the axes."""
     name = added.name("axis")
     axes = [each for each in statements if each.construct == "axis"]
     axis = next((each for each in axes if each.name().text == name.text), None)
@@ -233,21 +232,25 @@ def _with_added(
     return [replace(axis, body=tuple(body)) if each is axis else each for each in statements]
 
 
+# Files and `use`
+
+
 @dataclass(frozen=True)
 class SpecFiles:
-    """Reads files into a program's sources."""
+    """Reader of spec files into a program's sources."""
 
     program: Program
     read: ReadText
     memory: Memory | None
 
     def load(self, source: Source) -> tuple[list[Statement], list[Statement]]:
-        """Return the statements of a file and of those that it uses, and among them each `use release`."""
+        """Return the statements of a file and of the files it uses, and the `use release` statements among them."""
         statements: list[Statement] = []
         self._load(source, (source.path,), set(), statements)
         return statements, [each for each in statements if each.construct == "use_release"]
 
     def _load(self, source: Source, chain: tuple[str, ...], loaded: set[str], into: list[Statement]) -> None:
+        """Append the statements of a file and of the files it uses to `into`. `chain` are the files that led to it."""
         program, memory = self.program, self.memory
         loaded.add(source.path)
         program.sources.append(source)
@@ -287,8 +290,11 @@ def _reason(error: OSError | ValueError) -> str:
     return (error.strerror or str(error)).lower() if isinstance(error, OSError) else "that is no name of a file"
 
 
+# Data and warnings of releases
+
+
 def check_released(program: Program) -> None:
-    """Report data that is not that of the release, and takes back the warnings about what a release declares."""
+    """Report data that differs from the release, and remove the warnings about a release's own declarations."""
     if not program.releases:
         return
     by_name = program.releases
@@ -302,7 +308,7 @@ def check_released(program: Program) -> None:
         if home is not None:
             _check(program, home, tree)
     items = program.diagnostics.items
-    # A release compiled when it was made, so that what is wrong in it follows from what is wrong in the spec.
+    # A release compiled when it was made, so an error in it is a consequence of one in the spec.
     follows = any(item.severity == "error" and not _is_theirs(program, item) for item in items)
     program.diagnostics.items = [
         item for item in items if not _is_theirs(program, item) or (item.severity == "error" and not follows)
@@ -327,23 +333,25 @@ def _is_theirs(program: Program, item: Diagnostic) -> bool:
     return bool(item.labels) and program.release_of(item.labels[0].span) is not None
 
 
+# Releases and `use release`
+
 NOT_BROUGHT = frozenset({"benchmark", "use", "use_release"})
-"""What a release does not hand on."""
+"""Constructs that are not imported from a release."""
 
 
 @dataclass
 class Extending:
-    """The releases that one compilation extends; each is read once, whoever extends it."""
+    """Importer of the releases of one compilation. Each release is read once."""
 
     program: Program
     files: SpecFiles
     languages: frozenset[str] | None
-    """Those of the spec's own benchmark; None where they cannot be told."""
+    """The languages of the spec's own benchmark; None if they are unknown."""
     brought: dict[str, list[Statement]] = field(default_factory=dict)
-    """By digest, all that a release declares, with what it brings in itself."""
+    """All declarations of each release, including those that it imports, by digest."""
 
     def extend(self, uses: list[Statement], chain: tuple[FoundRelease, ...] = ()) -> list[Statement]:
-        """Return what the releases that are used declare. What cannot be had is reported."""
+        """Return the statements that the used releases declare. Reports releases that cannot be imported."""
         found: list[Statement] = []
         for use in uses:
             there = {id(statement) for statement in found}
@@ -405,7 +413,7 @@ class Extending:
         return replace(asked, place=place.value) if isinstance(place, Text) else asked
 
     def _fits(self, use: Statement, release: FoundRelease, chain: tuple[FoundRelease, ...]) -> bool:
-        """Return true if a release can be part of the spec; reports why it cannot."""
+        """Return true if the release can be imported; otherwise report why not."""
         where = use.text("string").span
         if release.digest in {each.digest for each in chain}:
             circle = " → ".join(each.title for each in (*chain, release))
@@ -420,7 +428,7 @@ class Extending:
         return True
 
     def _warn(self, use: Statement, release: FoundRelease) -> None:
-        """Say what to paste, so that a stranger can begin without a digest and go on with one."""
+        """Warn of a missing digest, with the edit that pins it."""
         text = use.text("string")
         last = use.find("place") or text
         pin = f' sha256 "{release.digest}"'
@@ -450,7 +458,7 @@ class Extending:
 
 
 def extend(program: Program, files: SpecFiles, uses: list[Statement]) -> None:
-    """Add to a program what the releases declare that its own files use."""
+    """Add the declarations of the used releases to a program."""
     if not uses:
         return
     program.state([*program.statements, *Extending(program, files, _languages(program)).extend(uses)])
@@ -466,8 +474,10 @@ def _languages(program: Program) -> frozenset[str] | None:
 
 
 def _without_roles_again(program: Program) -> Iterator[Statement]:
-    """Yield the statements; a role that is declared before is the same role, and stands once. There is one that is
-    compared, so that of a release must have its name."""
+    """Yield the statements without repeated roles: a role of the same name is the same role.
+
+    A spec has one compared role, so a release's compared role must have the name of the spec's own.
+    """
     first: dict[str, Statement] = {}
     for statement in program.statements:
         release = program.released.get(statement.span.source.path)
@@ -504,9 +514,14 @@ def _kind(role: Statement) -> str:
     return "the compared role" if role.has("compared") else "a panel" if role.has("panel") else "a single model"
 
 
+# Declared names
+
+
 def resolve(program: Program, path: str, read: ReadText, memory: Memory | None = None) -> None:
-    """Fill the program's statements and declared names from the file at `path` and those it uses. Raises `OSError` or
-    `UnicodeDecodeError` where the file at `path` itself cannot be read."""
+    """Fill the program's statements and declared names from the file at `path` and the files it uses.
+
+    Raises `OSError` or `UnicodeDecodeError` if the file at `path` itself cannot be read.
+    """
     source = Source(path, read(path))
     program.read_text = read
     files = SpecFiles(program, read, memory)
@@ -524,7 +539,7 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
             name = scorer_name(statement.syntax("call")) if called else statement.name("name")
             if name is not None:
                 program.index.define(kind, name.text, name.span)
-                if kind in ("scenario", "dimension"):  # what can be named as a value; no axis is called so
+                if kind in ("scenario", "dimension"):  # can be named as values; no axis has such a name
                     program.value_spans.setdefault((kind, name.text), name.span)
                 _declare(program, kind, names, name)
                 if kind in ("scenario", "dataset") and (release := program.release_of(name.span)) is not None:
@@ -533,7 +548,7 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
 
 
 def scorer_name(call: object) -> Name | None:
-    """Return the name in `NAME(params)`, or of a scorer whose parameters were forgotten; None where there is none."""
+    """Return the name in `NAME(params)`, or of a scorer without parameters; None if there is no name."""
     function = call if isinstance(call, Name) else getattr(call, "function", None)
     return function if isinstance(function, Name) else None
 
@@ -551,7 +566,7 @@ def _declare(program: Program, kind: str, names: dict[str, Name], name: Name) ->
 
 
 def _declare_again(program: Program, kind: str, earlier: Name, name: Name) -> None:
-    """Report a name that a release declares too, at the place of the spec's own where it has one."""
+    """Report a name that a release declares too, at the spec's own declaration if it has one."""
     first, second = program.release_of(earlier.span), program.release_of(name.span)
     if first is not None and second is not None:
         message = f"{kind} `{name.text}` is declared in {first.title} and in {second.title}"

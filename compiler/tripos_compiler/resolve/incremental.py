@@ -1,8 +1,7 @@
-"""Results of earlier compilations of a spec, so that a keystroke costs no more than what it changes.
+"""Cache of an earlier compilation, for the language server: a keystroke costs only what it changes.
 
-A statement whose text has not changed is the same object as before (`syntax/pieces.py`); a scenario is compiled again
-only where its own statement changed, or anything outside scenarios that it may look at; a data file is read again only
-where the reader is another.
+A statement with unchanged text is the same object as before. A scenario is lowered again only if its own statement
+changed, or anything outside scenarios that it can refer to. A data file is read again only if the reader changed.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from tripos_compiler.syntax.lexer import ParseMemory
 
 @dataclass(frozen=True)
 class Lowered:
-    """Additions of the lowering of one scenario, or one data set, to a program."""
+    """Everything that lowering one scenario or data set added to a program."""
 
     result: Any
     diagnostics: tuple[Diagnostic, ...]
@@ -34,7 +33,7 @@ class Lowered:
     made: dict[str, Made]
 
     def add_to(self, program: Program) -> None:
-        """Add it all, apart from the result itself."""
+        """Add everything except the result itself to a program."""
         program.diagnostics.items.extend(self.diagnostics)
         program.index.add(self.index)
         program.columns.update(self.columns)
@@ -46,15 +45,15 @@ class Lowered:
 
 @dataclass
 class LoweredCache:
-    """The lowered statements of one kind, as long as what they look at stays the same."""
+    """Lowered statements of one kind, valid while the surroundings they depend on are unchanged."""
 
     around: tuple[Any, ...] = ()
-    """All that they may look at beside themselves."""
+    """Everything outside a statement that its lowering can depend on."""
     lowered: dict[int, tuple[Statement, Lowered]] = field(default_factory=dict)
-    """By the identity of the statement, which is kept so that it stays."""
+    """By the identity of the statement. The statement is stored too, so that its identity is not reused."""
 
     def enter(self, around: tuple[Any, ...]) -> None:
-        """Forget everything where anything around has changed."""
+        """Clear the cache if the surroundings changed."""
         same = len(around) == len(self.around) and all(
             a is b or (isinstance(a, str | frozenset | tuple) and a == b)
             for a, b in zip(around, self.around, strict=True)
@@ -64,33 +63,35 @@ class LoweredCache:
             self.around = around
 
     def find(self, statement: Statement) -> Lowered | None:
-        """Return what a statement was lowered to, None where that is not known."""
+        """Return the lowering of a statement, or None."""
         pair = self.lowered.get(id(statement))
         return pair[1] if pair is not None else None
 
     def keep(self, statement: Statement, lowered: Lowered) -> None:
-        """Remembers what a statement was lowered to."""
+        """Store the lowering of a statement."""
         self.lowered[id(statement)] = (statement, lowered)
 
     def keep_only(self, there: set[int]) -> None:
-        """Forget the statements that are no longer there."""
+        """Drop the statements that no longer exist. `there` are the identities of those that do."""
         self.lowered = {key: pair for key, pair in self.lowered.items() if key in there}
 
 
 @dataclass
 class Memory:
-    """For one spec, compiled again and again by one thread."""
+    """Cache for one spec that is compiled repeatedly by one thread."""
 
     parses: ParseMemory = field(default_factory=ParseMemory)
     statements: dict[int, tuple[Entry, Statement]] = field(default_factory=dict)
-    """Every sound statement at the top of a file, by the identity of its entry, which is kept so that it stays."""
+    """Every valid top-level statement, by the identity of its entry. The entry is stored too, so that its identity is
+    not reused.
+    """
     scenarios: LoweredCache = field(default_factory=LoweredCache)
     datasets: LoweredCache = field(default_factory=LoweredCache)
     copies: KnownCopies = field(default_factory=KnownCopies)
-    """Which fields hold what a secret field says."""
+    """The fields found to copy secret fields."""
 
     def keep_only(self, statements: list[Statement]) -> None:
-        """Forget the statements that are no longer there."""
+        """Drop the statements that no longer exist."""
         there = {id(statement) for statement in statements}
         self.statements = {key: pair for key, pair in self.statements.items() if id(pair[1]) in there}
         self.scenarios.keep_only(there)
@@ -98,7 +99,9 @@ class Memory:
 
 
 def fork_program(program: Program) -> Program:
-    """Return the same program with tables of its own for what a scenario adds, so that this can be told and kept."""
+    """Return a copy of the program with separate tables for the additions of one scenario, so that they can be
+    stored.
+    """
     diagnostics = Diagnostics(
         lost_names=program.diagnostics.lost_names,
         lost_blocks=program.diagnostics.lost_blocks,
@@ -117,7 +120,7 @@ def fork_program(program: Program) -> Program:
 
 
 def program_additions(program: Program, own: Program, result: Any) -> Lowered:
-    """Return what a program made by `fork_program` has beyond the one that it was made from."""
+    """Return what a program made by `fork_program` has in addition to the original."""
     return Lowered(
         result,
         tuple(own.diagnostics.items),

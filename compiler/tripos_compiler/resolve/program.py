@@ -1,10 +1,8 @@
-"""The program: all statements of a spec's files, the tables that lowering fills, and the locale of its numbers.
+"""The `Program`: the state of a compilation, with the symbol index, scopes and bindings, and the tables that lowering
+fills.
 
-Names in scope, checked expressions, and lowered data sets with the copies of secrets among them.
-
-Declarations of a spec and their uses: for editors, and to find what is never used.
-
-Names that are joined by `*`: the axes of a context, the arms of a scenario, the random facets of a measure.
+A name that is in `Program.declared` but not in its table was already reported; uses of it are skipped without a
+message.
 """
 
 from __future__ import annotations
@@ -55,10 +53,12 @@ from tripos_compiler.source.inputs import (
 from tripos_compiler.source.text import Source, Span
 from tripos_compiler.source.tree import BinaryExpr, Name, Syntax, Text
 
+# Scopes and checked expressions
+
 
 @dataclass(frozen=True)
 class PossibleLack:
-    """A part of an expression that may have no value, and where it stands."""
+    """A part of an expression that can be undefined, and its place."""
 
     lack: Lack
     span: Span
@@ -66,8 +66,9 @@ class PossibleLack:
 
 @dataclass(frozen=True)
 class Binding:
-    """A name in scope. `fields` are what stands behind its dot; `path` is what the name means, and `value` the
-    expression that stands for it instead, where it was named by a `let`. `span` is where it was declared.
+    """A name in scope: its path in the plan, its type, and the bindings of its fields.
+
+    `value` replaces the path if the name was defined by a `let`. `span` is the place of the declaration.
     """
 
     path: tuple[str, ...]
@@ -76,13 +77,13 @@ class Binding:
     value: Expr | None = None
     span: Span | None = None
     may: tuple[PossibleLack, ...] = ()
-    """What may be lacking for it to have a value, where it stands for an expression."""
+    """The reasons why `value` can be undefined."""
     secret: bool = False
-    """Whether it is a field that is declared as secret, for editors."""
+    """Whether it is a field declared as secret; editors show it."""
     early: bool = False
-    """Whether it is known in front of the place that names it, as an element of a list is."""
+    """Whether its value is known before the place that names it, as an element of a list is."""
     most: int | None = None
-    """Of a list that only a run knows, how many elements it has at most, where that follows from the spec."""
+    """The upper bound of the length of a list that is known only during a run; None if the spec implies no bound."""
 
 
 Scope = Mapping[str, Binding]
@@ -90,7 +91,7 @@ Scope = Mapping[str, Binding]
 
 @dataclass(frozen=True)
 class Typed:
-    """A checked expression. `may` says what may be lacking for it to have a value."""
+    """A checked expression with its type. `may` are the reasons why it can be undefined."""
 
     expr: Expr
     type: Type
@@ -101,15 +102,14 @@ class Typed:
             object.__setattr__(self, "may", _once(self.may))
 
     def under(self, condition: Expr, held: bool = True) -> tuple[PossibleLack, ...]:
-        """Return what may still be lacking where a condition holds, or does not."""
+        """Return the reasons that remain if `condition` holds, or, with `held` false, if it fails."""
         return tuple(
             replace(each, lack=left) for each in self.may for left in unguarded_lacks([each.lack], condition, held)
         )
 
 
 def _once(lacks: Iterable[PossibleLack]) -> tuple[PossibleLack, ...]:
-    """Return lacks, those of one place as one: what is named by a `let` is lacking once, however often it is used. Its
-    reasons are those of all."""
+    """Merge the reasons of one place, so that a `let` is reported once however often it is used."""
     found: dict[tuple[Span, str, int], PossibleLack] = {}
     for each in lacks:
         key = (each.span, each.lack.why, id(each.lack.needs))
@@ -123,12 +123,12 @@ def _once(lacks: Iterable[PossibleLack]) -> tuple[PossibleLack, ...]:
 
 
 def joint_lacks(known: Iterable[Typed]) -> tuple[PossibleLack, ...]:
-    """Return what may be lacking for all of these expressions to have a value."""
+    """Return the reasons why any of these expressions can be undefined."""
     return tuple(may for each in known for may in each.may)
 
 
 def record_fields(path: tuple[str, ...], type_: Type, span: Span | None) -> dict[str, Binding]:
-    """Return the bindings behind the dot of a record, at any depth."""
+    """Return the bindings of the fields of a record, at any depth."""
     if type_.kind != "record":
         return {}
     return {
@@ -137,9 +137,12 @@ def record_fields(path: tuple[str, ...], type_: Type, span: Span | None) -> dict
     }
 
 
+# Data sets and their rows
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedRow:
-    """A typed row and where it stands: its file and its number, counted from 1."""
+    """A typed row with its file and its number there, counted from 1."""
 
     values: dict[str, Any]
     path: str
@@ -148,42 +151,44 @@ class LoadedRow:
 
 @dataclass(frozen=True)
 class LoadedDataset:
-    """A lowered data set with the rows that were read to check it. Where it is not `sound`, something about it was
-    reported, `rows` says nothing, and `poisoned` are the fields that have no known type."""
+    """A lowered data set with the rows that were read to check it.
+
+    If it is not `sound`, a mistake in it was reported: `rows` means nothing then, and `poisoned` are the fields without
+    a known type.
+    """
 
     dataset: Dataset
-    """Its name and fields; of a made data set it has no files, and is not in the plan."""
+    """Its name and fields. For a generated data set it has no files and is not in the plan."""
     rows: tuple[LoadedRow, ...]
     spans: dict[str, Span]
-    """Where the name of every field is declared."""
+    """The place of the name of each field."""
     poisoned: tuple[str, ...] = ()
     sound: bool = True
     span: Span | None = None
     """The place of the data set's name."""
     made: Made | None = None
     count: int = 0
-    """How many rows it has; of a made one, at most."""
+    """Number of rows; an upper bound if the data set is generated."""
     axes: tuple[str, ...] = ()
-    """The axes that its rows carry as fields."""
+    """The axes that its rows have as fields."""
     known: bool = True
-    """Whether `rows` are all of its rows; those of a made data set are not known before a run."""
+    """Whether `rows` are all of its rows; false for a generated data set."""
     repeated: tuple[LoadedRow, ...] = ()
-    """The rows that say what an earlier row says, which `rows` leaves out."""
+    """Rows that repeat an earlier row and are not in `rows`."""
     media_by_folder: bool = False
-    """Whether cells that say the same name different files, each beside its own data file."""
+    """Whether equal cells can name different files, because each is relative to its own data file."""
     keys: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
-    """By column what `rows` have by which rows of joined files are found, where no field reads it."""
+    """By column, the values of `rows` that join files are looked up by, for columns that no field reads."""
     unpacked: Mapping[str, str] = field(default_factory=dict)
-    """By path, the SHA-256 of what its compressed files hold."""
+    """SHA-256 of the decompressed content of each compressed file, by path."""
     origin: Origin = "spec"
-    """Where its files were found."""
+    """The kind of place where its files were found."""
     joined: tuple[JoinedFiles, ...] | None = ()
-    """The files that are joined to its rows; None where something of them was reported."""
+    """The files joined to its rows; None if a mistake in one of them was reported."""
 
 
 def row_fields(loaded: LoadedDataset, *path: str) -> dict[str, Binding]:
-    """Return the fields of a row as names; `path` is what the row itself is known as, nothing where it is all there
-    is."""
+    """Return the bindings of a row's fields. `path` names the row; it is empty if only one row is in scope."""
     fields = {
         each.name: Binding((*path, each.name), each.type, span=loaded.spans.get(each.name), secret=each.secret)
         for each in loaded.dataset.fields
@@ -192,7 +197,7 @@ def row_fields(loaded: LoadedDataset, *path: str) -> dict[str, Binding]:
 
 
 def row_binding(loaded: LoadedDataset, alias: str, span: Span) -> Binding:
-    """Return a row as a name, with the fields of records behind their own dots; `span` is where the row is named."""
+    """Return the binding of a row with its fields and the fields of records. `span` is the place that names the row."""
     fields = row_fields(loaded, alias)
     for each in loaded.dataset.fields:
         below = record_fields(fields[each.name].path, each.type, fields[each.name].span)
@@ -200,15 +205,17 @@ def row_binding(loaded: LoadedDataset, alias: str, span: Span) -> Binding:
     return Binding((alias,), None, fields, span=span)
 
 
+# Copies of secret fields
+
 Field = tuple[str, str]
-"""A data set, by its name in the plan, and one of its fields."""
+"""The plan's name of a data set, and the name of a field in it."""
 
 CopiedHow = Literal["column", "capture", "values"]
 
 
 @dataclass(frozen=True)
 class Copy:
-    """A field that holds what a secret field says. `why` is a clause for messages, which names both."""
+    """A field that repeats the content of a secret field. `why` is a clause for messages that names both."""
 
     field: Field
     of: Field
@@ -219,8 +226,11 @@ class Copy:
 
 @dataclass(frozen=True)
 class CopiedField:
-    """The same of two contents, however the data sets with them are called. Of a column, `column` and `where` say which
-    one is read by both; of a part of the secret, a message says what it `does`, and the `rest` after its name."""
+    """A copy between two contents, independent of the names of their data sets.
+
+    For a copied column, `column` and `where` name the column that both read. For a part of the secret, the message is
+    composed from `does` and `rest`.
+    """
 
     field: str
     of: str
@@ -231,7 +241,7 @@ class CopiedField:
     rest: str = ""
 
     def between(self, owner: str, other: str) -> Copy:
-        """Return the copy in a data set of that name, of the secret of another."""
+        """Return the copy between the data sets `other` and `owner`; `owner` has the secret."""
         mine, its = f"{other}.{self.field}", f"{owner}.{self.of}"
         match self.how:
             case "column":
@@ -249,12 +259,14 @@ class CopiedField:
 
 
 Contents = tuple[str, str, bool]
-"""What two data sets say beside their names, of which the first has the secrets; and whether they are one."""
+"""The key of a comparison: the content of the data set with the secrets, the content of the other, and whether they are
+the same data set.
+"""
 
 
 @dataclass
 class KnownCopies:
-    """The findings of comparisons."""
+    """Memo of the comparisons between data sets."""
 
     found: dict[Contents, tuple[CopiedField, ...]] = field(default_factory=dict)
 
@@ -263,10 +275,16 @@ Key = TypeVar("Key")
 Noted = TypeVar("Noted")
 
 
+# The symbol index
+
+
 @dataclass(frozen=True)
 class Symbol:
-    """A declared name. `kind` is that of its declaration (`role`, `axis`, `value`, `field`, `ask`, `let`, …), `span`
-    the place of the name, `owner` what it is declared in (`scenario kct`), `detail` its type or signature."""
+    """A declared name.
+
+    `kind` is the kind of declaration (`role`, `axis`, `value`, `field`, `ask`, `let`, …), `span` the place of the name,
+    `owner` the enclosing declaration (`scenario kct`), and `detail` its type or signature.
+    """
 
     kind: str
     name: str
@@ -277,7 +295,7 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Use:
-    """A place that names a symbol, which is at `symbol`."""
+    """A place that refers to the symbol declared at `symbol`."""
 
     span: Span
     symbol: Span
@@ -285,44 +303,44 @@ class Use:
 
 @dataclass
 class Index:
-    """Symbols by the place of their name, the uses of them, and what was in scope where."""
+    """The symbol index: symbols by the place of their name, their uses, and the names in scope at each place."""
 
     symbols: dict[Span, Symbol] = field(default_factory=dict)
     uses: dict[Span, Use] = field(default_factory=dict)
     types: dict[Span, str] = field(default_factory=dict)
-    """The type of expressions that have a name, as people write it."""
+    """The type of each named expression, in the notation of the language."""
     places: dict[int, tuple[Any, Span]] = field(default_factory=dict)
-    """Where parts of a plan are written, by identity: expressions, and the holes of texts."""
+    """Source spans of parts of the plan (expressions and holes of texts), by object identity."""
     meanings: dict[int, tuple[Any, Label]] = field(default_factory=dict)
-    """What gives an expression a name, by its identity: a `let`, or a call of one with parameters."""
+    """The names of expressions, by the identity of the expression: a `let`, or a call of one with parameters."""
     judged: dict[tuple[str, str], Span] = field(default_factory=dict)
-    """Where a judge is called, by the scenario and the name of the step."""
+    """The place of each judge call, by scenario and step name."""
     scopes: list[tuple[Span, Mapping[str, Any]]] = field(default_factory=list)
-    """For a stretch of a file, the bindings (`expressions.Binding`) that its expressions can name."""
+    """The bindings in scope for a stretch of a file."""
 
     def define(self, kind: str, name: str, span: Span, owner: str = "", detail: str = "") -> None:
-        """Note a declaration; the first at a place stands, with the fullest detail."""
+        """Record a declaration. The first one at a place wins, unless a later one adds the detail."""
         known = self.symbols.get(span)
         if known is None or (detail and not known.detail):
             self.symbols[span] = Symbol(kind, name, span, owner, detail)
 
     def use(self, span: Span, symbol: Span | None, type_: str = "") -> None:
-        """Note that a name at `span` means the symbol declared at `symbol`."""
+        """Record that the name at `span` refers to the symbol declared at `symbol`."""
         if symbol is not None and span != symbol:
             self.uses.setdefault(span, Use(span, symbol))
         if type_:
             self.types.setdefault(span, type_)
 
     def place(self, part: Any, span: Span) -> None:
-        """Note where a part of a plan is written; the first place stands."""
+        """Record the source span of a part of the plan. The first span wins."""
         self.places.setdefault(id(part), (part, span))
 
     def mean(self, expr: Any, label: Label) -> None:
-        """Note what gives an expression a name."""
+        """Record what names an expression."""
         self.meanings.setdefault(id(expr), (expr, label))
 
     def add(self, other: Index) -> None:
-        """Add all of another index; what is known already stands."""
+        """Merge another index. Existing entries win."""
         for symbol in other.symbols.values():
             self.define(symbol.kind, symbol.name, symbol.span, symbol.owner, symbol.detail)
         self.scopes.extend(other.scopes)
@@ -334,13 +352,17 @@ class Index:
 
 
 def _add(known: dict[Key, Noted], others: Mapping[Key, Noted]) -> None:
-    """Add what is not known: as many steps as there are others, however much is known."""
+    """Add the missing entries, in time proportional to `others`."""
     known |= {key: noted for key, noted in others.items() if key not in known}
 
 
+# Locales of numbers
+
+
 def locale_of(program: Program, statement: Statement) -> str | None:
-    """Return the locale that a benchmark or a scenario says in its block; None where it says none. One that is not
-    known is reported."""
+    """Return the locale in the `numbers` block of a benchmark or scenario, or None without one. Reports an unknown
+    locale.
+    """
     said = statement.one_of("numbers")
     if said is None:
         return None
@@ -354,8 +376,10 @@ def locale_of(program: Program, statement: Statement) -> str | None:
 
 
 def numbers_of(program: Program, returns: Type | None) -> dict[str, str]:
-    """For every language the locale in which the numbers of a typed reply are read, but for languages that write them
-    as they are read where none is said; nothing where no number is asked for."""
+    """Return, by language, the locale in which numbers of a typed reply are read.
+
+    Languages that write numbers in the default way are left out, and the result is empty if the type has no number.
+    """
     if returns is None or not has_number(returns):
         return {}
     said = {language: program.numbers or language for language in program.languages}
@@ -363,7 +387,7 @@ def numbers_of(program: Program, returns: Type | None) -> dict[str, str]:
 
 
 def has_number(type_: Type) -> bool:
-    """Return true if a number is somewhere in values of a type."""
+    """Return true if values of the type contain a number."""
     match type_.kind:
         case "integer" | "number":
             return True
@@ -375,29 +399,36 @@ def has_number(type_: Type) -> bool:
 
 
 def locale_in(program: Program, scenario: Statement) -> str | None:
-    """Return the locale of a scenario: its own, or that of the benchmark that it comes from."""
+    """Return the locale of a scenario: its own, or else that of its benchmark."""
     release = program.release_of(scenario.head)
     whole = program.numbers if release is None else program.numbers_in.get(release.name)
     return locale_of(program, scenario) or whole
 
 
+# Parts that were reported and skipped
+
+
 def has_lost_part(program: Program, statement: Statement) -> bool:
-    """Return true if a part of a statement's block was reported and left out: it may be whatever is missing."""
+    """Return true if part of the statement's block was reported and skipped, so that anything missing may have been
+    there.
+    """
     lost = program.diagnostics
     return lost.lost_files or (statement.block is not None and statement.block.span in lost.lost_blocks)
 
 
 def has_lost_values(program: Program, *axes: str) -> bool:
-    """Return true if a part of one of these axes was reported and left out: it may have had other values."""
+    """Return true if part of one of these axes was reported and skipped, so that it may have had other values."""
     written = (each for each in program.of("axis") if each.name().text in axes)
     return any(has_lost_part(program, part) for axis in written for part in (axis, *axis.body))
 
 
 def forget_diagnostics(program: Program, mark: int, *codes: str) -> None:
-    """Take back what was reported with these codes since there were `mark` diagnostics."""
+    """Remove the diagnostics with these codes that were reported after the first `mark` ones."""
     items = program.diagnostics.items
     items[mark:] = [item for item in items[mark:] if item.code not in codes]
 
+
+# The program
 
 ReadText = Callable[[str], str]
 """Reads a spec file by path. Raises `OSError` or `UnicodeDecodeError`."""
@@ -418,25 +449,26 @@ KINDS: dict[str, tuple[str, ...]] = {
     "subset": ("subset",),
     "export": ("export",),
 }
-"""What can be declared at the top of a file, and by which constructs."""
+"""The kinds of declarations at the top of a file, each with the constructs that declare it."""
 
 
 @dataclass(frozen=True)
 class FormulaScorer:
-    """A scorer that is an expression over its parameters, or, where it `scores` nothing, a `let` at the top of a file,
-    whose value may be of any type."""
+    """A scorer defined by an expression over its parameters; or, with `scores` false, a `let` at the top of a file,
+    whose value can have any type.
+    """
 
     name: Name
     params: dict[str, Type]
     value: Syntax
     scores: bool = True
     holes: tuple[Syntax, ...] = ()
-    """What stands in the holes of the texts that a `let` writes."""
+    """The expressions in the holes of the texts of a `let`."""
 
 
 @dataclass(frozen=True)
 class ReleaseImport:
-    """A release that a spec extends, and whether the spec says its digest."""
+    """A release that a spec imports, and whether the spec pins its digest."""
 
     release: FoundRelease
     pinned: bool
@@ -452,56 +484,58 @@ class NamedColumn:
 
 @dataclass
 class Program:
-    """A spec while it is compiled. The tables hold what was lowered without a mistake; a name that is in `declared`
-    but not in its table was reported already, and uses of it are passed over in silence."""
+    """A spec during compilation. The tables hold what was lowered without a mistake."""
 
     diagnostics: Diagnostics
     data: DataReader
     sources: list[Source] = field(default_factory=list)
     statements: list[Statement] = field(default_factory=list)
-    """What stands at the top of its files; `state` sets it."""
+    """The statements at the top of all files. Set it through `state`."""
     of_kinds: dict[tuple[str, ...], tuple[Statement, ...]] = field(default_factory=dict)
-    """The same by their kinds, as far as somebody asked."""
+    """Memo of `of`."""
     declared: dict[str, dict[str, Name]] = field(default_factory=dict)
     benchmark: Benchmark | None = None
     numbers: str | None = None
-    """The locale in which texts write numbers; None where their language says it."""
+    """The locale in which texts write numbers; None if it follows from the language."""
     numbers_in: dict[str, str] = field(default_factory=dict)
-    """The same of releases that are part of the spec, by name."""
+    """The same for each imported release, by name."""
     roles: dict[str, Role] = field(default_factory=dict)
     axes: dict[str, Axis] = field(default_factory=dict)
     arms: dict[str, Arm] = field(default_factory=dict)
     trees: dict[str, Tree] = field(default_factory=dict)
     plugins: dict[str, Plugin] = field(default_factory=dict)
     aggregates: dict[str, Plugin] = field(default_factory=dict)
-    """Functions of the user's that measures take of all values."""
+    """The user's functions that aggregate all values of a measure."""
     tools: dict[str, Tool] = field(default_factory=dict)
     metrics: dict[str, Metric] = field(default_factory=dict)
     datasets: dict[str, Dataset] = field(default_factory=dict)
     rowsets: dict[str, LoadedDataset] = field(default_factory=dict)
-    """Every data set at the top of a file, with what was read to check it."""
+    """Every data set at the top of a file, with the rows that were read to check it."""
     loaded: dict[str, LoadedDataset] = field(default_factory=dict)
-    """Every data set that is read from files, by its name in the plan; also those of scenarios."""
+    """Every data set read from files, also those of scenarios, by its name in the plan."""
     copies: KnownCopies = field(default_factory=KnownCopies)
-    """Which fields hold what a secret field says, as far as it was compared."""
+    """The fields found to copy secret fields."""
     near: dict[tuple[str, tuple[str, ...]], NearCopies[int]] = field(default_factory=dict)
-    """The texts of rows in which questions are looked for, by data set and fields."""
+    """Indexes of the texts of rows that are searched for questions, by data set and fields."""
     value_spans: dict[tuple[str, str], Span] = field(default_factory=dict)
-    """Where a value of an axis or arm is declared, or a parameter of a scorer, by `scorer NAME`, or what else can be
-    named as a value, by its kind: a scenario, a metric."""
+    """Places of declarations that can be named as a value: by axis or arm and value, by `scorer NAME` and parameter, or
+    by kind and name (a scenario, a metric).
+    """
     made: dict[str, Made] = field(default_factory=dict)
     scorers: dict[str, Scorer] = field(default_factory=dict)
     formulas: dict[str, FormulaScorer] = field(default_factory=dict)
     late: dict[str, str] = field(default_factory=dict)
-    """Scorers that are not lowered yet, while data sets and judges are, which cannot depend on them; each with why."""
+    """Scorers that are not lowered yet while data sets and judges are, which cannot depend on them, each with the
+    reason.
+    """
     allocation: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     weights: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)
-    """For every allocated scorer and scenario what each metric counts; empty where all count alike."""
+    """For every allocated scorer and scenario, the weight of each metric; empty if the weights are equal."""
     table_rows: dict[str, set[str]] = field(default_factory=dict)
-    """For every allocation table, sound or not, the scenarios that have a row, or are likely meant by one."""
+    """For every allocation table, the scenarios that have a row or that a misspelt row probably means."""
     scenarios: dict[str, Scenario] = field(default_factory=dict)
     columns: dict[Span, NamedColumn] = field(default_factory=dict)
-    """The arguments of measures that are expressions, by their place."""
+    """Arguments of measures that are expressions, by their place."""
     measures: dict[str, Measure] = field(default_factory=dict)
     expectations: list[Expectation] = field(default_factory=list)
     subsets: dict[str, Subset] = field(default_factory=dict)
@@ -511,23 +545,23 @@ class Program:
     titles: dict[str, dict[str, dict[str, str]]] = field(default_factory=dict)
     index: Index = field(default_factory=Index)
     read_text: ReadText | None = None
-    """Reads the text of a file by path, also of a Python file; `resolve` sets it."""
+    """Reads the text of any file by path, also of Python files. `resolve` sets it."""
     packages: Packages = field(default_factory=Packages)
     finder: ReleaseFinder = field(default_factory=NoReleases)
     releases: dict[str, FoundRelease] = field(default_factory=dict)
-    """By name, every release that is part of the spec."""
+    """Every release that is part of the spec, by name."""
     extended: list[ReleaseImport] = field(default_factory=list)
-    """Those that the spec's own files name."""
+    """The releases named by the spec's own files."""
     released: dict[str, FoundRelease] = field(default_factory=dict)
-    """By path, the release that a source belongs to."""
+    """The release of each source that belongs to one, by path."""
     scenarios_in: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """The scenarios of every release, also those that are not taken."""
+    """All scenarios of each release, also those that are not taken."""
     homes: dict[tuple[str, str], str] = field(default_factory=dict)
-    """The benchmark that a scenario or data set comes from, by kind and name, where it is another one."""
+    """The benchmark that a scenario or data set comes from, by kind and name, if it is not this one."""
 
     @property
     def languages(self) -> tuple[str, ...]:
-        """The benchmark's languages; empty where they could not be read."""
+        """The benchmark's languages; empty if they could not be read."""
         return self.benchmark.languages if self.benchmark is not None else ()
 
     def release_of(self, span: Span) -> FoundRelease | None:
@@ -535,32 +569,33 @@ class Program:
         return self.released.get(span.source.path) if self.released else None
 
     def home(self, kind: str, name: str) -> str:
-        """Return the benchmark that a scenario or data set comes from. What a release runs keeps its name in whatever
-        extends it, so that results are the same results."""
+        """Return the benchmark that a scenario or data set comes from.
+
+        A release keeps its name in every spec that imports it, so that its results remain the same results.
+        """
         if "." in name:
             kind, name = "scenario", name.partition(".")[0]
         return self.homes.get((kind, name), self.benchmark.name if self.benchmark is not None else "")
 
     def of(self, *constructs: str) -> tuple[Statement, ...]:
-        """Return every statement of those kinds at the top of a file."""
+        """Return the statements of these constructs at the top of all files."""
         if constructs not in self.of_kinds:
             self.of_kinds[constructs] = tuple(each for each in self.statements if each.construct in constructs)
         return self.of_kinds[constructs]
 
     def state(self, statements: Iterable[Statement]) -> None:
-        """Take these for all statements at the top of its files."""
+        """Replace the statements at the top of all files."""
         self.statements = list(statements)
         self.of_kinds = {}
 
     @property
     def lost(self) -> Span | None:
-        """A file in which a statement at the top was lost, if there is one: what it declares is not known. Where a
-        file was lost, the first."""
+        """The first file with a skipped statement, whose declarations are unknown; None without one."""
         whole = (Span(source, 0, len(source.text)) for source in self.sources)
         return next((s for s in whole if s in self.diagnostics.lost_blocks or self.diagnostics.lost_files), None)
 
     def unknown(self, kind: str, name: Name, extra: tuple[str, ...] = ()) -> None:
-        """Report a name of that kind that is not declared."""
+        """Report an undeclared name of that kind."""
         known = [*self.declared.get(kind, {}), *extra]
         close = nearest(name.text, known)
         if close is not None:
@@ -572,7 +607,7 @@ class Program:
         self.diagnostics.error("E0201", f"there is no {kind} `{name.text}`", name.span, help=help_, unknown=name.text)
 
     def is_declared(self, kind: str, name: Name) -> bool:
-        """Return true if the name is declared as that kind; reports it where it is not."""
+        """Return true if the name is declared as that kind; otherwise report it."""
         declared = self.declared.get(kind, {}).get(name.text)
         if declared is not None:
             self.index.use(name.span, declared.span)
@@ -581,8 +616,10 @@ class Program:
         return False
 
     def localised(self, labels: Labels, where: Span, what: str, *, for_readers: bool = False) -> dict[str, Text] | None:
-        """Return a string for each language, from strings with and without a language. None where one is missing.
-        Texts `for_readers`, which no model sees, may also be in languages that the benchmark does not have."""
+        """Return the text of each language, from texts with and without a language. Returns None if one is missing.
+
+        Texts `for_readers` are never sent to a model and can also be in other languages than the benchmark's.
+        """
         found: dict[str, Text] = {}
         general: Text | None = None
         good = True
@@ -618,13 +655,16 @@ class Program:
         return None if missing else {language: found[language] for language in (*self.languages, *more)}
 
     def labels(self, statement: Statement, what: str) -> dict[str, str] | None:
-        """Return the labels of a statement in every language, None where one is missing."""
+        """Return the labels of a statement by language; None if one is missing."""
         texts = self.localised(statement.labels(), statement.head, what)
         return None if texts is None else {language: text.value for language, text in texts.items()}
 
 
+# Relative paths and products of names
+
+
 def path_beside(path: str, relative: str) -> str:
-    """Return a path as a file at `path` means it.
+    """Resolve a relative path against the file at `path`.
 
     >>> path_beside("specs/edubench/edubench.tripos", "../common/scales.tripos")
     'specs/common/scales.tripos'
@@ -643,11 +683,11 @@ PRODUCTS = {
     "arms": "arms shots * wording",
     "facets": "across judge * wording as sample",
 }
-"""What is written as a product of names, each with an example."""
+"""The clauses that are written as a product of names, each with an example."""
 
 
 def product_of(program: Program, syntax: Syntax, what: str = "axes") -> list[Name] | None:
-    """Return the names that are joined by `*`, one of `PRODUCTS`; None for anything else, which is reported."""
+    """Return the names joined by `*`; `what` is a key of `PRODUCTS`. Reports other syntax and returns None."""
     match syntax:
         case Name():
             return [syntax]

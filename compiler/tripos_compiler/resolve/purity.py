@@ -1,12 +1,10 @@
-"""The proof that a function in Python depends on its arguments alone: read from its source, of which nothing is run.
+"""Purity proof for Python functions: whether a function depends on its arguments alone. Read from source, never
+executed.
 
-A function that reads a file or the clock, or remembers what it was called with before, could tell a model what a
-secret column says. Proved is one whose whole module, and every module of its own package that this one imports, holds
-to a part of Python in which neither can be written (`pure_names.py`): imports of a few modules that read nothing, names
-that are defined or harmless, values at the top of the module that nobody changes. What is not in that part is not
-proved, and the author may say that it is `pure` all the same.
-
-The pure part of Python: the modules, names and calls that `purity.py` lets pass.
+A function that reads a file or the clock, or remembers earlier calls, could reveal a secret column to a model. A
+function is proved pure if its module, and every module of its package that it imports, keeps to a subset of Python in
+which none of this can be written: imports of a few modules that read nothing, defined or harmless names, and top-level
+values that nothing changes. Code outside of the subset is not proved; the author can still declare it `pure`.
 """
 
 from __future__ import annotations
@@ -22,13 +20,15 @@ from types import ModuleType
 
 from tripos_compiler.source.data_classes import dataclass
 
+# The pure subset of Python: modules, names and calls
+
 SAFE_MODULES = frozenset(
     {"__future__", "abc", "ast", "base64", "binascii", "bisect", "collections", "collections.abc", "copy"}
     | {"dataclasses", "datetime", "decimal", "difflib", "fractions", "functools", "hashlib", "heapq", "html"}
     | {"itertools", "json", "math", "numbers", "operator", "re", "statistics", "string", "textwrap", "typing"}
     | {"unicodedata", "urllib.parse"}
 )
-"""Modules that read nothing but what they are given, apart from `UNSAFE`."""
+"""Modules that read only their arguments, except for the names in `UNSAFE`."""
 ONLY = {
     "__future__": frozenset({"annotations"}),
     "json": frozenset({"loads", "dumps", "JSONDecodeError"}),
@@ -51,19 +51,19 @@ ONLY = {
         | {"TypeAlias", "TypeVar", "TypedDict", "Union", "cast"}
     ),
 }
-"""Modules of which only these names are taken."""
+"""Modules from which only these names are allowed."""
 UNSAFE = frozenset(
     {"now", "today", "utcnow", "fromtimestamp", "utcfromtimestamp", "astimezone", "timestamp"}  # the clock and its zone
     | {"getcontext", "setcontext", "localcontext", "DefaultContext", "BasicContext", "ExtendedContext"}  # can be set
-    | {"cache", "lru_cache", "cache_info", "singledispatch", "singledispatchmethod", "register"}  # remember
-    | {"wraps", "update_wrapper", "attrgetter", "methodcaller", "Formatter", "format_map", "mro"}  # reach further
-    | {"HtmlDiff", "make_dataclass"}  # count, and name fields by a text
-    | {"file_digest", "samples"}  # a file, chance
-    | {"algorithms_available", "algorithms_guaranteed", "TextWrapper", "_field_defaults"}  # could be changed for all
+    | {"cache", "lru_cache", "cache_info", "singledispatch", "singledispatchmethod", "register"}  # caches
+    | {"wraps", "update_wrapper", "attrgetter", "methodcaller", "Formatter", "format_map", "mro"}  # reach other objects
+    | {"HtmlDiff", "make_dataclass"}  # a global counter, and fields named by a text
+    | {"file_digest", "samples"}  # reads a file; random
+    | {"algorithms_available", "algorithms_guaranteed", "TextWrapper", "_field_defaults"}  # shared and mutable
     | {"gi_frame", "gi_code", "gi_yieldfrom", "cr_frame", "cr_code", "cr_await", "ag_frame", "ag_code", "ag_await"}
     | {"f_back", "f_globals", "f_locals", "f_builtins", "f_code", "tb_frame", "tb_next", "co_code", "co_consts"}
 )
-"""Names that no attribute and nothing that is imported may have."""
+"""Names that no attribute and no import may have."""
 SAFE_BUILTINS = frozenset(
     {"ArithmeticError", "AssertionError", "AttributeError", "Ellipsis", "Exception", "False", "IndexError", "KeyError"}
     | {"LookupError", "None", "NotImplemented", "NotImplementedError", "OverflowError", "RecursionError", "True"}
@@ -75,19 +75,19 @@ SAFE_BUILTINS = frozenset(
     | {"str", "sum", "super", "tuple", "type", "zip"}
 )
 OWN_NAMES = frozenset({"__name__", "__all__", "__slots__", "__version__"})
-"""Names between double underscores that a module may use."""
+"""Double-underscore names that a module may use."""
 READERS = frozenset(
     {"all", "any", "bool", "dict", "enumerate", "filter", "frozenset", "len", "list", "map", "max", "min"}
     | {"range", "repr", "reversed", "set", "sorted", "str", "sum", "tuple", "zip"}
 )
-"""Functions that change none of their arguments."""
+"""Functions that do not modify their arguments."""
 READING = frozenset(
     {"get", "items", "keys", "values", "index", "count", "copy", "union", "intersection", "difference"}
     | {"issubset", "issuperset", "isdisjoint"}
 )
-"""Methods of a list, set or dictionary that do not change it."""
+"""Methods of a list, set or dictionary that do not modify it."""
 Called = str | tuple[str, str] | None
-"""A name that is built in, or a module and a name of it; None of what is neither."""
+"""A built-in name, or a module and a name in it; None for anything else."""
 DECORATORS: frozenset[Called] = frozenset(
     {
         *("staticmethod", "classmethod", "property", ("abc", "abstractmethod")),
@@ -101,18 +101,17 @@ FIXED: frozenset[Called] = frozenset(
         *(("datetime", "date"), ("typing", "TypeVar"), ("operator", "itemgetter"), ("collections", "namedtuple")),
     }
 )
-"""Calls that give values which nobody can change: names that are built in, and names of modules."""
+"""Calls that return immutable values: built-in names, and names of modules."""
 
 
 def unsafe_attribute(name: str) -> bool:
-    """Return true if no attribute of that name may be looked at: it is of Python's own machinery, or in `UNSAFE`."""
+    """Return true if the attribute is forbidden: internal to Python, or in `UNSAFE`."""
     return name in UNSAFE or (name.startswith("_") and name.endswith("_"))
 
 
 @cache
 def safe_name(module: str, name: str) -> bool:
-    """Return true if a name of a module that reads nothing may be used: a public one, and no module that it imports
-    itself.
+    """Return true if a name of a safe module may be used: it is public, and not a module that this one imports.
 
     >>> safe_name("re", "findall"), safe_name("re", "enum"), safe_name("datetime", "datetime"), safe_name("re", "_x")
     (True, False, True, False)
@@ -126,16 +125,18 @@ def safe_name(module: str, name: str) -> bool:
     return name in (dir(found) if public is None else public) and not isinstance(getattr(found, name, None), ModuleType)
 
 
+# Syntax
+
 Parents = Mapping[ast.AST, ast.AST]
 
 
 def stores(node: ast.Name) -> bool:
-    """Return true if a name is given a meaning."""
+    """Return true if the name is assigned or deleted here."""
     return isinstance(node.ctx, ast.Store | ast.Del)
 
 
 def elements(node: ast.expr) -> Iterator[ast.expr]:
-    """Yield what is put into a list, set or dictionary that is written out."""
+    """Yield the elements of a list, set or dictionary display, or of a comprehension."""
     match node:
         case ast.List(elts=parts) | ast.Set(elts=parts):
             yield from parts
@@ -148,8 +149,7 @@ def elements(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def literal(node: ast.expr) -> bool:
-    """Return true if a value is a text, a list of texts or the words of a text, and the like: of parts that nobody
-    changes."""
+    """Return true if the expression is a text, a list of texts, the words of a text or the like, of immutable parts."""
     match node:
         case ast.Constant() | ast.JoinedStr():
             return True
@@ -163,8 +163,7 @@ def literal(node: ast.expr) -> bool:
 
 
 def gives_back(call: ast.Call, argument: ast.expr) -> bool:
-    """Return true if a function of `READERS` may give an argument back as it is: the greatest of two lists is one of
-    them."""
+    """Return true if a function of `READERS` can return this argument itself, as `max` of two lists does."""
     match call:
         case ast.Call(func=ast.Name(id="max" | "min"), args=args):
             return len(args) > 1
@@ -174,7 +173,7 @@ def gives_back(call: ast.Call, argument: ast.expr) -> bool:
 
 
 def in_making(node: ast.AST, parents: Parents) -> bool:
-    """Return true if it stands in what makes an object, which is called `self` there, and nothing else is."""
+    """Return true if the node is in a constructor in which `self` is certainly the new object."""
     over = parents.get(node)
     while over is not None and not isinstance(over, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
         over = parents.get(over)
@@ -189,7 +188,7 @@ def in_making(node: ast.AST, parents: Parents) -> bool:
 
 
 def in_body(node: ast.AST, parents: Parents) -> bool:
-    """Return true if it stands in the body of a function, and is looked at when that is called."""
+    """Return true if the node is in the body of a function, and so evaluated when it is called."""
     inner, over = node, parents.get(node)
     while over is not None:
         match over:
@@ -201,23 +200,27 @@ def in_body(node: ast.AST, parents: Parents) -> bool:
     return False
 
 
+# The proof
+
 MOST_MODULES = 32
-"""So many modules of a package are followed."""
+"""The most modules of a package that are followed."""
 SPELT = re.compile(r"\{[^{}:!]*[.\[]")
-"""A field of a format that looks into its value."""
+"""A format field that accesses attributes or items of its value."""
 
 FindModule = Callable[[str, str], tuple[str, ast.Module] | None]
-"""The full name and the source of a module of the same package that a module imports under a name (`.units`); None
-where it is none of the package."""
+"""Maps the name in an import (`.units`) and the importing module to the full name and source of a module of the same
+package; None if it belongs to another package.
+"""
 
 
 class _Impure(Exception):
-    """The reason that a module is not proved, as a clause for messages."""
+    """The reason why a module is not proved, as a clause for messages."""
 
 
 def why_impure(module: ast.Module, where: str, find: FindModule | None = None) -> str | None:
-    """Return what keeps the functions of a module from being proved pure, with its line; None where they are. `where`
-    is what the module is called. Without `find` it stands alone.
+    """Return the reason, with its line, why the functions of a module are not proved pure; None if they are.
+
+    `where` is the module's name for messages. Without `find`, imports of other modules of the package are refused.
 
     >>> why_impure(ast.parse("import re\\ndef f(t: str) -> int:\\n    return len(re.findall('a', t))"), "f.py")
     >>> why_impure(ast.parse("def f(t: str) -> str:\\n    return open(t).read()"), "f.py")
@@ -234,13 +237,18 @@ def why_impure(module: ast.Module, where: str, find: FindModule | None = None) -
 
 @dataclass
 class _Package:
+    """The checked modules of one package."""
+
     find: FindModule | None
     known: dict[str, dict[str, bool]] = field(default_factory=dict)
-    """For every module that was looked at, the names at its top, and whether their values could be changed."""
+    """For every module checked: its top-level names, and whether their values are mutable."""
     bound: set[str] = field(default_factory=set)
-    """Every name that one of them gives a meaning."""
+    """Every name assigned in one of the modules."""
 
     def check(self, module: ast.Module, where: str) -> dict[str, bool]:
+        """Check a module once and return its top-level names, with whether their values are mutable. Raises
+        `_Impure`.
+        """
         if where in self.known:
             return self.known[where]
         if len(self.known) >= MOST_MODULES:
@@ -251,21 +259,24 @@ class _Package:
 
 
 class _Module:
+    """The check of one module."""
+
     def __init__(self, package: _Package, module: ast.Module, where: str) -> None:
         self.package = package
         self.module = module
         self.where = where
         self.top: dict[str, bool] = {}
-        """The names at the top, and whether their values could be changed."""
+        """The top-level names, and whether their values are mutable."""
         self.taken: dict[str, tuple[str, str]] = {}
-        """The names that are taken from modules which read nothing, each with its module and its name there."""
+        """The names imported from safe modules, each with its module and its name there."""
         self.modules: dict[str, str] = {}
-        """The names of modules that are imported whole."""
+        """The names of modules that are imported as a whole."""
         self.bound = {each.id for each in ast.walk(module) if isinstance(each, ast.Name) and stores(each)}
-        """Every name that the module gives a meaning, wherever."""
+        """Every name assigned anywhere in the module."""
         self.parents = {inner: node for node in ast.walk(module) for inner in ast.iter_child_nodes(node)}
 
     def check(self) -> dict[str, bool]:
+        """Return the top-level names, with whether their values are mutable. Raises `_Impure`."""
         for node in ast.walk(self.module):
             self._bind(node)
         self.package.bound |= self.bound
@@ -322,14 +333,14 @@ class _Module:
                 self.top[name] = theirs[alias.name]
 
     def _found(self, node: ast.ImportFrom, written: str) -> dict[str, bool]:
-        """Return the names at the top of a module of the same package."""
+        """Return the top-level names of a module of the same package."""
         found = self.package.find(written, self.where) if self.package.find is not None else None
         if found is None:
             raise self._refuse(node, f"imports `{written}`")
         return self.package.check(found[1], found[0])
 
     def _origin(self, node: ast.expr) -> Called:
-        """Return the module and the name of what is taken from a module, the name alone of what is built in."""
+        """Return the module and name of an imported name, or the name alone of a built-in."""
         match node:
             case ast.Name(id=name) if name in self.taken:
                 return self.taken[name]
@@ -339,10 +350,10 @@ class _Module:
                 return self.modules[name], attribute
         return None
 
-    # --- what stands at the top ---
+    # --- the top level ---
 
     def _top(self, body: list[ast.stmt]) -> None:
-        """Statements that run when the module is loaded: declarations, and values that no function could change."""
+        """Check the statements that run at import: declarations, and values that no function can change."""
         for node in body:
             match node:
                 case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
@@ -361,7 +372,7 @@ class _Module:
                     ),
                     orelse=[],
                 ):
-                    pass  # the script that a file may be as well; what stands there is looked at like the rest
+                    pass  # the file as a script; its body is checked like the rest
                 case ast.If(body=then, orelse=otherwise):
                     self._top(then)
                     self._top(otherwise)
@@ -369,8 +380,9 @@ class _Module:
                     raise self._refuse(node, "does more at the top of the module than declare")
 
     def _value(self, node: ast.expr) -> bool:
-        """Return true if a value at the top could be changed: False of one that cannot be, True of a list, set or
-        dictionary of such. Refuses any other."""
+        """Return true if a top-level value is mutable: a list, set or dictionary of immutable parts. Refuses any other
+        mutable value.
+        """
         inner: list[ast.expr] = []
         match node:
             case ast.List() | ast.Set() | ast.Dict() | ast.ListComp() | ast.SetComp() | ast.DictComp():
@@ -391,7 +403,7 @@ class _Module:
         return True
 
     def _fixed(self, node: ast.expr) -> bool:
-        """Return true if a value can be changed by nobody."""
+        """Return true if the value is immutable."""
         match node:
             case ast.Constant() | ast.JoinedStr() | ast.Lambda():
                 return True
@@ -421,11 +433,11 @@ class _Module:
         return False
 
     def _is_top(self, node: ast.AST) -> bool:
-        """Return true if it is a value at the top that could be changed."""
+        """Return true if the node names a mutable top-level value."""
         return isinstance(node, ast.Name) and self.top.get(node.id, False)
 
     def _plain(self, node: ast.expr) -> bool:
-        """Return true if what a value at the top is made over has parts that nobody can change."""
+        """Return true if a comprehension at the top iterates over immutable parts."""
         match node:
             case ast.Name(id=name):
                 return name in self.top
@@ -435,7 +447,7 @@ class _Module:
                 return name in self.top
         return literal(node)
 
-    # --- everything that is written ---
+    # --- all nodes ---
 
     def _node(self, node: ast.AST) -> None:
         match node:
@@ -475,7 +487,7 @@ class _Module:
             raise self._refuse(node, f"could change `{name}`, and so remember something")
 
     def _only_read(self, node: ast.Name) -> bool:
-        """Return true if a list, set or dictionary at the top is looked into here, and no more."""
+        """Return true if a mutable top-level value is only read here."""
         parent = self.parents.get(node)
         match parent:
             case ast.Subscript(value=value, ctx=ast.Load()) if value is node:
@@ -512,7 +524,7 @@ class _Module:
             raise self._refuse(node, f"uses `{name}`")
 
     def _sets_itself(self, node: ast.Attribute) -> bool:
-        """Return true if an object sets an attribute of itself while it is made."""
+        """Return true if a constructor sets an attribute of the new object."""
         return in_making(node, self.parents) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
     def _declared(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
@@ -541,7 +553,7 @@ class _Module:
                     raise self._refuse(part, f"does more in `{node.name}` than declare")
 
     def _made_anew(self, value: ast.expr) -> bool:
-        """Return true if a value of a class is `field(…)`, which makes one for each of its objects."""
+        """Return true if a class attribute is `field(…)`, which creates a value for each object."""
         if not isinstance(value, ast.Call) or self._origin(value.func) != ("dataclasses", "field"):
             return False
         given = {each.arg: each.value for each in value.keywords}

@@ -1,20 +1,13 @@
-"""Plug-ins: functions of the user's in Python, from a file beside the spec or from an installed package.
+"""Plug-ins: functions and programs in Python, from a file next to the spec, an installed package, or a service.
 
-A package offers functions by entry points of the group `tripos.functions`; what an entry point is called is what a spec
-calls it. The compiler executes none of this: signatures are read from the source text.
+The compiler executes none of this: signatures are read from the source (`list[str] | None` is `list<text>?`). A package
+offers functions by entry points of the group `tripos.functions`, and a spec uses the name of the entry point. A file is
+identified by its SHA-256; a program of Tripos or a service by its name and version, which it must report itself when it
+is started.
 
-Scorers that are programs of their own: Python files, programs that come with Tripos, and services.
-
-The compiler starts none of them. A file counts by its SHA-256; anything else by its name and version, which the program
-must say of itself when it is started.
-
-Files beside a file of functions that it imports, and that those import: found in their source, never executed.
-
-An absolute name is looked for in the folder of the file that the spec names, and, where it begins with the name of that
-folder, in the folder above; a relative one from the file that imports it. A module of Python's own library is never
-taken from beside.
-
-Signatures of Python functions, read from the text of a file: `list[str] | None` is `list<text>?`. Nothing is run.
+A file can import other files next to it, which become part of its version. An absolute name is looked up in the folder
+of the file that the spec names and, if it begins with the name of that folder, in the folder above; a relative name
+from the importing file. Modules of the standard library are never taken from next to the spec.
 """
 
 from __future__ import annotations
@@ -61,6 +54,8 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 
+# Annotations
+
 SIMPLE: dict[str, Type] = {"str": TextType(), "int": IntegerType(), "float": NumberType(), "bool": BoolType()}
 LISTS = frozenset({"list", "List", "Sequence", "MutableSequence", "Iterable"})
 SETS = frozenset({"set", "Set", "frozenset", "FrozenSet", "AbstractSet", "MutableSet"})
@@ -68,11 +63,11 @@ MAPPINGS = frozenset({"dict", "Dict", "Mapping", "MutableMapping", "TypedDict", 
 HASHABLE = frozenset({"text", "integer", "number", "bool", "choice"})
 HELP = "types are str, int, float, bool, list[…], set[…], Literal[…], and each of them `| None`"
 DEEPEST = 20
-"""How deep aliases and quotes may stand in each other."""
+"""The deepest nesting of aliases and quoted annotations."""
 
 
 class NoType(Exception):
-    """An annotation that is no type of a spec. `help` says what to write instead."""
+    """An annotation without a counterpart among the types of a spec. `help` suggests what to write instead."""
 
     def __init__(self, message: str, help: str = HELP) -> None:
         super().__init__(message)
@@ -81,8 +76,10 @@ class NoType(Exception):
 
 
 class Annotations:
-    """Reads the annotations of one module. Names of `typing` and `collections.abc` are known however they are imported,
-    and aliases at the top of the module are followed.
+    """Reader of the annotations of one module.
+
+    Names of `typing` and `collections.abc` are recognised however they are imported, and top-level aliases are
+    followed.
 
     >>> module = ast.parse("from typing import Literal as L; Mark = L['good', 'bad']; x: 'list[Mark] | None'")
     >>> Annotations(module).read(module.body[-1].annotation).of.of.values
@@ -104,7 +101,7 @@ class Annotations:
                     self.aliases[node.name.id] = node.value  # type: ignore[attr-defined]
 
     def read(self, node: ast.expr, depth: int = 0) -> Type:
-        """Return the type that an annotation stands for. Raises `NoType`."""
+        """Return the type of an annotation. Raises `NoType` if it has none."""
         if depth > DEEPEST:
             raise NoType("this annotation never ends")
         match node:
@@ -121,7 +118,7 @@ class Annotations:
         raise NoType(f"`{ast.unparse(node)}` is no type of a spec")
 
     def _name(self, node: ast.expr) -> str:
-        """Return the last part of a dotted name, as `typing` calls it."""
+        """Return the last part of a dotted name, without renaming by `import … as`."""
         if isinstance(node, ast.Attribute):
             return node.attr
         return self.renamed.get(node.id, node.id) if isinstance(node, ast.Name) else ast.unparse(node)
@@ -160,7 +157,7 @@ class Annotations:
         raise NoType(f"`{name}[…]` is no type of a spec")
 
     def _is_turn(self, node: ast.expr) -> bool:
-        """Return true if this is `dict[str, str]`, a turn of a dialogue."""
+        """Return true for `dict[str, str]`, a turn of a dialogue."""
         match node:
             case ast.Subscript(value=of, slice=ast.Tuple(elts=[ast.Name(id="str"), ast.Name(id="str")])):
                 return self._name(of) in MAPPINGS
@@ -206,12 +203,16 @@ def _mapping(name: str) -> NoType:
     return NoType(f"`{name}` is no type of a spec", help_)
 
 
+# Signatures of the functions of a file
+
 NESTED = (RecursionError, MemoryError)
-"""What `ast.parse` raises for text that is nested too deep."""
+"""The exceptions of `ast.parse` for text that is nested too deep."""
 
 
 class Unusable(Exception):
-    """A Python function that a spec cannot use: a code, what is wrong, how to mend it, and where in the Python file."""
+    """A Python function that a spec cannot use: a code, what is wrong, how to mend it, and the place in the Python
+    file.
+    """
 
     def __init__(self, code: str, message: str, help: str, span: Span | None = None) -> None:
         super().__init__(message)
@@ -223,7 +224,9 @@ class Unusable(Exception):
 
 @dataclass(frozen=True)
 class PythonFunction:
-    """A function's signature. `optional` are the parameters that have a default; `written` is it in Python's words."""
+    """A function's signature. `optional` are the parameters with a default; `written` is the signature in Python's
+    notation.
+    """
 
     parameters: dict[str, Type]
     optional: tuple[str, ...]
@@ -234,17 +237,19 @@ class PythonFunction:
 
 @dataclass(frozen=True)
 class PythonFile:
-    """A parsed file."""
+    """A parsed Python file."""
 
     source: Source
     module: ast.Module = field(repr=False)
 
     def function(self, name: str) -> PythonFunction:
-        """Return the function of that name at the top of the file. Raises `Unusable`, E0311 or E0312."""
+        """Return the top-level function of that name. Raises `Unusable` (E0311 or E0312) if it cannot be used."""
         return self._signature(self._defined(name))
 
     def tool_function(self, name: str) -> PythonFunction:
-        """Return the same of a function that takes a state and any arguments, and whose types nobody reads."""
+        """Return the signature of a tool's function, which takes a state and any arguments; its annotations are
+        ignored.
+        """
         node = self._defined(name)
         given = self._named_parameters(node)
         if not node.args.args:
@@ -262,13 +267,15 @@ class PythonFile:
             listed = ", ".join(f"`{each}`" for each in names[:8])
             help_ = f"did you mean `{close}`?" if close else (f"it has {listed}" if listed else "it has no functions")
             raise Unusable("E0311", f"`{self.source.path}` has no function `{name}`", help_)
-        node = found[-1]  # as in Python, the last one stands
+        node = found[-1]  # as in Python, the last definition wins
         if not isinstance(node, ast.FunctionDef):
             raise self._no_function(node, name)
         return node
 
     def imported(self, name: str) -> tuple[str, str] | None:
-        """Return the module that a name comes from and its name there, where the file imports it (`.part`, `near`)."""
+        """Return the module that the file imports a name from, and its name there (`.part`, `near`); None if it is not
+        imported.
+        """
         for node in self.module.body:
             if isinstance(node, ast.ImportFrom):
                 for alias in node.names:
@@ -288,7 +295,7 @@ class PythonFile:
         return Unusable("E0311", f"`{name}` is {what}, not a function", help_, self.place(node))
 
     def _named_parameters(self, node: ast.FunctionDef) -> list[ast.arg]:
-        """Return the parameters. Raises `Unusable`, E0312, where one has no name, or there may be any number."""
+        """Return the parameters. Raises `Unusable` (E0312) if one is positional-only or variadic."""
         name, given = node.name, node.args
         for star, bare in ((given.vararg, "*"), (given.kwarg, "**")):
             if star is not None:
@@ -325,7 +332,7 @@ class PythonFile:
             raise Unusable("E0312", message, "give it a simpler type", self.place(node)) from None
 
     def place(self, node: ast.stmt | ast.expr | ast.arg) -> Span:
-        """Return where a node stands; of a statement, its first line."""
+        """Return the span of a node; for a statement, its first line."""
         start = self._offset(node.lineno, node.col_offset)
         if isinstance(node, ast.stmt):
             first = self.source.line(node.lineno)
@@ -334,18 +341,17 @@ class PythonFile:
         return Span(self.source, start, max(start + 1, end))
 
     def _offset(self, line: int, column: int) -> int:
-        """Return an offset in code points from a line, counted from 1, and a column in bytes of UTF-8, as `ast`
-        counts."""
+        """Convert a line, counted from 1, and a column in UTF-8 bytes, as `ast` counts, to an offset in code points."""
         text = self.source.line(line)
         before = len(text.encode()[:column].decode(errors="ignore"))
         return _line_start(self.source, line) + before
 
 
 def parse_python(source: Source) -> PythonFile:
-    """Return the file, parsed. Raises `Unusable`, E0310, with the line of a syntax error."""
+    """Parse a Python file. Raises `Unusable` (E0310) with the line of a syntax error."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an odd escape in a string is the author's affair
+            warnings.simplefilter("ignore")  # warnings about the user's code, such as unknown escapes
             module = ast.parse(source.text.removeprefix("\ufeff"))
     except SyntaxError as error:
         line = min(max(error.lineno or 1, 1), source.text.count("\n") + 1)
@@ -386,13 +392,15 @@ def _line_start(source: Source, line: int) -> int:
     return start
 
 
+# Files imported from the same folder
+
 MOST_FILES = 100
-"""So many files may be imported from beside one."""
+"""The most files that a file may import from its folder, directly or indirectly."""
 
 
 @dataclass
 class SiblingFiles:
-    """The files that a file of functions at `top` imports from beside it, by path, as they are found."""
+    """The files that the Python file at `top` imports from its folder, by path."""
 
     program: Program
     top: str
@@ -400,7 +408,7 @@ class SiblingFiles:
     parsed: dict[str, ast.Module] = field(default_factory=dict)
 
     def look(self, path: str, module: ast.Module) -> None:
-        """Find what a module imports from beside it, and what that imports. Raises `Unusable`, E0310."""
+        """Collect the files that a module imports from its folder, recursively. Raises `Unusable` (E0310)."""
         self.parsed[path] = module
         for node in ast.walk(module):
             match node:
@@ -416,7 +424,7 @@ class SiblingFiles:
                         self._lacks(path, node, f"{'.' * level}{of or ''}")
 
     def found(self, written: str, within: str) -> tuple[str, ast.Module] | None:
-        """Return the module from beside that a file imports by a written name; None where it is none of them."""
+        """Return the collected module that the file at `within` imports as `written`; None if it is not one of them."""
         level = len(written) - len(written.lstrip("."))
         for stem in self._stems(within, written[level:], level)[-1:]:
             for path in _files(stem):
@@ -425,7 +433,9 @@ class SiblingFiles:
         return None
 
     def _stems(self, path: str, name: str, level: int) -> list[str]:
-        """Return the places, without an ending, of each module on the way to the one of a name, the last last."""
+        """Return the possible paths, without suffix, of each package on the way to a module, and of the module itself
+        as the last.
+        """
         parts = [part for part in name.split(".") if part]
         if level:
             base = posixpath.dirname(path)
@@ -443,7 +453,7 @@ class SiblingFiles:
         return any(self._read(path) is not None for path in _files(stem))
 
     def _all(self, stems: list[str]) -> bool:
-        """Take the files at these places; return true if the last is one of them."""
+        """Collect the files at these paths. Returns true if the last path has one."""
         there = False
         for stem in stems:
             there = False
@@ -479,7 +489,7 @@ class SiblingFiles:
 
 
 def _files(stem: str) -> Iterator[str]:
-    """Yield the files that a module at a place may be, in the order in which Python looks for them."""
+    """Yield the possible files of a module, in the order in which Python looks for them."""
     yield f"{stem}/__init__.py"
     yield f"{stem}.py"
 
@@ -491,7 +501,7 @@ def _line(source: Source, number: int) -> tuple[int, int]:
 
 
 def digest_of_files(files: Mapping[str, str]) -> str:
-    """Return what stands for several files in a version: their paths and digests, in order.
+    """Return the version of several files: their paths and digests, in order.
 
     >>> digest_of_files({"a.py": "1", "b.py": "2"}) == digest_of_files({"b.py": "2", "a.py": "1"})
     True
@@ -499,14 +509,15 @@ def digest_of_files(files: Mapping[str, str]) -> str:
     return "\n".join(f"{path} {files[path]}" for path in sorted(files))
 
 
+# Functions of files and packages
+
 WRITTEN = 'it is written `"file.py:function"`, with a path relative to this file'
 MOST_IMPORTS = 8
-"""So many modules a package may pass a function on through."""
+"""The longest chain of re-exports that is followed in a package."""
 
 
 def plugin_version(text: str) -> str:
-    """Return the version of a plug-in in a file that stands alone: the SHA-256 of its text, as `Path.read_text` gives
-    it.
+    """Return the version of a plug-in in a single file: the SHA-256 of its text, as `Path.read_text` returns it.
 
     >>> plugin_version("")[:8]
     'e3b0c442'
@@ -515,13 +526,16 @@ def plugin_version(text: str) -> str:
 
 
 def find_plugin(program: Program, name: str, where: Span | None = None) -> Plugin | None:
-    """Return the function of that name that the spec declares, or else that of an installed package, which is then a
-    plug-in of the program. None where there is none, or where it was reported, at `where` for a package's."""
+    """Return the function of that name that the spec declares, or else that of an installed package.
+
+    A packaged function becomes a plug-in of the program. Returns None if there is none, or if a mistake was reported,
+    for a packaged function at `where`.
+    """
     if name in program.plugins:
         return program.plugins[name]
     if name in program.declared.get("function", {}) or name in program.declared.get("scorer", {}):
         return None
-    found = program.packages.entries.pop(name, ())  # looked at once, so a mistake in it is reported once
+    found = program.packages.entries.pop(name, ())  # popped, so that a mistake in it is reported once
     if not found:
         return None
     try:
@@ -534,19 +548,23 @@ def find_plugin(program: Program, name: str, where: Span | None = None) -> Plugi
 
 
 def read_python(program: Program, statement: Statement, *, alone: bool = False) -> tuple[Plugin, PythonFunction] | None:
-    """Return the function that `from "file.py:function"` means, as a plug-in of that name. None, reported, where there
-    is none such, or where a file that has to stand `alone` imports one beside it."""
+    """Return the function of `from "file.py:function"` as a plug-in.
+
+    Reports a function that cannot be used and returns None; so too if `alone` is set and the file imports another of
+    its folder.
+    """
     return _read(program, statement, PythonFile.function, alone=alone)
 
 
 def read_tool_function(program: Program, statement: Statement) -> tuple[Plugin, PythonFunction] | None:
-    """Return the same of a function that a model calls, which says no types: those of the tool are."""
+    """Return the function of a tool, whose types come from the tool's declaration."""
     return _read(program, statement, PythonFile.tool_function, alone=True)
 
 
 def _read(
     program: Program, statement: Statement, find: Callable[[PythonFile, str], PythonFunction], *, alone: bool
 ) -> tuple[Plugin, PythonFunction] | None:
+    """Return the function in `from "file.py:function"` by `find`. Reports a mistake and returns None."""
     written = statement.text("path")
     path, colon, function = written.value.rpartition(":")
     try:
@@ -586,8 +604,9 @@ def _read(
 
 
 def _files_of(program: Program, where: Span, sources: Mapping[str, Source]) -> dict[str, str]:
-    """Return the digests of Python files by the paths that the plan has for them. Raises `Unusable`, E0310, where one
-    of a release lies outside of it."""
+    """Return the digests of Python files by their paths in the plan. Raises `Unusable` (E0310) if a file lies outside
+    its release.
+    """
     main = posixpath.dirname(program.sources[0].path) or "."
     release = program.release_of(where)
     first = next(iter(sources))
@@ -602,8 +621,9 @@ def _files_of(program: Program, where: Span, sources: Mapping[str, Source]) -> d
 
 
 def is_known_early(program: Program, expr: Expr, where: Span) -> bool:
-    """Return true if the compiler can evaluate an expression that it must know the value of; reports one that calls a
-    plug-in, since it executes none."""
+    """Return true if an expression can be evaluated at compile time. Reports a call of a plug-in, because the compiler
+    executes none.
+    """
     called = next(
         (p.function for p in subexpressions(expr) if isinstance(p, Call) and p.function in program.plugins), None
     )
@@ -615,14 +635,15 @@ def is_known_early(program: Program, expr: Expr, where: Span) -> bool:
 
 
 def report(program: Program, reason: Unusable, where: Span) -> None:
-    """Report what is wrong with a Python function at the place of the spec that names it."""
+    """Report a mistake in a Python function at the place of the spec that names it."""
     labels = () if reason.span is None else (Label(reason.span),)
     program.diagnostics.error(reason.code, reason.message, where, *labels, help=reason.help)
 
 
 def read_beside(program: Program, path: str, written: str = WRITTEN) -> Source:
-    """Return a Python file of the spec. Raises `Unusable`, E0310, where it cannot be read; `written` says how it is
-    named."""
+    """Return a Python file of the spec. Raises `Unusable` (E0310) if it cannot be read; `written` is the hint on how to
+    name it.
+    """
     assert program.read_text is not None, "`resolve` sets it"
     try:
         return Source(path, program.read_text(path))
@@ -658,8 +679,9 @@ def _packaged(name: str, found: tuple[EntryPoint, ...]) -> Plugin:
 
 
 def _passed_on(entry: EntryPoint) -> tuple[PythonFunction, str | None]:
-    """Return the signature of an entry point's function, which its module may import from another, and what keeps it
-    from being proved pure."""
+    """Return the signature of an entry point's function, following re-exports, and the reason why it is not proved
+    pure.
+    """
     module, name = entry.module, entry.attr
     if not name.isidentifier():
         raise Unusable(
@@ -681,8 +703,9 @@ def _passed_on(entry: EntryPoint) -> tuple[PythonFunction, str | None]:
 
 
 def _of_package(written: str, within: str) -> tuple[str, ast.Module] | None:
-    """Return a module of the same package that the module `within` imports; None where it is of another, or is not
-    found."""
+    """Return a module of the same package that the module `within` imports; None if it is of another package or not
+    found.
+    """
     try:
         spec, _ = _module(within)
         package = within if spec.submodule_search_locations is not None else within.rpartition(".")[0]
@@ -707,8 +730,7 @@ def _module(name: str) -> tuple[ModuleSpec, PythonFile]:
 
 
 def _spec(name: str) -> ModuleSpec | None:
-    """Return where a module lies. `importlib.util.find_spec` would import the packages that it is in; this imports
-    nothing."""
+    """Return the import spec of a module. Unlike `importlib.util.find_spec`, this imports no parent package."""
     parts = name.split(".")
     spec = next(filter(None, _finders(parts[0])), None)
     for index in range(1, len(parts)):
@@ -725,16 +747,19 @@ def _finders(name: str) -> Iterator[ModuleSpec | None]:
             yield find(name, None)
 
 
+# Scorers that are programs
+
 PROGRAMS_WRITTEN = 'it is written `"file.py"`, relative to this file, or `"NAME VERSION"`, such as `"unit-tests 1.4"`'
 OWN = "python-"
-"""Names that begin so are those of programs that come with Tripos."""
+"""The prefix of the names of programs that come with Tripos."""
 SERVICE = re.compile(r"(?P<name>[a-z0-9][a-z0-9._-]*) (?P<version>[A-Za-z0-9][A-Za-z0-9._+-]*)")
 
 
 @dataclass(frozen=True)
 class ShippedProgram:
-    """A program that comes with Tripos: its version, its parameters, those that may be left out, and what it can
-    give."""
+    """A program that comes with Tripos: its version, parameters, optional parameters, and the kinds of values it
+    returns.
+    """
 
     version: str
     parameters: Mapping[str, Type]
@@ -760,12 +785,11 @@ SHIPPED: Mapping[str, ShippedProgram] = MappingProxyType(
         ),
     }
 )
-"""The programs that come with Tripos, by name. `tripos_runtime.asking.functions.inside` has what they do."""
+"""The programs that come with Tripos, by name. They are implemented in the runtime."""
 
 
 def read_program(program: Program, statement: Statement) -> Plugin | None:
-    """Return the program that `from program "…"` means, as a plug-in without parameters. None, reported, where there is
-    none such."""
+    """Return the program of `from program "…"` as a plug-in without parameters. Reports a mistake and returns None."""
     written = statement.text("path")
     try:
         found = SERVICE.fullmatch(written.value)

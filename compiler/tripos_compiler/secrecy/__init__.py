@@ -1,1 +1,1 @@
-"""Copies of secrets: fields that hold the values of a secret field under another name."""
+"""Proof that no secret reaches the compared role: taint analysis of data sets and of the steps of scenarios."""

@@ -1,10 +1,8 @@
-"""Fields that hold what a secret field says: sources are contents, and not names.
+"""Copies of secrets: fields that repeat the content of a secret field. Sources are compared by content, not by name.
 
-The same column of the same file says the same however the file is named, packed or read; and a field of other rows
-says it where the rows that belong together agree so often that it is no accident. What is compared are data sets that
-are read from files; those that are made follow from what they are made of.
-
-Which data sets are compared: each content with each other once, under however many names it is read.
+The same column of the same file is a copy, whatever the file's name, compression or format. A field of other rows is a
+copy if matching rows agree so often that it cannot be chance. Only file data sets are compared, each pair of contents
+once; secrets of generated data sets follow from their sources.
 """
 
 from __future__ import annotations
@@ -32,29 +30,30 @@ from tripos_compiler.secrecy.row_matching import (
 )
 from tripos_compiler.source.data_classes import dataclass
 
+# Evidence in matching rows
+
 SHARE = 0.9
-"""The share of the rows in which a value must be that of the secret field."""
+"""The share of rows that must contain the secret value."""
 ENOUGH = 5.5
-"""So many decimal digits of surprise are no accident: a chance of one in 300,000."""
+"""The surprise, in decimal digits, that is no accident: a probability of one in 300,000."""
 SAME_NAME = 3.0
-"""A field or column that is called as the secret's own is worth so many digits."""
+"""The digits of surprise that an equal name of field or column is worth."""
 RANKS = {"all": 0, "end": 1, "start": 2, "number": 3, "most": 4}
-"""Which of several places is named."""
+"""Which of several places a message names."""
 OTHER_NAMES = 20
-"""From so many rows on, values that stand for each other one to one are looked for."""
+"""The fewest rows for which a one-to-one mapping of values is searched."""
 
 
 @dataclass(frozen=True)
 class HeldColumn:
-    """A field that holds what a secret field says, in words: what it does, and in which rows."""
+    """Evidence that a field repeats a secret field, in words: how, and in which rows."""
 
     does: str
     rows: str
 
 
 def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -> HeldColumn | None:
-    """Return how a field of rows that belong together with those of a secret field holds what this says; None where it
-    does not."""
+    """Return how a field repeats a secret field in matching rows; None if it does not."""
     if together.count < 2 and not together.whole:
         return None
     found = _place(secret, other, together, 0, occurrences)
@@ -62,7 +61,7 @@ def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -
         place, count, _ = found
         return HeldColumn(said(place), _rows(count, together))
     if secret.loaded is not other.loaded:
-        # The end of a solution is the solution.
+        # A field that is the end of a solution is the answer.
         found = _place(other, secret, together, 1, _ends)
         if found is not None and found[2] >= ENOUGH:
             return HeldColumn("has what ends the value of", _rows(found[1], together))
@@ -70,7 +69,7 @@ def held_in(secret: ComparedColumn, other: ComparedColumn, together: Together) -
 
 
 def _worth(secret: ComparedColumn, other: ComparedColumn) -> float:
-    """Return how many digits the name of a field is worth."""
+    """Return the digits of surprise that the name of a field is worth."""
     if secret.part is not None:
         return 0.0
     apart = {*secret.field.columns, secret.field.name}.isdisjoint((*other.field.columns, other.field.name))
@@ -93,8 +92,11 @@ def _place(
     side: int,
     looked: Callable[[Said, Said], set[Place]],
 ) -> tuple[Place, int, float] | None:
-    """Return the place at which one column has the values of another in nearly all pairs of rows, in how many, and how
-    many digits of surprise that is. `side` of the pairs, 0 or 1, is the row of the column that is held."""
+    """Return the place at which one column has the values of another in nearly all pairs, the number of pairs, and the
+    surprise in digits.
+
+    `side` (0 or 1) is the side of the pairs with the column that is contained in the other.
+    """
     sides = (together.one, together.two)
     few, speaking = sides[side].few(held)
     holders, least = sides[1 - side].few(holder)[0], 0.75 * speaking
@@ -106,7 +108,7 @@ def _place(
     if best is None:
         return None
     place, count = best
-    # The rows are shuffled by turning one side; what is then found is an accident.
+    # One side is rotated as a control: agreement in the shuffled pairs is accidental.
     first = pairs[:: max(1, len(pairs) // TURNED)][:TURNED]
     turn = len(first) // 2
     turned = [(one[0], two[1]) for one, two in zip(first, (*first[turn:], *first[:turn]), strict=True)] if turn else []
@@ -119,8 +121,10 @@ def _place(
 
 
 def _may_have(holders: Sequence[Said], few: Sequence[Said], least: float) -> bool:
-    """Return false where fewer than `least` of the holders have the value beside them: nearly all pairs of columns have
-    nothing in common, so this is asked first."""
+    """Return false if fewer than `least` of the holders can contain the value paired with them.
+
+    Nearly all pairs of columns have nothing in common, so this cheap test comes first.
+    """
     left = len(few)
     for holder, held in zip(holders, few, strict=True):
         if not holder.may_have(held):
@@ -133,8 +137,11 @@ def _may_have(holders: Sequence[Said], few: Sequence[Said], least: float) -> boo
 def _most(
     ones: Sequence[Said], twos: Sequence[Said], looked: Callable[[Said, Said], set[Place]], least: float
 ) -> tuple[Place, int] | None:
-    """Return the place at which most of `twos` have the value of `ones` beside it, and how many; None where these are
-    fewer than `least`, which ends the search once it is certain."""
+    """Return the place at which most of `twos` contain the paired value of `ones`, and their number; None if fewer than
+    `least`.
+
+    The search ends as soon as `least` cannot be reached.
+    """
     counts: dict[Place, int] = {}
     most, left = 0, len(ones)
     for one, two in zip(ones, twos, strict=True):
@@ -150,7 +157,7 @@ def _most(
 
 
 def _surprise(count: int, rows: int, chance: float) -> float:
-    """Return how many decimal digits the chance has that so many of the rows agree by accident (Chernoff's bound)."""
+    """Return the surprise, in decimal digits, if `count` of the rows agree by accident (Chernoff bound)."""
     share = count / rows
     if chance >= share:
         return 0.0
@@ -159,7 +166,7 @@ def _surprise(count: int, rows: int, chance: float) -> float:
 
 
 def _renamed(secret: ComparedColumn, other: ComparedColumn, together: Together) -> HeldColumn | None:
-    """Return whether two columns say the same under other names: 1 where the other says A, in all rows."""
+    """Return the evidence that two columns map one to one, such as 1 for A, in all rows."""
     if together.count < OTHER_NAMES or not _have_one_pattern(secret, other, together):
         return None
     pairs = together.pairs
@@ -180,12 +187,14 @@ def _have_one_pattern(secret: ComparedColumn, other: ComparedColumn, together: T
     return pattern is not None and pattern == together.two.pattern(other)
 
 
+# Copied fields of two data sets
+
 FEWEST_VALUES = 5
-"""A list of fewer different values is no list of answers."""
+"""The fewest different values of a list of answers."""
 
 
 def find_copied_fields(secret: ComparedRows, other: ComparedRows) -> Iterator[CopiedField]:
-    """Yield the fields of a data set that hold a secret of another, or of its own."""
+    """Yield the fields of a data set that repeat a secret of another, or of the same data set."""
     shared = list(shared_files(secret.loaded, other.loaded))
     ways = list(ways_together(secret, other, shared))
     joined = list(_shared_with_joins(secret.loaded, other.loaded))
@@ -205,8 +214,9 @@ def find_copied_fields(secret: ComparedRows, other: ComparedRows) -> Iterator[Co
 
 
 def _candidates(secret: ComparedColumn, other: ComparedRows, way: Together) -> Set[str]:
-    """Return the fields of a data set of which `held_in` may find that they hold the values of a secret field. Nearly
-    none does, which is told here for all fields at once."""
+    """Return the fields for which `held_in` can find a copy. Nearly none can, which is decided for all fields
+    at once.
+    """
     values, speaking = way.one.few(secret)
     fields, anywhere = way.two.few_of_all
     least = 0.75 * speaking
@@ -224,7 +234,7 @@ def _candidates(secret: ComparedColumn, other: ComparedRows, way: Together) -> S
 def _same_values(
     secret: ComparedRows, column: ComparedColumn, compared: Sequence[tuple[Together, ComparedColumn, Set[str]]]
 ) -> CopiedField | None:
-    """Return how a field holds the values of a secret field, or of a part of it."""
+    """Return the copy if a field has the values of a secret field or of a part of it."""
     for way, part, candidates in compared:
         if way.field == column.field.name or column.field.name not in candidates:
             continue
@@ -238,8 +248,10 @@ def _same_values(
 
 
 def _same_list(rows: ComparedRows, secret: ComparedColumn, column: ComparedColumn) -> CopiedField | None:
-    """Return a field of as many rows that has the same values in another order, most of them once: whoever has the list
-    has the answers, if not whose they are."""
+    """Return the copy if a field with as many rows has the same values in another order, most of them once.
+
+    Such a list reveals the answers, though not which row each belongs to.
+    """
     if secret.loaded is column.loaded or len(secret.loaded.rows) != len(column.loaded.rows):
         return None
     if secret.counts.keys().isdisjoint(column.counts):
@@ -249,12 +261,12 @@ def _same_list(rows: ComparedRows, secret: ComparedColumn, column: ComparedColum
         return None
     public = (each for each in rows.columns.values() if not each.field.secret)
     if any((each.counts & column.counts).total() >= SHARE * many for each in public):
-        return None  # it lists what is public there
+        return None  # it lists public values
     return CopiedField(column.field.name, secret.field.name, "values")
 
 
 def _public(secret: ComparedRows, column: ComparedColumn, way: Together) -> bool:
-    """Return true if a field only says what its rows say in the data set of the secret too, where it is not marked."""
+    """Return true if a field only repeats a public field of the matching rows."""
     if secret.loaded is column.loaded:
         return False
     told = way.two.begin(column)
@@ -267,7 +279,7 @@ def _public(secret: ComparedRows, column: ComparedColumn, way: Together) -> bool
 
 
 def shared_files(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple[DataFile, DataFile]]:
-    """Yield the files of the rows of two data sets that hold the same, packed or not."""
+    """Yield the files of two data sets with the same content, compressed or not."""
     yield from _alike(one, one.dataset.files, two, two.dataset.files)
 
 
@@ -282,13 +294,12 @@ def _alike(
 
 
 def digests(loaded: LoadedDataset, file: DataFile) -> tuple[str, str]:
-    """Return the digests of a file of a data set, as it is and unpacked."""
+    """Return the digests of a file, as it is and decompressed."""
     return file.sha256, loaded.unpacked.get(file.path, file.sha256)
 
 
 def _shared_with_joins(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple[DataFile, DataFile, frozenset[str]]]:
-    """Yield the files of two data sets that hold the same where one joins it to its rows, with the columns that are
-    taken of it."""
+    """Yield the files of equal content of which at least one is joined, with the columns that both take from it."""
     if not (one.dataset.joins or two.dataset.joins):
         return
     every = [(None, one.dataset.files), *((frozenset(each.columns), each.files) for each in one.dataset.joins)]
@@ -301,7 +312,7 @@ def _shared_with_joins(one: LoadedDataset, two: LoadedDataset) -> Iterator[tuple
 
 
 def _own_columns(loaded: LoadedDataset, columns: Sequence[str]) -> set[str]:
-    """Return the columns that are read from the files of the rows themselves."""
+    """Return the columns that are read from the rows' own files."""
     return set(columns).difference(*(each.columns for each in loaded.dataset.joins))
 
 
@@ -327,12 +338,12 @@ def _same_column(
 
 
 def _captured(of: DataField, file: DataFile) -> str | None:
-    """Return what the name of a file says in a field."""
+    """Return the part of a file's name that a field reads."""
     return next((file.captures[column] for column in of.columns if column in file.captures), None)
 
 
 def readings_overlap(one: Type, two: Type) -> bool:
-    """Return true if two readings of a column can hold the same part of it: all but records that name different parts.
+    """Return true if two types of a column can hold the same part of it; only records with different fields cannot.
 
     >>> from tripos_compiler.plan import ListType, RecordType, TextType
     >>> key, note = RecordType(fields={"key": TextType()}), RecordType(fields={"note": TextType()})
@@ -349,10 +360,15 @@ def readings_overlap(one: Type, two: Type) -> bool:
     return any(readings_overlap(one.fields[name], two.fields[name]) for name in common)
 
 
+# All data sets
+
+
 def find_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> Iterator[Copy]:
-    """Yield all fields that hold a secret field of another data set, of data sets that are read from files, and those
-    that hold one of their own without having its values. What was compared before is not compared again, and what is
-    not there any more is forgotten."""
+    """Yield all copies of secret fields among file data sets, except equal values within one data set
+    (`unmarked_copies`).
+
+    Comparisons in `known` are not repeated, and those of data sets that no longer exist are dropped.
+    """
     contents = {name: _content(each) for name, each in loaded.items()}
     alike: dict[str, list[str]] = defaultdict(list)
     for name, content in contents.items():
@@ -381,9 +397,11 @@ def find_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> Iter
 
 
 def copies_by_field(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> dict[Field, tuple[Copy, ...]]:
-    """For every field that holds what a secret field says, all secret fields that it holds, the secret field itself
-    left out. `loaded` are the data sets that are read from files, by their names in the plan (`Program.loaded`); a
-    secret field of one data set that holds the secret of another is there too. What `unmarked_copies` gives is not."""
+    """Return, by field, the secret fields that it repeats, without itself and without `unmarked_copies`.
+
+    `loaded` are the file data sets by their names in the plan (`Program.loaded`). A secret field that repeats the
+    secret of another data set is included.
+    """
     found: dict[Field, list[Copy]] = defaultdict(list)
     for copy in find_copies(loaded, known):
         found[copy.field].append(copy)
@@ -391,8 +409,10 @@ def copies_by_field(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> 
 
 
 def unmarked_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> Iterator[Copy]:
-    """Yield the public fields that have the values of a secret field of the same rows: either nothing is secret there,
-    or one mark is missing, which the author has to say."""
+    """Yield the public fields with the values of a secret field of the same rows.
+
+    Either nothing there is secret, or a mark is missing; the author must decide.
+    """
     for name, each in loaded.items():
         if not _has_secret(each):
             continue
@@ -405,8 +425,9 @@ def unmarked_copies(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> 
 
 
 def copies_by_key(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> dict[Field, tuple[Field, ...]]:
-    """For every column by which rows of joined files are found and that no field reads, the secret fields whose values
-    it has, of the same rows or of others."""
+    """Return, by join column that no field reads, the secret fields whose values it has, in the same or in
+    other rows.
+    """
     keyed = {name: _with_keys(each) for name, each in loaded.items()}
     names = {(name, _key_field(column)): (name, column) for name, each in loaded.items() for column in each.keys}
     if not names:
@@ -419,7 +440,7 @@ def copies_by_key(loaded: Mapping[str, LoadedDataset], known: KnownCopies) -> di
 
 
 def _with_keys(loaded: LoadedDataset) -> LoadedDataset:
-    """Return a data set with these columns as fields."""
+    """Return a data set with its unread join columns as fields."""
     if not loaded.keys:
         return loaded
     fields = (
@@ -443,12 +464,12 @@ def _has_secret(loaded: LoadedDataset) -> bool:
 
 
 def _content(loaded: LoadedDataset) -> str:
-    """Return what says all of a data set but its name."""
+    """Return the description of a data set without its name."""
     return loaded.dataset.model_dump_json(exclude={"name"})
 
 
 def datasets_sharing_files(loaded: Mapping[str, LoadedDataset]) -> dict[str, frozenset[str]]:
-    """For every data set the others that read a file of it, packed or not."""
+    """Return, by data set, the others that read one of its files, compressed or not."""
     readers: dict[str, set[str]] = defaultdict(set)
     for name, each in loaded.items():
         for file in each.dataset.files:
@@ -464,8 +485,10 @@ def datasets_sharing_files(loaded: Mapping[str, LoadedDataset]) -> dict[str, fro
 
 
 def identifies_rows(loaded: LoadedDataset, names: frozenset[str]) -> bool:
-    """Return true if no two rows of a data set have the same values in these fields, rows that repeat others left
-    out. 1 and 1.0 are the same: nothing puts one before the other."""
+    """Return true if no two rows of a data set have the same values in these fields; repeated rows are ignored.
+
+    1 and 1.0 are equal, because no order distinguishes them.
+    """
     if loaded.repeated:
         return False
     columns = [[_comparable(row.values.get(name)) for row in loaded.rows] for name in sorted(names)]
@@ -476,5 +499,5 @@ def identifies_rows(loaded: LoadedDataset, names: frozenset[str]) -> bool:
 
 
 def _comparable(value: Any) -> Any:
-    """Return a number that is whole as a whole one."""
+    """Return a float without fraction as an integer."""
     return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,10 +1,8 @@
-"""The flows of the rows of data sets: read from files, or made.
+"""Taint analysis of data sets: the flows of rows that are read from files or generated.
 
-The flow of the generation of a data set.
-
-Which rows of a made data set there are depends on everything that is told to those who write and check them, and on
-every condition that refuses a row. What an author writes depends on what it was told, and, where it is asked again for
-a row that was refused, on that too.
+The presence of a generated row depends on everything given to the roles that write and check it, and on every condition
+that can refuse it. Its texts depend on what the author was given; if a refused row is written again, also on the
+reasons for the refusal.
 """
 
 from __future__ import annotations
@@ -43,22 +41,28 @@ from tripos_compiler.secrecy.layouts import JoinedSecrets, Layout, Layouts, join
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
+# Generated data sets
+
 
 @dataclass(frozen=True)
 class TableSecrets:
-    """The flow of a data set. `rows` is the flow of all its rows, a list of records; `columns` are the public columns
-    of its fields, under the names that conditions know them by."""
+    """The flow of a data set.
+
+    `rows` is the flow of the list of its rows. `columns` are the public fields, each with the identity by which
+    conditions on it are compared.
+    """
 
     name: str
     rows: Flow
     columns: Mapping[str, str]
     about: tuple[About, ...]
-    """What its rows are about: themselves, those of the same files, what they hold of others, what they are made
-    from."""
+    """The subjects of its rows: themselves, rows of the same files, rows they contain values of, and rows they are made
+    from.
+    """
     key: Expr | None = None
-    """What rows that belong together have in common, an expression of the fields alone."""
+    """The key that groups rows, an expression of the fields alone."""
     tied: frozenset[str] = frozenset()
-    """The fields that a secret and something public of the row decide together, as a row that is found by both."""
+    """Fields that depend on a secret together with something public of the row, such as a join by both."""
 
     @cached_property
     def _about(self) -> frozenset[tuple[str, str | None]]:
@@ -74,14 +78,14 @@ class DatasetFlows(SecretTables, Protocol):
 
     @property
     def places(self) -> SourcePlaces:
-        """Where everything is written."""
+        """The source spans of the program."""
 
     @property
     def revealed(self) -> Callable[[str, str], Revealed]:
-        """Given what makes rows and the step, is told of every use of `reveal` there."""
+        """Given a data set or scenario and a step, returns the callback for uses of `reveal` there."""
 
     def of(self, name: str) -> TableSecrets:
-        """Return what a data set tells."""
+        """Return the flow of a data set."""
 
     def declaration(self, dataset: str, column: str) -> Statement:
         """Return the statement that declares a field."""
@@ -89,25 +93,25 @@ class DatasetFlows(SecretTables, Protocol):
 
 @dataclass(frozen=True)
 class _Elsewhere:
-    """The data sets of a program, as what makes a row looks into them: at rows other than its own."""
+    """The data sets of a program as the generation of a row reads them: rows other than its own."""
 
     tables: DatasetFlows
 
     @property
     def everything(self) -> Secrets:
-        """Every secret."""
+        """All secrets."""
         return within(self.tables.everything, lambda rows: rows.elsewhere)
 
     def rows(self, name: str) -> Flow:
-        """Return what all rows of a data set tell."""
+        """Return the flow of all rows of a data set."""
         return self.tables.rows(name).mapped(lambda found: within(found, lambda rows: rows.elsewhere))
 
     def impure(self, call: Call) -> Secrets:
-        """Return what a user's function may read by itself."""
+        """Return the secrets that a user's function can read besides its arguments."""
         return within(self.tables.impure(call), lambda rows: rows.elsewhere)
 
     def tells_apart(self, column: Data) -> bool:
-        """Return true if no two rows of a data set have the same in a column, and that is no secret."""
+        """Return true if the values of a column are public and different in all rows."""
         return self.tables.tells_apart(column)
 
 
@@ -124,14 +128,14 @@ class GenerationFlow:
         self.where = frozenset[Condition]()
         self.row: dict[str, Flow] = {}
         self.told: list[tuple[Secrets, Span]] = []
-        """What was told to somebody who may decline, or by what rows are refused, and where."""
+        """Secrets given to a role that may decline, or that rows are refused by, each with its place."""
 
     def _flows(self, names: Mapping[str, Flow], step: str) -> Flows:
         tables = self.tables
         return Flows(names, _Elsewhere(tables), tables.revealed(self.own, step), tables.places)
 
     def columns(self) -> dict[str, str]:
-        """Return the public columns of its rows, those of the source under the name that they have there."""
+        """Return the public columns of its rows. Those of the source keep their identity there."""
         source = self.made.source
         carried = dict(self.tables.of(source.dataset).columns) if isinstance(source, Data) and not source.field else {}
         carried = {name: column for name, column in carried.items() if name not in written_fields(self.made)}
@@ -158,9 +162,9 @@ class GenerationFlow:
                     yield replace(each, conditions=each.conditions | where)
 
     def fields(self) -> dict[str, Flow]:
-        """Return what the fields of a row tell."""
+        """Return the flows of the fields of a row."""
         made = self.made
-        element = self.source.each or Flow(self.source.all)  # that there is such a row is no message
+        element = self.source.each or Flow(self.source.all)  # the presence of a row is accounted for in `there`
         names: dict[str, Flow] = dict.fromkeys((*made.axes, "language"), PUBLIC)
         if made.alias is not None:
             self.where = self._conditions(made.where)
@@ -189,11 +193,13 @@ class GenerationFlow:
         }
 
     def _called(self, column: str) -> Callable[[Secrets], Secrets]:
-        """Return secrets of the source's rows, called as its rows are called here."""
+        """Return a function that renames secrets of the source's rows to their local names."""
         return lambda secrets: called(secrets, f"{self.made.alias}.{column}")
 
     def _refusals(self) -> Secrets:
-        """By what rows are refused, where those who write them are asked again; not by what is written itself."""
+        """Return the secrets that rows are refused by if refused rows are written again, except those of the written
+        text itself.
+        """
         if not self.made.retries:
             return NONE
         refused = union(*(onward(found, Label(span, "rows are refused by it")) for found, span in self._refused()))
@@ -232,7 +238,7 @@ class GenerationFlow:
                 place = next((each for each in statement.of("walk") if each.name().text == name), statement)
                 start = flows.of(below) if below is not None else PUBLIC
                 told = self._asked(ask, flows.within({"branches": start}), place.head)
-                self.told.append((start.all, place.head))  # there may be no such node
+                self.told.append((start.all, place.head))  # the node may not exist
                 chosen = onward(union(told, start.all), Label(place.name().span, f"`{name}` is chosen by it"))
                 self.row[name] = Flow({**refusals, **chosen})
             case Verify(ask=ask, require=require):
@@ -243,8 +249,9 @@ class GenerationFlow:
                     self.told.append((flows.within(said).all(condition), flows.places.of(condition, place.head)))
 
     def _may_fail(self, part: Expr) -> bool:
-        """Return true if a part of an expression may have no value though it lacks nothing: a number that is past all
-        bounds, a function of the user's that fails."""
+        """Return true if the operation can fail with defined operands: a number out of bounds, or a failing user's
+        function.
+        """
         if isinstance(part, Call):
             return part.function not in FUNCTIONS or part.function in ("power", "sum")
         return isinstance(part, Binary) and part.operator in ("+", "-", "*", "/")
@@ -255,13 +262,13 @@ class GenerationFlow:
         return found[number - 1] if number <= len(found) else self.statement
 
     def _asked(self, ask: Ask, flows: Flows, span: Span) -> Secrets:
-        """Return what somebody is told who is asked about a row."""
+        """Return the secrets given to a role that is asked about a row."""
         told = union(flows.all(*expressions_of(ask)), flows.names["language"].all)
         self.told.append((told, span))
         return told
 
     def _write(self, ask: Ask, told: Secrets, refusals: Secrets) -> None:
-        """The fields that an author writes. Its own secrets are those of the row."""
+        """Add the fields that an author writes. Secret ones are secrets of the row."""
         declared = {each.name: each.secret for each in self.made.fields}
         for name in _returned(ask):
             head = self.tables.declaration(self.made.name, name).head
@@ -272,7 +279,7 @@ class GenerationFlow:
             self.row[name] = Flow(found)
 
     def _refused(self) -> Iterator[tuple[Secrets, Span]]:
-        """By what rows are refused, or not made, and where."""
+        """Yield the secrets by which rows are refused or not generated, with the places."""
         yield from self.told
         flows = self._scope("require")
         for expr in self.made.require:
@@ -280,13 +287,13 @@ class GenerationFlow:
         compared = [(expr, flows.all(expr)) for expr in self.made.unique]
         flows = self._scope("distinct")
         compared += [(each.value, flows.all(each.value, each.others)) for each in self.made.distinct]
-        for expr, found in compared:  # with what other rows say
+        for expr, found in compared:  # compared with other rows
             yield within(found, lambda rows: rows.elsewhere), flows.places.of(expr, self.statement.head)
 
     def there(self) -> Secrets:
-        """Return what it tells which rows there are."""
+        """Return the secrets that decide which rows exist."""
         chosen = self.source.what
-        if self.made.unique or self.made.distinct:  # the first of two that are alike stays
+        if self.made.unique or self.made.distinct:  # of two equal rows, the first is kept
             chosen = union(chosen, self.source.order)
         where = self.made.where
         if where is not None:
@@ -298,7 +305,7 @@ class GenerationFlow:
 
 
 def written_fields(made: Made) -> set[str]:
-    """Return the fields of a made data set that are no field of its source."""
+    """Return the fields of a generated data set that are not from its source."""
     written: set[str] = set()
     for step in made.steps:
         match step:
@@ -310,15 +317,17 @@ def written_fields(made: Made) -> set[str]:
 
 
 def _returned(ask: Ask) -> tuple[str, ...]:
-    """Return the fields that a reply is read as."""
+    """Return the fields of a reply."""
     return tuple(ask.returns.fields) if ask.returns is not None and ask.returns.kind == "record" else ()
 
 
+# All data sets
+
 Copies = Mapping[tuple[str, str], tuple[Copy, ...]]
-"""For a field of a data set, the secret fields of which it holds the content."""
+"""By field of a data set, the secret fields whose content it repeats."""
 
 Files = Mapping[str, frozenset[str]]
-"""For a data set, those that read a file of it, packed or not."""
+"""By data set, the others that read one of its files, compressed or not."""
 
 MAY_READ = "may read it from its file"
 IN_FILES = "the rows stand in files that are named by it"
@@ -327,7 +336,7 @@ FOUND_BY = "is found by"
 
 @dataclass(frozen=True)
 class BoundRows:
-    """The facts that the names of the rows of a scenario tell, and what these rows are about."""
+    """The flows of the names of a scenario's rows, and what the rows are about."""
 
     names: Mapping[str, Flow]
     about: Mapping[str, list[About]] = field(default_factory=dict)
@@ -336,30 +345,30 @@ class BoundRows:
 
 @dataclass
 class DatasetSecrets:
-    """The data sets of a program: those read from files, and those that are made."""
+    """The data sets of a program, read from files or generated."""
 
     datasets: Mapping[str, Dataset]
     made: Mapping[str, Made]
     copies: Copies
     keys: Mapping[tuple[str, str], tuple[tuple[str, str], ...]]
-    """For a column that no field reads and by which rows of joined files are found, the secret fields that it says."""
+    """By join column that no field reads, the secret fields that have its values."""
     files: Files
     layouts: Layouts
     told_apart: Callable[[str, frozenset[str]], bool]
-    """Given a data set and some of its fields, whether these tell all of its rows apart."""
+    """Whether these fields of a data set identify all its rows."""
     places: SourcePlaces
     pure: Callable[[str], bool]
-    """Whether a function of the user's reads nothing but its arguments."""
+    """Whether a user's function reads nothing but its arguments."""
     revealed: Callable[[str, str], Revealed]
-    """Given what makes rows and the step, is told of every use of `reveal` there."""
+    """Given a data set or scenario and a step, returns the callback for uses of `reveal` there."""
     known: dict[str, TableSecrets] = field(default_factory=dict)
     declared: dict[tuple[str, str], Statement] = field(default_factory=dict)
-    """The statements that declare fields, as far as they were looked for."""
+    """Memo of the statements that declare fields."""
     at_hand: dict[str, BoundRows] = field(default_factory=dict)
-    """For every scenario what `RowsAtHand.bind` gives."""
+    """Memo of `RowsAtHand.bind`, by scenario."""
 
     def of(self, name: str) -> TableSecrets:
-        """Return what a data set tells; nothing is known of one that was reported."""
+        """Return the flow of a data set. One that was reported has no known fields."""
         if name not in self.known:
             self.known[name] = TableSecrets(
                 name, Flow(each=PUBLIC), {}, ()
@@ -371,12 +380,12 @@ class DatasetSecrets:
         return self.known[name]
 
     def rows(self, name: str) -> Flow:
-        """Return what all rows of a data set tell."""
+        """Return the flow of all rows of a data set."""
         return self.of(name).rows
 
     @property
     def everything(self) -> Secrets:
-        """Every secret of the files, and every one that is written."""
+        """All secrets of files, and all secret fields that are written."""
         written = [
             {Secret(made.name, each.name): ((self._declared(made.name, each.name),),)}
             for made in self.made.values()
@@ -386,14 +395,14 @@ class DatasetSecrets:
         return union(*(self.of(name).rows.element.all for name in self.datasets), *written)
 
     def impure(self, call: Call) -> Secrets:
-        """Return what a user's function may read by itself."""
+        """Return the secrets that a user's function can read besides its arguments."""
         if self.pure(call.function):
             return NONE
         head = next(iter(self.places.program.of("benchmark"))).head
         return onward(self.everything, Label(self.places.of(call, head), f"`{call.function}` {MAY_READ}"))
 
     def tells_apart(self, column: Data) -> bool:
-        """Return true if no two rows of a data set have the same in a column, and that is no secret."""
+        """Return true if the values of a column are public and different in all rows."""
         return (
             column.dataset in self.datasets
             and column.field is not None
@@ -418,15 +427,16 @@ class DatasetSecrets:
         return TableSecrets(dataset.name, rows, columns, about, dataset.key, tied)
 
     def _joined(self, dataset: Dataset) -> Mapping[str, list[JoinedSecrets]]:
-        """Return the secrets that the fields of a data set hold by its joins."""
+        """Return the secrets that the fields of a data set depend on by its joins."""
         if not dataset.joins:
             return {}
         parted = [self._parted(dataset, place) for place in range(len(dataset.joins))]
         return joined_secrets(dataset, self._columns(dataset), parted)
 
     def _contents(self, dataset: Dataset, joined: Mapping[str, list[JoinedSecrets]]) -> Mapping[str, Secrets]:
-        """Return the secrets that the fields of a data set hold; columns of joined files hold those by which their row
-        is found, too."""
+        """Return the secrets in the fields of a data set, including those of the keys by which joined columns are
+        found.
+        """
         own = {each.name: self._content(dataset.name, each) for each in dataset.fields}
         heads = {name: self.declaration(dataset.name, name).head for name, joins in joined.items() if joins}
 
@@ -440,7 +450,7 @@ class DatasetSecrets:
         }
 
     def _media(self, dataset: Dataset) -> Mapping[str, Secrets]:
-        """Return what files tell that cells name: cells that say the same name another file in another folder."""
+        """Return the secrets in files that cells name, if equal cells name different files depending on the folder."""
         if not self.layouts.are_media_by_folder(dataset.name):
             return {}
         own = (each for each in self._every_layout if each.dataset == dataset.name and not each.joined)
@@ -455,7 +465,7 @@ class DatasetSecrets:
         }
 
     def _columns(self, dataset: Dataset) -> Mapping[str, Secrets]:
-        """Return the secrets of the columns of a data set's files, by whichever data set these are read."""
+        """Return the secrets in the columns of a data set's files, whichever data set reads them."""
         found: dict[str, Secrets] = {}
         for name in (dataset.name, *sorted(self.files.get(dataset.name, ()))):
             for each in self.datasets[name].fields if name in self.datasets else ():
@@ -470,8 +480,10 @@ class DatasetSecrets:
         return found
 
     def _parted(self, dataset: Dataset, place: int) -> Secrets:
-        """Return the secrets by which a join has some of the files of a layout, and not all, or files that are named by
-        what the rows have that it has."""
+        """Return the secrets that decide which rows the files of a join have.
+
+        The join has only some files of a layout, or its files are named by values of the rows that have a match.
+        """
         files = self.layouts.joined(dataset.name, place)
         parted = [each for each in self._every_layout if files & each.files and not each.files <= files]
         named = [
@@ -482,8 +494,10 @@ class DatasetSecrets:
         return union(*(self._told_by(each) for each in parted if each.dataset != dataset.name), *named)
 
     def _laid_out(self, dataset: Dataset) -> tuple[Secrets, Secrets]:
-        """Return what it tells which rows a data set has, and in which order: rows move to another file where their
-        secret, which its name says, is another."""
+        """Return the secrets that decide which rows a data set has, and those that decide their order.
+
+        A row with another secret would be in another file if the file's name states the secret.
+        """
         head = self.places.dataset(dataset.name).head
         there, order = NONE, NONE
         for each in self._every_layout:
@@ -507,7 +521,7 @@ class DatasetSecrets:
 
     @cached_property
     def _secret_words(self) -> Mapping[str, Sequence[tuple[str, str]]]:
-        """The fields with secrets by the words of names of files that stand in them."""
+        """Fields with secrets, by the words of file names that occur in them."""
         found: dict[str, list[tuple[str, str]]] = {}
         for name, fields in self._fields.items():
             for column in (column for column, each in fields.items() if self._content(name, each)):
@@ -532,8 +546,9 @@ class DatasetSecrets:
         return union(*(self._content(layout.dataset, fields[name]) for name in layout.fields))
 
     def _repeats(self, dataset: Dataset, fields: Mapping[str, Flow]) -> Secrets:
-        """Return what it tells which rows there are: rows that say the same are one, which secrets decide where public
-        fields do not tell all rows apart."""
+        """Return the secrets that decide which rows exist because equal rows are merged, unless public fields identify
+        all rows.
+        """
         names = frozenset(name for name, flow in fields.items() if not flow.all)
         if len(names) == len(fields) or self.told_apart(dataset.name, names):
             return NONE
@@ -541,7 +556,7 @@ class DatasetSecrets:
         return onward(union(*(flow.all for flow in fields.values())), Label(head, "rows that say the same are one"))
 
     def _content(self, dataset: str, declared: DataField) -> Secrets:
-        """Return the secrets that a field holds: its own, and those of which it is a copy."""
+        """Return the secrets in a field: its own, and those it is a copy of."""
         found: dict[Secret, tuple[tuple[Label, ...], ...]] = {}
         if declared.secret:
             found[Secret(dataset, declared.name)] = ((self._declared(dataset, declared.name),),)
@@ -551,8 +566,11 @@ class DatasetSecrets:
         return found
 
     def _same_rows(self, dataset: Dataset) -> Iterator[About]:
-        """Yield the data sets that read the same files; where none of these calls anything secret, also the columns of
-        other files of which a field has the values. Where one does, what it leaves public is asked about on purpose."""
+        """Yield the data sets that read the same files, and columns of other files that a field has the values of.
+
+        The latter only if none of these data sets marks a secret; otherwise its public fields are asked about on
+        purpose.
+        """
         same = [self.datasets[name] for name in sorted(self.files.get(dataset.name, ())) if name in self.datasets]
         for other in same:
             yield About(other.name)
@@ -563,12 +581,12 @@ class DatasetSecrets:
             yield About(name, column, at_hand=False)
 
     def beside(self, name: str) -> set[str]:
-        """Return the other data sets that have the same rows, or a secret in common."""
+        """Return the other data sets with the same rows or a common secret."""
         return (self._near.get(name, set()) | self.files.get(name, frozenset())) - {name}
 
     @cached_property
     def _near(self) -> dict[str, set[str]]:
-        """For a data set, those of which one has a secret of the other."""
+        """By data set, those that share a secret with it."""
         near: dict[str, set[str]] = defaultdict(set)
         for copies in self.copies.values():
             for copy in copies:
@@ -602,7 +620,7 @@ class DatasetSecrets:
         fields = making.fields()
         refused = making.there()
         if made.source is not None and not any(isinstance(step, Ask) for step in made.steps):
-            fields |= dict.fromkeys(made.axes, Flow(refused))  # the cells that a row is kept in say something of it
+            fields |= dict.fromkeys(made.axes, Flow(refused))  # the cells where a row is kept reveal it
         public = {each.name for each in made.fields if not fields[each.name].all}
         columns = {name: column for name, column in making.columns().items() if name in public}
         about = (About(made.name), *making.about())
@@ -612,7 +630,7 @@ class DatasetSecrets:
         return TableSecrets(made.name, rows, columns, about, made.key)
 
     def labelled(self, made: Made) -> Made:
-        """Return the made data set with every field marked as secret that holds any secret."""
+        """Return the generated data set with every field marked as secret that depends on a secret."""
         fields = self.of(made.name).rows.element.fields
         marked = tuple(
             each.model_copy(update={"secret": True}) if not each.secret and fields[each.name].all else each

@@ -1,8 +1,8 @@
-"""The exchange of secrets between the rows of a data set. A value that stays what it is says which values a column has,
-and of no row which of them is its own.
+"""Invariance of values when rows of a data set exchange their secrets.
 
-An expression is looked at by its parts. A whole column is a list in the order of the rows, so an exchange changes its
-order and nothing else; a function that gives the same in whatever order a list is gives the same after it.
+An invariant value reveals which values a column has, but not which row has which. An expression is analysed by its
+parts: a whole column is a list in the order of the rows, so an exchange only reorders it, and a function that ignores
+the order of a list is invariant.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Exchange(IntEnum):
 
     STAYS = 0
     OF_SECRETS = 1
-    """It goes with the secrets of a row that a loop is at."""
+    """It moves with the secrets of the row of a loop."""
     OF_PLACE = 2
-    """It stays with the row that a loop is at."""
+    """It stays with the row of a loop."""
     ROWS = 3
     """A list of rows, each of which gets other secrets."""
     REORDERED = 4
@@ -52,31 +52,31 @@ class Exchange(IntEnum):
 
 
 HasAll = Callable[[Data, Secret], bool]
-"""Whether a column of a data set that is read has what a secret column of another has in every row."""
+"""Whether a column of a file data set has everything that a secret column of another one has in any row."""
 
 Tied = Callable[[str, str], bool]
-"""Whether a secret and something public of the row decide a column of a data set together."""
+"""Whether a column of a data set depends on a secret together with something public of the row."""
 
 
 @dataclass
 class Exchanges:
-    """The expressions of one place."""
+    """The effects of an exchange on expressions of one place."""
 
     flows: Flows
     made: Mapping[str, Made]
     has_all: HasAll
     tied: Tied
     loops: Mapping[str, Exchange] = field(default_factory=dict)
-    """By alias, what the loops that it stands in go through: rows, or something of each."""
+    """By alias, the effect on an element of each enclosing loop."""
     rows: Mapping[str, str] = field(default_factory=dict)
-    """By alias, the data set of which a loop goes through the rows."""
+    """By alias, the data set whose rows a loop visits."""
 
     def stays(self, expr: Expr) -> bool:
-        """Return true if a value stays what it is."""
+        """Return true if a value is invariant."""
         return self.of(expr) == Exchange.STAYS
 
     def of(self, expr: Expr) -> Exchange:
-        """Return what becomes of a value."""
+        """Return the effect on a value."""
         if names_in(expr).isdisjoint(self.loops) and not parted(self.flows.of(expr).all)[0]:
             return Exchange.STAYS
         match expr:
@@ -118,12 +118,12 @@ class Exchanges:
         return Exchange.CHANGES
 
     def _unordered(self, expr: Expr, *, rows: bool = False) -> Exchange:
-        """Return the same, of a list of which the order does not count."""
+        """Return the effect on a list whose order does not matter."""
         found = self.of(expr)
         return Exchange.STAYS if found == Exchange.REORDERED or (rows and found == Exchange.ROWS) else found
 
     def _of_element(self, path: tuple[str, ...]) -> Exchange:
-        """Return the same of what a loop is at; of a row, of one of its fields."""
+        """Return the effect on the element of a loop, or on a field of a row."""
         found = self.loops[path[0]]
         if found != Exchange.ROWS:
             return found
@@ -136,12 +136,12 @@ class Exchanges:
         return Exchange.OF_SECRETS if column == Exchange.REORDERED else Exchange.CHANGES
 
     def _loop(self, loop: Loop, value: Expr) -> Exchange:
-        """Return the same of a list that is made of the elements of another."""
+        """Return the effect on a list made from the elements of another."""
         source, inner = self.of(loop.of), self.flows.of_elements(loop)
         loops = {alias: each for alias, each in self.loops.items() if alias != loop.alias}
         if source == Exchange.CHANGES:
             return source
-        if source in (Exchange.ROWS, Exchange.REORDERED):  # beside another loop, each row is beside each
+        if source in (Exchange.ROWS, Exchange.REORDERED):  # in nested loops, every row meets every other
             own = Exchange.ROWS if source == Exchange.ROWS else Exchange.OF_SECRETS
             loops = {**dict.fromkeys(loops, Exchange.CHANGES), loop.alias: own}
         elif source != Exchange.STAYS:
@@ -156,8 +156,10 @@ class Exchanges:
         return _joined((source, found))
 
     def _column(self, dataset: str, column: str | None) -> Exchange:
-        """Return the same of a whole column, or of all rows, of a data set. Where it has some of the rows of another,
-        rows may exchange their secrets with those that it has not."""
+        """Return the effect on a whole column, or on all rows, of a data set.
+
+        If a data set has only some rows of another, rows may exchange their secrets with rows it does not have.
+        """
         rows = self.flows.tables.rows(dataset)
         if parted(rows.what)[0]:
             return Exchange.CHANGES
@@ -173,8 +175,11 @@ class Exchanges:
         return Exchange.REORDERED if whole else Exchange.CHANGES
 
     def _made_column(self, made: Made, column: str, flow: Flow) -> Exchange:
-        """Return the same of a column of a data set that is made: one that is written knowing the secrets of other
-        columns, or computed from them, is another after an exchange, and so is one of which some rows are left out."""
+        """Return the effect on a column of a generated data set.
+
+        It changes if the column is written with knowledge of other secrets or computed from them, or if rows are left
+        out.
+        """
         secrets = parted(flow.element.all)[0]
         if all((each.dataset, each.column) == (made.name, column) for each in secrets):
             return Exchange.REORDERED
@@ -187,14 +192,14 @@ class Exchanges:
 
 
 def _keeps_all(made: Made) -> bool:
-    """Return true if every row of the source is made into one: no condition refuses any, and no role may."""
+    """Return true if every source row becomes a row: no condition or role can refuse one."""
     if made.where is not None or made.require or made.unique or made.distinct:
         return False
     return all(isinstance(step, Derived) and not any(find_lacks(step.value)) for step in made.steps)
 
 
 def _joined(parts: Iterable[Exchange]) -> Exchange:
-    """Return the same of a value that is computed of several."""
+    """Return the effect on a value computed from several."""
     found = {each for each in parts if each != Exchange.STAYS}
     if not found:
         return Exchange.STAYS

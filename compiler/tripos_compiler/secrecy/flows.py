@@ -1,9 +1,8 @@
-"""The secrets that an expression tells, by what it is made of, and the places that a message shows.
+"""Taint analysis of expressions: the secrets that a value depends on, and the source spans for messages.
 
-There is one rule: a value tells all that its parts tell. The functions in `SHAPED` are excepted, which put elements of
-lists or fields of records somewhere else as they are, those in `UNORDERED`, which give the same in whatever order a
-list is, and `choose` where its condition is known: what is not looked at tells nothing. Whether a part has a value is
-told with it.
+A value depends on everything that its parts depend on. The exceptions are the functions in `SHAPED`, which move
+elements of lists or fields of records unchanged, those in `UNORDERED`, whose result does not depend on the order of a
+list, and `choose` with a constant condition. Whether a value is defined is revealed together with it.
 """
 
 from __future__ import annotations
@@ -42,22 +41,24 @@ from tripos_compiler.secrecy.labels import NONE, PUBLIC, Flow, Secrets, one_of_s
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
+# Source spans
+
 
 @dataclass(frozen=True)
 class SourcePlaces:
-    """Finds the places of a program's parts. What was put together anew is found by what it is made of."""
+    """Source spans of a program's parts. A derived expression is located by its subexpressions."""
 
     program: Program
     _steps: dict[str, dict[tuple[str, bool], tuple[int, Statement]]] = field(default_factory=dict, compare=False)
-    """For every scenario its steps by their names, and its asks, which give their name to their turns too."""
+    """By scenario, its steps by name; the name of an ask also stands for its turns."""
 
     @property
     def index(self) -> Index:
-        """Return what was noted while the program was lowered."""
+        """The symbol index of the program."""
         return self.program.index
 
     def of(self, part: Expr | Hole | Passage, otherwise: Span) -> Span:
-        """Return where an expression, a hole or the condition of a passage is written."""
+        """Return the span of an expression, a hole, or the condition of a passage."""
         known = self.index.places.get(id(part))
         if known is not None:
             return known[1]
@@ -73,17 +74,17 @@ class SourcePlaces:
         return otherwise
 
     def named(self, expr: Expr) -> Label | None:
-        """Return what gives an expression a name, if anything does."""
+        """Return the label of the name of an expression; None without one."""
         known = self.index.meanings.get(id(expr))
         return known[1] if known is not None else None
 
     def text(self, expr: Expr, otherwise: Span) -> str:
-        """Return an expression as it is written, in one line."""
+        """Return the source text of an expression on one line."""
         span = self.of(expr, otherwise)
         return " ".join(span.source.text[span.start : span.end].split())
 
     def scenario(self, name: str) -> Statement:
-        """Return the statement of a scenario. Raises `KeyError` where there is none."""
+        """Return the statement of a scenario. Raises `KeyError` if there is none."""
         return self._scenarios[name]
 
     @cached_property
@@ -95,15 +96,16 @@ class SourcePlaces:
         return _first_named(self.program.of(*KINDS["dataset"]))
 
     def dataset(self, name: str) -> Statement:
-        """Return the statement of a data set, by the name it has in the plan. Raises `KeyError` where there is none."""
+        """Return the statement of a data set by its name in the plan. Raises `KeyError` if there is none."""
         outer, dot, inner = name.partition(".")
         if not dot:
             return self._datasets[name]
         return _first_named(each for each in self.scenario(outer).body if each.construct in KINDS["dataset"])[inner]
 
     def step(self, scenario: str, name: str) -> Statement:
-        """Return the statement of a step; that of the scenario, where it has none of its own. A turn of an ask with
-        several prompts has that of the ask."""
+        """Return the statement of a step, or else of its scenario. A turn of a multi-turn ask has the statement of the
+        ask.
+        """
         if scenario not in self._steps:
             named = [each for each in self.scenario(scenario).body if each.find_name("name") is not None]
             self._steps[scenario] = {}
@@ -116,7 +118,7 @@ class SourcePlaces:
 
 
 def _first_named(statements: Iterable[Statement]) -> dict[str, Statement]:
-    """Return statements by their names; the first of a name stands."""
+    """Return statements by name. The first one wins."""
     found: dict[str, Statement] = {}
     for each in statements:
         if (name := each.find_name("name")) is not None:
@@ -124,56 +126,59 @@ def _first_named(statements: Iterable[Statement]) -> dict[str, Statement]:
     return found
 
 
+# Flows of expressions
+
+
 class SecretTables(Protocol):
-    """Known facts about data sets and functions."""
+    """Facts about data sets and functions."""
 
     @property
     def everything(self) -> Secrets:
-        """Every secret that there is."""
+        """All secrets of the program."""
 
     def rows(self, name: str) -> Flow:
-        """Return what the rows of a data set tell, as a list of records."""
+        """Return the flow of the rows of a data set, a list of records."""
 
     def impure(self, call: Call) -> Secrets:
-        """Return what a call of a user's function tells beside its arguments."""
+        """Return the secrets that a call of a user's function can read besides its arguments."""
 
     def tells_apart(self, column: Data) -> bool:
-        """Return true if no two rows of a data set have the same in a column, and that is no secret."""
+        """Return true if the values of a column are public and different in all rows."""
 
 
 Revealed = Callable[[Call, "Flows"], None]
-"""Is told of every use of `reveal`, with the flows of where it stands."""
+"""Called for every use of `reveal`, with the flows of its context."""
 
 
 @dataclass
 class Flows:
-    """The flows of expressions where `names` are in scope."""
+    """The flows of expressions, with `names` in scope."""
 
     names: Mapping[str, Flow]
-    """What is not among them is taken to tell every secret that there is."""
+    """An unknown name is assumed to depend on all secrets."""
     tables: SecretTables
     revealed: Revealed
     places: SourcePlaces
     known: dict[int, tuple[Expr, Flow]] = field(default_factory=dict)
-    """By identity; expressions share what a `let` names."""
+    """Memo by identity; expressions share the value of a `let`."""
     outer: Flows | None = None
-    """The flows around it, which know of all that looks up none of its `own` names."""
+    """The flows of the enclosing scope, which memoise every expression without one of the `own` names."""
     own: frozenset[str] = frozenset()
     looked_up: dict[int, tuple[Expr, set[str]]] = field(default_factory=dict)
-    """By identity, the names in expressions."""
+    """Memo of the names in expressions, by identity."""
 
     def within(self, names: Mapping[str, Flow]) -> Flows:
-        """Return the same where further names are in scope."""
+        """Return the flows with further names in scope."""
         inner = Flows({**self.names, **names}, self.tables, self.revealed, self.places)
         inner.outer, inner.own, inner.looked_up = self, frozenset(names), self.looked_up
         return inner
 
     def all(self, *exprs: Expr | None) -> Secrets:
-        """Return everything that expressions tell."""
+        """Return all secrets that the expressions depend on."""
         return union(*(self.of(expr).all for expr in exprs if expr is not None))
 
     def of(self, expr: Expr) -> Flow:
-        """Return what an expression tells."""
+        """Return the flow of an expression."""
         known = self.known.get(id(expr))
         if known is not None:
             return known[1]
@@ -230,7 +235,7 @@ class Flows:
         assert_never(expr)
 
     def of_elements(self, loop: Loop) -> Flows:
-        """Return the same where an element of a loop is in scope too."""
+        """Return the flows with an element of a loop in scope."""
         source = self.of(loop.of)
         return self.within({loop.alias: Flow(source.all) if source.each is None else source.each})
 
@@ -252,7 +257,7 @@ class Flows:
 
 
 def _decided(condition: Expr) -> bool | None:
-    """Return what a condition is that is written out; None where it depends on anything."""
+    """Return the value of a constant condition; None for others."""
     match condition:
         case Literal_(value=bool() as value):
             return value
@@ -262,35 +267,37 @@ def _decided(condition: Expr) -> bool | None:
     return None
 
 
+# Functions that keep the shape of their arguments
+
 Shape = Callable[[Flows, Call, Mapping[str, Expr]], Flow]
 
 
 def _length(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Return how many there are; of a text, how long it is."""
+    """The number of elements; for a text, its length."""
     flow = flows.of(given["value"])
     return Flow(flow.what if flow.each is not None else flow.all)
 
 
 def _element(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Return one of the elements, which it is being told too."""
+    """One element. The position of the element is revealed too."""
     flow, rest = flows.of(given["items"]), [each for name, each in given.items() if name != "items"]
     return _some(Flow(union(flow.what, flow.order), each=flow.element)).element.beside(flows.all(*rest))
 
 
 def _without_last(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Return all of the elements but one."""
+    """All elements except the last."""
     flow = flows.of(given["items"])
     return _some(flow).beside(flow.order)
 
 
 def _drawn(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Return some of the elements, by what they are: what stands there twice is drawn once."""
+    """Some elements, selected by value; equal elements are drawn once."""
     flow, rest = flows.of(given["items"]), [each for name, each in given.items() if name != "items"]
     return _some(Flow(union(flow.content, flows.all(*rest)), each=flow.element))
 
 
 def _sliced(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Return some of the elements of a list, by their places; of a text, a part of it."""
+    """Some elements of a list, by position; or a part of a text."""
     flow, rest = flows.of(given["value"]), [each for name, each in given.items() if name != "value"]
     if flow.each is None:
         return Flow(flows.all(*given.values()))
@@ -298,8 +305,9 @@ def _sliced(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
 
 
 def _picked(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Return those elements of which the key is the one. Two columns of one data set go together in whatever order its
-    rows are."""
+    """The elements whose key has a given value. Two columns of one data set correspond, whatever the order of
+    its rows.
+    """
     flow, keys = flows.of(given["items"]), flows.of(given["keys"])
     apart = NONE if _of_one_table(given["items"], given["keys"]) else union(flow.order, keys.order)
     what = union(flow.what, keys.content, apart, flows.all(given["key"]))
@@ -311,14 +319,15 @@ def _of_one_table(one: Expr, other: Expr) -> bool:
 
 
 def _ordered(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Return elements of lists, chosen and put in order by what they are."""
+    """Elements of lists, selected and ordered by value."""
     flow = one_of_several(flows.of(each) for each in (*call.args, *call.named.values()))
     return Flow(flow.content, each=flow.element)
 
 
 def _sorted_by(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Return the elements, put in order by other values: those of equal values as they stood. Two columns of one data
-    set go together in whatever order its rows are."""
+    """The elements ordered by other values; ties keep their order. Two columns of one data set correspond, whatever the
+    order of its rows.
+    """
     flow, values = flows.of(given["items"]), flows.of(given["values"])
     order = values.content
     of, by = given["items"], given["values"]
@@ -328,7 +337,7 @@ def _sorted_by(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
 
 
 def _default(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Return one value or the other, by whether the first is there."""
+    """Either value, depending on whether the first is present."""
     return one_of_several((flows.of(given["value"]), flows.of(given["fallback"])))
 
 
@@ -337,13 +346,13 @@ def _readable(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
 
 
 def _choose(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Return one value or the other, by the condition."""
+    """Either value, depending on the condition."""
     chosen = one_of_several((flows.of(given["this"]), flows.of(given["other"])))
     return chosen.beside(flows.all(given["condition"]))
 
 
 def _examples(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Return the fields that are named, of the rows whose place is one of the points."""
+    """The named fields of the rows whose place is one of the points."""
     rows, names = flows.of(given["rows"]), [*subexpressions(given["at"]), *subexpressions(given["fields"])]
     written = [name.value for name in names if isinstance(name, Literal_)]
     if rows.each is None or len(written) + sum(isinstance(name, Items) for name in names) < len(names):
@@ -353,7 +362,7 @@ def _examples(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
 
 
 def _some(flow: Flow) -> Flow:
-    """Return the same for some of the elements of a list: no longer whole columns."""
+    """Return the flow of some elements of a list, which are no longer whole columns."""
     each = flow.element.mapped(lambda secrets: within(secrets, lambda region: region.some))
     return Flow(flow.what, each=each, order=flow.order)
 
@@ -375,11 +384,13 @@ SHAPED: Mapping[str, Shape] = {
     "choose": _choose,
     "examples_for": _examples,
 }
-"""The functions of which a list, a record or an element keeps its shape; of all others, everything is told by all."""
+"""Flows of the functions that keep the shape of a list, record or element. With any other function, every part of the
+result depends on every argument.
+"""
 UNORDERED = frozenset(
     {
         "length", "distinct", "sorted", "drawn", "sum", "min", "max", "any", "all",
         "precision", "recall", "f1", "jaccard", "overlap",
     }
 )  # fmt: skip
-"""The functions that give the same in whatever order a list is that they are given."""
+"""The functions whose result does not depend on the order of a list."""

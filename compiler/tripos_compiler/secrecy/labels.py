@@ -1,15 +1,12 @@
-"""The label of a value: the secrets that it, or that there is such a value at all, depends on.
+"""Labels of the taint analysis: the secrets that a value depends on, including its mere presence.
 
-A secret is a column of a table, in certain rows of it. The lattice is that of sets of secrets, ordered by inclusion:
-nothing below, and joined by union. A value has a `Flow`, which has the shape of the value: what a list or a record as
-a whole depends on stands apart from what its elements and fields do, so that `length(item)` is public where
-`item.answer` is secret.
+A secret is a column of a data set, in certain rows. The lattice is that of sets of secrets ordered by inclusion, with
+union as join. A value has a `Flow` in the shape of the value: what a list or record as a whole depends on is separate
+from what its elements and fields depend on, so that `length(item)` is public even if `item.answer` is secret.
 
-Which rows of a table a secret belongs to, as far as public columns say it.
-
-A region is a set of conditions that all hold of a row: `split == "train"`, `fold != ` that of the row at hand. Two
-regions are apart where no row can satisfy the conditions of both. What is not understood of a condition is left out,
-so a region is never smaller than it is said to be.
+The rows of a secret are a region: a set of conditions that all hold, such as `split == "train"`, or `fold` different
+from that of the current row. Two regions are disjoint if no row can satisfy the conditions of both. A condition that is
+not understood is dropped, so a region is never smaller than it claims to be.
 """
 
 from __future__ import annotations
@@ -24,6 +21,8 @@ from tripos_compiler.plan import Binary, Expr, Items, Literal_, Ref, Unary
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
+# Regions of rows
+
 Value = str | int | float | bool | None
 Operator = Literal["==", "!=", "<", "<=", ">", ">=", "in", "not in"]
 TURNED: dict[str, Operator] = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -34,7 +33,7 @@ NEGATED: dict[str, Operator] = {
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition on a column of a row: it is compared with `values`, or with the column `own` of the row at hand."""
+    """A condition on a column of a row, compared with `values` or with the column `own` of the current row."""
 
     column: str
     operator: Operator
@@ -44,9 +43,12 @@ class Condition:
 
 @dataclass(frozen=True)
 class Region:
-    """The rows that satisfy all of `conditions`. `part` says that it may be any few of them, chosen by something else;
-    `own` that it is the row at hand; `other` that they are not the rows at which the secret stands, as where every row
-    of a made set holds all answers of a file: what is said of the rows of the set says nothing of these."""
+    """The rows that satisfy all of `conditions`.
+
+    `part`: any few of these rows, chosen by something else. `own`: the current row. `other`: rows different from those
+    that contain the secret, as if every row of a generated data set holds all answers of a file; a condition on the
+    generated rows then says nothing about the rows of the file.
+    """
 
     conditions: frozenset[Condition] = frozenset()
     part: bool = False
@@ -55,21 +57,21 @@ class Region:
 
     @property
     def whole(self) -> bool:
-        """True if it is all rows of the table."""
+        """True if it is all rows of the data set."""
         return not (self.conditions or self.part or self.own)
 
     def where(self, conditions: frozenset[Condition]) -> Region:
-        """Return the part of it for which these hold too."""
+        """Return the subset for which these conditions hold too."""
         return self if self.own or self.other else replace(self, conditions=self.conditions | conditions)
 
     @property
     def some(self) -> Region:
-        """Some of its rows."""
+        """An unknown subset of its rows."""
         return self if self.own else replace(self, part=True)
 
     @property
     def elsewhere(self) -> Region:
-        """The same, of rows that are not those at which the secret stands."""
+        """The same secret in rows other than those that contain it."""
         return self if self.own else replace(self, other=True)
 
 
@@ -77,11 +79,11 @@ EVERY = Region()
 OWN = Region(own=True)
 
 Columns = Callable[[Expr], tuple[str, bool] | None]
-"""The column that an expression is, and whether it is one of the row at hand; None where it is none that is public."""
+"""The public column that an expression is, and whether it is one of the current row; None for other expressions."""
 
 
 def conditions(expr: Expr, column: Columns) -> frozenset[Condition]:
-    """Return what an expression that holds says of public columns.
+    """Return the conditions on public columns that hold if the expression holds.
 
     >>> where = Binary(operator="==", left=Ref(path=("s", "split")), right=Literal_(value="train"))
     >>> conditions(where, lambda expr: (expr.path[1], False) if expr.op == "ref" else None)
@@ -126,8 +128,7 @@ def _comparison(left: Expr, operator: Operator, right: Expr, column: Columns) ->
 
 
 def are_disjoint(one: frozenset[Condition], other: frozenset[Condition], at_hand: bool = True) -> bool:
-    """Return true if no row satisfies both. `at_hand`: the other conditions are those of the row at hand, whose columns
-    are its own.
+    """Return true if no row satisfies both. With `at_hand`, the second conditions are on the current row.
 
     >>> train, test = (frozenset({Condition("split", "==", (name,))}) for name in ("train", "test"))
     >>> other = frozenset({Condition("fold", "!=", own="fold")})
@@ -141,7 +142,7 @@ def are_disjoint(one: frozenset[Condition], other: frozenset[Condition], at_hand
 
 
 def _impossible(of_column: list[Condition]) -> bool:
-    """Return true if conditions on one column leave no value for it."""
+    """Return true if conditions on one column exclude every value."""
     written = [each for each in of_column if each.own is None]
     allowed: set[Value] | None = None
     for each in written:
@@ -155,14 +156,14 @@ def _impossible(of_column: list[Condition]) -> bool:
 
 
 def _past(least: Value, most: Value, strict: bool) -> bool:
-    """Return true if nothing lies between two bounds."""
+    """Return true if no value lies between two bounds."""
     if not isinstance(least, int | float) or not isinstance(most, int | float):
         return False
     return least > most or (strict and least == most)
 
 
 def _holds(value: Value, condition: Condition) -> bool:
-    """Return true if a condition may hold of a value; what cannot be compared may."""
+    """Return true if a condition can hold for a value. Values that cannot be compared may satisfy it."""
     match condition.operator:
         case "==" | "in":
             return value in condition.values
@@ -174,16 +175,18 @@ def _holds(value: Value, condition: Condition) -> bool:
     return {"<": value < bound, "<=": value <= bound, ">": value > bound, ">=": value >= bound}[condition.operator]
 
 
+# Secrets and their trails
+
 TaintTrail = tuple[Label, ...]
-"""The way that a secret took, step by step from the field that is secret."""
+"""The path of a secret, step by step, from its secret field."""
 
 MOST_WAYS = 6
-"""Of the ways that lead to one place, so many are told apart; the shortest is always among them."""
+"""The most trails of a secret that are kept at one place, always including the shortest."""
 
 
 @dataclass(frozen=True)
 class Secret:
-    """A column of a data set that is secret, in the rows of a region."""
+    """A secret column of a data set, in the rows of a region."""
 
     dataset: str
     column: str
@@ -191,18 +194,18 @@ class Secret:
 
     @property
     def of_model(self) -> bool:
-        """True if it is no secret of the data: which model it is, as far as its reply to a step tells."""
+        """True for the identity of the model, as far as a reply reveals it; this is no secret of the data."""
         return not self.dataset
 
 
 Secrets = Mapping[Secret, tuple[TaintTrail, ...]]
-"""Secrets, each with the ways that it took, the shortest first."""
+"""Secrets, each with its trails, the shortest first."""
 
 NONE: Secrets = MappingProxyType({})
 
 
 def union(*sets: Secrets) -> Secrets:
-    """Return all secrets of several sets, each with its ways."""
+    """Return all secrets of several sets with their trails."""
     there = [each for each in sets if each]
     if len(there) < 2:
         return there[0] if there else NONE
@@ -222,7 +225,7 @@ def _length(way: TaintTrail) -> tuple[int, tuple[tuple[int, str], ...]]:
 
 
 def onward(secrets: Secrets, step: Label | None) -> Secrets:
-    """Return the same secrets, one step further on their way."""
+    """Return the secrets with a step added to each trail."""
     if step is None or not secrets:
         return secrets
     return {secret: tuple(_on(way, step) for way in ways) for secret, ways in secrets.items()}
@@ -233,7 +236,7 @@ def _on(way: TaintTrail, step: Label) -> TaintTrail:
 
 
 def called(secrets: Secrets, name: str) -> Secrets:
-    """Return the same secrets, called what their field is called here, where they come straight from it."""
+    """Return the secrets with their source renamed to the local name of the field, if they come directly from it."""
     return {
         secret: tuple((Label(way[0].span, f"`{name}` is secret"),) if len(way) == 1 else way for way in ways)
         for secret, ways in secrets.items()
@@ -241,18 +244,18 @@ def called(secrets: Secrets, name: str) -> Secrets:
 
 
 def shortest(secrets: Secrets) -> TaintTrail:
-    """Return the shortest way of any of these secrets; there must be one."""
+    """Return the shortest trail of any of these secrets. There must be one."""
     return min((way for ways in secrets.values() for way in ways), key=_length)
 
 
 def parted(secrets: Secrets) -> tuple[Secrets, Secrets]:
-    """Return the secrets of the data, and what tells of the model."""
+    """Return the secrets of the data, and separately those about the model."""
     data = {secret: ways for secret, ways in secrets.items() if not secret.of_model}
     return data, {secret: ways for secret, ways in secrets.items() if secret.of_model}
 
 
 def within(secrets: Secrets, narrow: Callable[[Region], Region]) -> Secrets:
-    """Return the same secrets, in a part of the rows."""
+    """Return the same secrets with their regions narrowed."""
     found: dict[Secret, tuple[TaintTrail, ...]] = {}
     for secret, ways in secrets.items():
         kept = Secret(secret.dataset, secret.column, narrow(secret.rows))
@@ -260,11 +263,17 @@ def within(secrets: Secrets, narrow: Callable[[Region], Region]) -> Secrets:
     return found
 
 
+# Flows
+
+
 @dataclass(frozen=True)
 class Flow:
-    """The flow of a value. `what` is told by its being there, being what it is, and by how many it has; `fields` by the
-    fields of a record; `each` by the elements of a list, `order` by their order. Of a value of which neither is known,
-    `what` is everything."""
+    """The secrets that a value depends on.
+
+    `what`: revealed by its presence, its value and its length. `fields`: by the fields of a record. `each`: by the
+    elements of a list. `order`: by the order of a list. For a value without known fields or elements, `what` is
+    everything.
+    """
 
     what: Secrets = field(default_factory=lambda: NONE)
     fields: Mapping[str, Flow] = field(default_factory=dict)
@@ -273,17 +282,17 @@ class Flow:
 
     @property
     def all(self) -> Secrets:
-        """Everything that it tells."""
+        """All secrets it depends on."""
         return union(self.content, self.order)
 
     @property
     def content(self) -> Secrets:
-        """Everything that it tells to whoever does not look at the order of a list."""
+        """All secrets it depends on if the order of lists is ignored."""
         inside = [each.all for each in self.fields.values()]
         return union(self.what, *inside, self.each.all if self.each is not None else NONE)
 
     def at(self, name: str) -> Flow:
-        """Return what a field of the record tells; of a list of records, that field of each."""
+        """Return the flow of a field of the record; for a list of records, the list of that field."""
         if self.each is not None:
             return Flow(self.what, each=self.each.at(name), order=self.order)
         inner = self.fields.get(name)
@@ -291,21 +300,21 @@ class Flow:
 
     @property
     def element(self) -> Flow:
-        """Return what an element of the list tells, also by being in it; not by its place."""
+        """The flow of an element of the list, including its membership but not its position."""
         return Flow(self.all) if self.each is None else self.each.beside(self.what)
 
     def beside(self, what: Secrets) -> Flow:
-        """Return the same where it is also told by something else that there is such a value."""
+        """Return the flow with further secrets that its presence reveals."""
         return self if not what else Flow(union(self.what, what), self.fields, self.each, self.order)
 
     def mapped(self, change: Callable[[Secrets], Secrets]) -> Flow:
-        """Return the same shape with every set of secrets changed."""
+        """Return the flow with every set of secrets changed."""
         fields = {name: inner.mapped(change) for name, inner in self.fields.items()}
         each = self.each.mapped(change) if self.each is not None else None
         return Flow(change(self.what), fields, each, change(self.order))
 
     def onward(self, step: Label | None) -> Flow:
-        """Return the same, one step further on its way."""
+        """Return the flow with a step added to each trail."""
         return self if step is None else self.mapped(lambda secrets: onward(secrets, step))
 
 
@@ -313,7 +322,7 @@ PUBLIC = Flow()
 
 
 def one_of_several(flows: Iterable[Flow]) -> Flow:
-    """Return what is told by a value that is one of several, it is not said which."""
+    """Return the flow of a value that is any one of several."""
     known = [flow for flow in flows if flow != PUBLIC]
     if len(known) < 2:
         return known[0] if known else PUBLIC
@@ -323,10 +332,16 @@ def one_of_several(flows: Iterable[Flow]) -> Flow:
     return Flow(union(*(flow.what for flow in known)), fields, each, union(*(flow.order for flow in known)))
 
 
+# Facts about items and roles
+
+
 @dataclass(frozen=True)
 class About:
-    """Rows whose secrets belong to an item: those of a data set for which these conditions hold, or one of its columns
-    there. `at_hand`: they are the rows at hand, or what these are made from, and no others that say the same."""
+    """Rows whose secrets belong to an item: the rows of a data set that satisfy the conditions, or one of its columns
+    there.
+
+    `at_hand`: they are the current rows or their sources, and not merely rows with equal values.
+    """
 
     dataset: str
     column: str | None = None
@@ -334,13 +349,13 @@ class About:
     at_hand: bool = True
 
     def has(self, secret: Secret) -> bool:
-        """Return true if it is about the column of a secret."""
+        """Return true if it covers the column of a secret."""
         return self.dataset == secret.dataset and self.column in (None, secret.column)
 
 
 @dataclass(frozen=True)
 class Told:
-    """Something that a role is told: what it tells, where it is written, and how a message says that it is told."""
+    """A piece of information given to a role: its secrets, its place, and the clause for messages."""
 
     secrets: Secrets
     span: Span
@@ -349,9 +364,9 @@ class Told:
 
 @dataclass(frozen=True)
 class Leak:
-    """Secrets that the compared role is told."""
+    """Secrets that reach the compared role."""
 
     role: str
     told: Told
     judged: str | None = None
-    """Of a blind judge, which `role` names then: the reply that it judges."""
+    """For a blind judge, which `role` names in this case, the reply that it judges."""

@@ -1,6 +1,8 @@
-"""Files that tell a secret by their rows. If the name of a file says what a secret field holds, it tells a secret which
-rows the file has, and in which order the rows of several files stand. If rows are joined by a secret key, the columns
-of the row that it finds tell the key."""
+"""Files that reveal a secret by their layout: names of files that state a secret, and rows joined by a secret key.
+
+If the name of a file states a secret field, the secret determines which file a row is in, and the order of rows across
+files. If rows are joined by a secret key, the columns of the joined row reveal the key.
+"""
 
 from __future__ import annotations
 
@@ -17,27 +19,30 @@ from tripos_compiler.secrecy.labels import NONE, Secrets, union
 from tripos_compiler.secrecy.row_matching import comparable_text
 from tripos_compiler.source.data_classes import dataclass
 
+# Names of files
+
 
 @dataclass(frozen=True)
 class Layout:
-    """The files of a data set, or of one that is joined to it, of which the names say what `fields` hold. A file is
-    known by the digest of what it holds, packed or not."""
+    """Files of a data set, or of a join of it, whose names state `fields`. A file is identified by the digest of its
+    decompressed content.
+    """
 
     dataset: str
     fields: tuple[str, ...]
     files: frozenset[str]
     joined: bool
-    """True of files that are joined to the rows: these tell nothing of the order of the rows."""
+    """True for joined files, which reveal nothing about the order of the rows."""
 
 
 @dataclass(frozen=True)
 class Layouts:
-    """The layouts of all data sets that are read from files, by their names in the plan."""
+    """The layouts of all file data sets, by their names in the plan."""
 
     loaded: Mapping[str, LoadedDataset]
 
     def tell(self, name: str, secret: Collection[str]) -> tuple[Layout, ...]:
-        """Return the layouts by which a data set has its rows, if these of its fields are secret."""
+        """Return the layouts of a data set if these of its fields are secret."""
         found = [self._layout(name, self.loaded[name].dataset.files, secret, joined=False)]
         found += [
             self._layout(name, join.files, secret, joined=True, columns=frozenset(join.columns))
@@ -66,8 +71,11 @@ class Layouts:
         return Layout(name, fields, frozenset(_contents(loaded, files)), joined)
 
     def _said_by_names(self, name: str, secret: Collection[str]) -> frozenset[str]:
-        """Return the fields of which the name of its file says what every row has, though it is not read from there,
-        but those that a public field says."""
+        """Return the secret fields whose values occur in the names of their rows' files, although they are not read
+        from there.
+
+        Leaves out fields whose value a public field states as well.
+        """
         loaded = self.loaded[name]
         if len(loaded.dataset.files) < 2:
             return frozenset()
@@ -84,9 +92,11 @@ class Layouts:
         return frozenset(found)
 
     def has_some(self, name: str, layout: Layout) -> bool:
-        """Return true if a data set has the rows of some files of a layout, and not of all: it reads these, or has all
-        of their rows and no others in another file. Rows are the same if a long public text of one, which no other row
-        of the layout has, is a text of the other."""
+        """Return true if a data set has the rows of some files of a layout but not of all.
+
+        It reads these files, or has all their rows and no others in another file. Rows are the same if a long public
+        text of one, unique in the layout, is a text of the other.
+        """
         files = self.files(name)
         if files & layout.files:
             return not layout.files <= files
@@ -102,8 +112,10 @@ class Layouts:
         return False
 
     def is_parted(self, name: str, layout: Layout) -> bool:
-        """Return true if a data set has its rows in the order of the files of a layout: it reads one of them, or has
-        the rows of each in a file of its own."""
+        """Return true if the rows of a data set are in the order of the files of a layout.
+
+        It reads one of these files, or has the rows of each in a file of its own.
+        """
         if self.files(name) & layout.files:
             return not (layout.joined and name == layout.dataset)
         mine = self.loaded[name]
@@ -118,7 +130,7 @@ class Layouts:
         return False
 
     def is_named_by(self, name: str, dataset: str, column: str) -> bool:
-        """Return true if every file of a data set is named by what its rows have in a column of another data set."""
+        """Return true if every file of a data set is named by the value of its rows in a column of another data set."""
         mine, words = self.loaded[name], self._words[name]
         values = self.words_in(dataset, column)
         if any(values.isdisjoint(said) for said in words.values()):
@@ -132,11 +144,11 @@ class Layouts:
         )
 
     def words_of_files(self, name: str) -> list[set[str]]:
-        """Return what the name of each file of a data set says."""
+        """Return the words in the name of each file of a data set."""
         return list(self._words[name].values())
 
     def words_in(self, dataset: str, column: str) -> frozenset[str]:
-        """Return the words of names of files that stand in a column; none if all rows have the same there."""
+        """Return the words of file names that occur in a column; empty if all rows have the same value."""
         if (dataset, column) not in self._words_in:
             values = {comparable_text(row.values.get(column)) for row in self.loaded[dataset].rows}
             self._words_in[dataset, column] = frozenset(values & self._every_word if len(values) > 1 else ())
@@ -158,8 +170,7 @@ class Layouts:
         return {word for files in self._words.values() for words in files.values() for word in words}
 
     def is_join_named_by(self, name: str, place: int, column: str) -> bool:
-        """Return true if a row finds another in the files of a join just where their names say what it has in a
-        column."""
+        """Return true if a row has a match in a join's files exactly if their names contain its value in a column."""
         loaded = self.loaded[name]
         join = loaded.dataset.joins[place]
         words = set().union(*(_words_of(file.path) for file in join.files))
@@ -170,7 +181,9 @@ class Layouts:
         return any(said == [row.values.get(other) is not None for row in loaded.rows] for other in read)
 
     def _same_rows(self, name: str, dataset: str) -> Iterator[list[LoadedRow]]:
-        """Yield for all rows of a data set the rows of another that they are, once for every field that tells it."""
+        """Yield the rows of another data set that all rows of a data set are equal to, once for every field that
+        identifies them.
+        """
         if name == dataset:
             return
         of, mine = self.loaded[dataset], self.loaded[name]
@@ -183,15 +196,15 @@ class Layouts:
                     yield there
 
     def are_media_by_folder(self, name: str) -> bool:
-        """Return true if cells of a data set that say the same name different files, by the folder of their row."""
+        """Return true if equal cells of a data set can name different files, depending on the folder of their row."""
         return self.loaded[name].media_by_folder
 
     def count(self, name: str) -> int:
-        """Return how many rows a data set has."""
+        """Return the number of rows of a data set."""
         return len(self.loaded[name].rows)
 
     def files(self, name: str) -> frozenset[str]:
-        """Return the files of the rows of a data set."""
+        """Return the digests of the files of a data set's rows."""
         return self._files[name]
 
     @cached_property
@@ -199,24 +212,26 @@ class Layouts:
         return {name: frozenset(_contents(loaded, loaded.dataset.files)) for name, loaded in self.loaded.items()}
 
     def joined(self, name: str, place: int) -> frozenset[str]:
-        """Return the files of a join of a data set, the how manieth it is."""
+        """Return the digests of the files of a data set's join number `place`."""
         loaded = self.loaded[name]
         return frozenset(_contents(loaded, loaded.dataset.joins[place].files))
 
 
 def _contents(loaded: LoadedDataset, files: Sequence[DataFile]) -> list[str]:
-    """Return the digests of what files hold once they are unpacked."""
+    """Return the digests of files after decompression."""
     return [digests(loaded, file)[1] for file in files]
 
 
 def _words_of(path: str) -> set[str]:
-    """Return what the name of a file says: its words, and each part of its path."""
+    """Return the words of a path and each of its parts."""
     parts = [part.partition(".")[0] for part in path.split("/")]
     return {comparable_text(each) for each in (*parts, *re.split(r"[\W_]+", path)) if each}
 
 
+# Rows that several files have
+
 LONG = 12
-"""A text of so many characters stands in two files for a reason."""
+"""The shortest text, in characters, whose occurrence in two files is no accident."""
 
 
 def _is_long(row: LoadedRow, column: str) -> bool:
@@ -225,30 +240,33 @@ def _is_long(row: LoadedRow, column: str) -> bool:
 
 
 def _long_texts(loaded: LoadedDataset, column: str) -> dict[Any, LoadedRow] | None:
-    """Return the rows by what they have in a column; None where that is no long text, or one that several rows have."""
+    """Return the rows by their text in a column; None if a text is short or repeated."""
     found = {row.values[column]: row for row in loaded.rows if _is_long(row, column)}
     return found if found and len(found) == len(loaded.rows) else None
 
 
+# Joins by secret keys
+
+
 @dataclass(frozen=True)
 class JoinedSecrets:
-    """The secrets that a field holds by one join."""
+    """The secrets that a field depends on by one join."""
 
     keys: str
-    """The columns by which its row is found, in words; empty where the secrets say whether it is there."""
+    """The key columns in words; empty if the secrets decide whether there is a match."""
     secrets: Secrets
     tied: bool
-    """Whether it also depends on what is public of the row."""
+    """Whether it also depends on something public of the row."""
 
 
 def joined_secrets(
     dataset: Dataset, read: Mapping[str, Secrets], parted: Sequence[Secrets]
 ) -> Mapping[str, list[JoinedSecrets]]:
-    """Return what the fields of a data set hold by its joins. `read` are the secrets that fields read from its columns;
-    `parted` those that tell, of each join, which rows its files have.
+    """Return the secrets that the fields of a data set depend on by its joins.
 
-    A key is secret if a secret field is read from its column, or if an earlier join adds it by a secret key. Names in
-    braces that both files have are part of the key.
+    `read` are the secrets of its columns. `parted` are, for each join, the secrets that decide which rows its files
+    have. A key is secret if a secret field is read from its column, or if an earlier join adds it by a secret key.
+    Captures in file names that both sides have are part of the key.
     """
     columns = dict(read)
     tied: set[str] = set()
@@ -276,7 +294,7 @@ def joined_secrets(
 
 
 def _keys(join: Join) -> set[str]:
-    """Return the columns of a row by which its row in a joined file is found."""
+    """Return the columns of a row that form the key of a join."""
     captured = {name for file in join.files for name in file.captures}
     return {join.column, *(captured - {join.other})}
 

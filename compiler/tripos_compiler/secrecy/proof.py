@@ -1,4 +1,4 @@
-"""Proves a program, and reports what cannot be proved."""
+"""The proof that no secret of an item reaches the compared role, and the report of what cannot be proved."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
 FOLLOWS = ("W1001", "W1008")
-"""What is said of the protocol where answers are shown: the question answers itself, shots hold the answer."""
+"""Protocol warnings that are consequences of a leak, and so are dropped with it."""
 
 
 @dataclass
 class Door:
-    """A use of `reveal` in a step, and what goes through it."""
+    """A `reveal` call in a step, and the secrets it declassifies."""
 
     scenario: str
     step: str
     call: Call
     shown: Secrets = field(default_factory=lambda: NONE)
     stays: bool = True
-    """Whether it is the same value after the rows have exchanged their secrets."""
+    """Whether its value is invariant if rows exchange their secrets."""
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Proof:
         )
 
     def run(self) -> None:
-        """Report every leak, notes what is revealed, and mark what made data sets hold that is secret."""
+        """Report every leak, record what is revealed, and mark the secret fields of generated data sets."""
         leaks: dict[tuple[Span, str], Leak] = {}
         for scenario in self.program.scenarios.values():
             for leak in self._leaks(scenario):
@@ -91,7 +91,7 @@ class Proof:
         self._doors()
 
     def _forget_what_follows(self, leaks: Iterable[Leak]) -> None:
-        """Where the answer is shown, the question itself answers it; that is said already."""
+        """Drop the protocol warnings of scenarios with a leak: if the answer is shown, the question answers itself."""
         places = [leak.told.span for leak in leaks]
         bodies = [statement.span for statement in self.program.of("scenario")]
         leaking = [body for body in bodies if any(_inside(place, body) for place in places)]
@@ -124,7 +124,7 @@ class Proof:
         return self._following(scenario, lambda step: self._revealed(scenario.name, step))
 
     def _look_at_rows(self, scenario: Scenario) -> None:
-        """Follow what chooses the rows of a scenario, for what it reveals: which rows there are tells of it."""
+        """Analyse the condition that selects the rows of a scenario, for the `reveal` calls in it."""
         where = None if scenario.rows is None else scenario.rows.where
         if where is None or not any(
             isinstance(part, Call) and part.function == "reveal" for part in subexpressions(where)
@@ -158,7 +158,7 @@ class Proof:
         notes += [f"{others} other way{'s' * (others > 1)} lead{'s' * (others == 1)} here too"] if others else []
         self.program.diagnostics.error("E0501", message, last, *steps, help=help_, notes=notes)
 
-    # --- what is not proved, and what is revealed ---
+    # --- declassification ---
 
     def _told_apart(self, name: str, fields: frozenset[str]) -> bool:
         loaded = self.program.loaded.get(name)
@@ -180,7 +180,7 @@ class Proof:
         return revealed
 
     def _doors(self) -> None:
-        """Note what goes through each `reveal`, and warn of those that nothing secret goes through."""
+        """Record each declassification, and warn of `reveal` calls without a secret."""
         head = next(iter(self.program.of("benchmark"))).head
         used = {self.places.of(door.call, head) for door in self.doors.values() if door.shown}
         for door in self.doors.values():
@@ -200,7 +200,7 @@ class Proof:
                 self.program.reveals.append(found)
 
     def _aggregate(self, door: Door, span: Span) -> None:
-        """`reveal(…, rows: N)` shows what follows from whole columns of at least so many rows."""
+        """Check `reveal(…, rows: N)`, which declassifies only values of whole columns with at least N rows."""
         least = arguments_of(door.call).get("rows")
         if least is None:
             return
@@ -230,8 +230,10 @@ class Proof:
             self.program.diagnostics.error("E0502", message, span, help=help_)
 
     def _has_all(self, column: Data, secret: Secret) -> bool:
-        """Return true if a column has what a secret column of another data set has in every row: so it has where it is
-        secret itself and read from all of its files, or has all of its values, and nothing public beside them."""
+        """Return true if a column has everything that a secret column of another data set has in any row.
+
+        It does if it is secret itself and read from all files of the other, or if it has all its values.
+        """
         one, other = (self.program.loaded.get(name) for name in (column.dataset, secret.dataset))
         if one is None or other is None or column.field is None:
             return False
@@ -246,17 +248,17 @@ class Proof:
         return column in self.tables.of(dataset).tied
 
     def _rows(self, secret: Secret) -> int | None:
-        """Return how many rows a data set has, where that is known before a run."""
+        """Return the number of rows of a data set; None if it is not known before a run."""
         dataset = self.program.datasets.get(secret.dataset)
         return sum(file.rows - len(file.repeats) for file in dataset.files) if dataset is not None else None
 
 
 def _unheard(call: Call, flows: Flows) -> None:
-    """Note nothing of what is revealed, where this is noted already."""
+    """Ignore a `reveal` call that is recorded elsewhere."""
 
 
 def _whole(expr: Expr) -> int | None:
-    """Return the whole number of 1 or more that an expression is as it is written; None of any other."""
+    """Return the value of a positive integer literal; None for other expressions."""
     match expr:
         case Literal_(value=int() as value) if value >= 1 and not isinstance(value, bool):
             return value
@@ -268,21 +270,23 @@ def _inside(place: Span, body: Span) -> bool:
 
 
 def secret_name(way: TaintTrail) -> str:
-    """Return what the secret is called that a way starts from."""
+    """Return the name of the secret at the start of a trail."""
     named = re.match(r"`(.+?)`", way[0].text)
     return named[1] if named is not None else way[0].text
 
 
 def prove(program: Program) -> None:
-    """Prove that no secret of an item reaches the compared role; reports what cannot be proved."""
+    """Prove that no secret of an item reaches the compared role. Reports what cannot be proved."""
     if program.of("benchmark"):
         keys = copies_by_key(program.loaded, program.copies)
         Proof(program, copies_by_field(program.loaded, program.copies), keys).run()
 
 
 def check_marks(program: Program) -> None:
-    """Warn of public fields that say what a secret field of the same rows says: one mark is missing, or one too many.
-    Looks at every data set that is read from files, those of scenarios too."""
+    """Warn of public fields that state what a secret field of the same rows states, in every file data set.
+
+    Either a `secret` mark is missing, or one is superfluous.
+    """
     for copy in unmarked_copies(program.loaded, program.copies):
         spans = program.loaded[copy.field[0]].spans
         if copy.of[1] not in spans or copy.field[1] not in spans:

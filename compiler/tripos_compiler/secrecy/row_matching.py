@@ -1,10 +1,9 @@
-"""Pairs of rows of two data sets that belong together, by a public value that tells rows apart or by their place.
+"""Matching of rows of two data sets, and containment of one value in another, for the search for copies of secrets.
 
-Where in a value another stands: the same number, text or list, inside a record, a list or JSON, or with words
-around it, at a place that can be told without knowing it.
-
-A passage that has the answer somewhere, or a list of options that has it among others, does not say which it is; so a
-place counts only where it is the same from row to row.
+Rows match by a public value that identifies them, or by position. A value is contained if the same number, text or list
+occurs in a record, list, JSON or text at a place that can be named without knowing the value. A passage with the answer
+somewhere, or a list of options with the answer among others, does not reveal it, so a place counts only if it is the
+same in all rows.
 """
 
 from __future__ import annotations
@@ -24,26 +23,29 @@ from tripos_compiler.plan import DataField, DataFile, Type
 from tripos_compiler.resolve.program import LoadedDataset, LoadedRow
 from tripos_compiler.source.data_classes import dataclass
 
+# Containment of values
+
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d,]*(?:\.\d+)?(?![\w])")
 GROUPED = re.compile(r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?|[-+]?\d+(\.\d+)?")
 OTHER = re.compile(r"[\W_]+")
 WORD = re.compile(r"[^\W_]+")
 TELLING = 200
-"""So many characters at either end of a long text tell it from others."""
+"""Characters at either end of a long text that are compared."""
 LONGEST = 4_000
-"""So many characters of a text are looked through from either end."""
+"""Characters at either end of a text that are searched."""
 MOST_PARTS = 64
-"""So many parts of a list or record are looked at."""
+"""The most parts of a list or record that are searched."""
 BEFORE = 16
-"""So many characters before a value can say where it stands."""
+"""The most characters before a value that describe its place."""
 
 Place = tuple[str, str]
-"""A way to a part (`.key`, `[0]`), and where in its text the value stands: all of it, at its end, after some words."""
+"""The path to a part (`.key`, `[0]`), and the position of the value in its text: all of it, its end, or after some
+words.
+"""
 
 
 def comparable_text(value: Any) -> str:
-    """Return what a value says, apart from how it is written: the same of `42`, "42" and "42.0", of "A, C" and ["a",
-    "c"].
+    """Return the normal form of a value: the same for `42`, "42" and "42.0", and for "A, C" and ["a", "c"].
 
     >>> [comparable_text(value) for value in (42.0, " 1,000 ", "Mount Everest.", ["A", "C"], True, "-0.5")]
     ['42', '1000', 'mounteverest', 'ac', 'true', '-0.5']
@@ -78,7 +80,7 @@ def _number(value: int | float) -> str:
 
 
 def parts_in(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the parts of a value, each with the way to it; of lists the first from either end.
+    """Yield the parts of a value with their paths; of a list, the first and last element.
 
     >>> list(parts_in({"key": "B", "notes": ["x", "y"]}))
     [('.key', 'B'), ('.notes[0]', 'x'), ('.notes[-1]', 'y')]
@@ -114,24 +116,27 @@ def _json(text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A value, what it says, and the same of its parts, with the ways to them; of a part that is a text also the text
-    without case. `sought` is what stands, without case, in every text that has the value; "" for a number."""
+    """A value in normal form, with its parts.
+
+    A part has its path, value, normal form and, for a text, its casefolded text. `sought` occurs, casefolded, in every
+    text that contains the value; it is "" for a number.
+    """
 
     value: Any
     plain: str
     parts: tuple[tuple[str, Any, str, str | None], ...]
     sought: str
     plains: frozenset[str]
-    """What it and its parts say."""
+    """The normal forms of the value and its parts."""
     folded: str
-    """All its texts without case."""
+    """All its texts, casefolded."""
     long: bool
-    """True where a text is too long to be looked through."""
+    """True if a text is too long to be searched as a whole."""
     numbers: frozenset[str]
     """The numbers in its texts."""
 
     def may_have(self, held: Said) -> bool:
-        """Return false where a value certainly stands nowhere in this one."""
+        """Return false if a value certainly does not occur in this one."""
         if held.plain in self.plains:
             return held.plain != ""
         if held.sought:
@@ -140,7 +145,7 @@ class Said:
 
 
 def look_at(value: Any) -> Said:
-    """Return what a value and its parts say."""
+    """Return the normal form of a value and its parts."""
     plain = comparable_text(value)
     parts = tuple(
         (way, part, comparable_text(part), part.casefold() if isinstance(part, str) else None)
@@ -160,7 +165,7 @@ def look_at(value: Any) -> Said:
 
 
 def said_together(all_said: Sequence[Said]) -> Said:
-    """Return one value that may have (`Said.may_have`) whatever one of some values may have."""
+    """Return a value for which `Said.may_have` is true if it is true for any of these."""
     return Said(
         None,
         "",
@@ -174,7 +179,7 @@ def said_together(all_said: Sequence[Said]) -> Said:
 
 
 def occurrences(holder: Said, held: Said) -> set[Place]:
-    """Return the places at which a value stands in another.
+    """Return the places at which a value occurs in another.
 
     >>> def stands(holder, held):
     ...     return sorted(occurrences(look_at(holder), look_at(held)))
@@ -187,7 +192,7 @@ def occurrences(holder: Said, held: Said) -> set[Place]:
     if holder.plain == wanted:
         return {("", "all")}
     found: set[Place] = set()
-    # Words that are nowhere in a text are at no place of it; what is left are few.
+    # Most parts do not contain the text at all, so the slow search of places runs for few.
     for way, part, said_there, folded in holder.parts:
         if said_there == wanted:
             found.add((way, "all"))
@@ -197,7 +202,7 @@ def occurrences(holder: Said, held: Said) -> set[Place]:
 
 
 def _written(held: Any, wanted: str) -> str:
-    """Return how a value stands in a text."""
+    """Return the form of a value in a text."""
     return held.strip().rstrip(".") if isinstance(held, str) else wanted
 
 
@@ -225,7 +230,7 @@ def _within(text: str, held: Any, wanted: str) -> Iterator[str]:
 
 
 def _spans(text: str, held: Any, wanted: str) -> Iterator[tuple[int, int]]:
-    """Yield where a value stands as words of their own."""
+    """Yield the occurrences of a value as separate words."""
     if GROUPED.fullmatch(wanted):
         yield from (each.span() for each in NUMBER.finditer(text) if comparable_text(each[0]) == wanted)
         return
@@ -233,7 +238,7 @@ def _spans(text: str, held: Any, wanted: str) -> Iterator[tuple[int, int]]:
     if not written:
         return
     lowered, sought = text.casefold(), written.casefold()
-    if len(lowered) != len(text):  # a letter became two
+    if len(lowered) != len(text):  # casefolding made a letter into two
         text = lowered
     start = lowered.find(sought)
     while start >= 0:
@@ -244,7 +249,7 @@ def _spans(text: str, held: Any, wanted: str) -> Iterator[tuple[int, int]]:
 
 
 def _joined(text: str, place: int) -> bool:
-    """Return true if the characters on both sides of a place belong to one word of letters."""
+    """Return true if the characters on both sides of a position belong to the same word."""
     if not 0 < place < len(text):
         return False
     one, two = text[place - 1], text[place]
@@ -252,7 +257,7 @@ def _joined(text: str, place: int) -> bool:
 
 
 def said(place: Place) -> str:
-    """Return a place in words, with what stands there before it in a sentence.
+    """Return a place in words, as the start of a sentence.
 
     >>> said(("", "all")), said((".key", "all")), said(("", "after answer:"))
     ('has the value of', 'has in `.key` the value of', 'has after “answer:” the value of')
@@ -273,15 +278,17 @@ def said(place: Place) -> str:
     return f"has{inside} after “{where.removeprefix('after ')}” the value of"
 
 
+# Columns
+
 MOST_COUNTED = 2_000
-"""So many rows tell how often values stand in a field."""
+"""The most rows in which the frequency of values is counted."""
 SAID = frozenset({"yes", "no", "true", "false", "correct", "incorrect", "right", "wrong", "none", "both", "all"})
-"""Words that many answers are."""
+"""Words that are frequent answers."""
 
 
 @dataclass(frozen=True, eq=False)
 class ComparedColumn:
-    """A field of the rows of a data set; `part` takes a part of its values."""
+    """A field of the rows of a data set, or with `part` a field of its records."""
 
     loaded: LoadedDataset
     field: DataField
@@ -289,17 +296,17 @@ class ComparedColumn:
     _said: dict[int, Said] = dataclass_field(default_factory=dict, repr=False)
 
     def said(self, row: LoadedRow) -> Said:
-        """Return what a row says there, with its parts."""
+        """Return the normal form of its value in a row."""
         if id(row) not in self._said:
             self._said[id(row)] = look_at(self.value(row))
         return self._said[id(row)]
 
     def plain(self, row: LoadedRow) -> str:
-        """Return what a row says there."""
+        """Return the normal form of its value in a row as text."""
         return self.said(row).plain
 
     def value(self, row: LoadedRow) -> Any:
-        """Return what a row has there."""
+        """Return its value in a row."""
         found = row.values.get(self.field.name)
         if self.part is None:
             return found
@@ -307,13 +314,12 @@ class ComparedColumn:
 
     @cached_property
     def counts(self) -> Counter[str]:
-        """Return how often every value stands in the rows."""
+        """The number of rows with each value."""
         rows = self.loaded.rows[:MOST_COUNTED]
         return Counter(comparable_text(self.value(row)) for row in rows)
 
     def chance(self, row: LoadedRow) -> float:
-        """Return how likely it is that another row has the value of a row, by how often it stands there and how long it
-        is."""
+        """Return the probability that another row has the same value, estimated from its frequency and length."""
         value, text = self.value(row), self.plain(row)
         rows = sum(self.counts.values())
         often = max(self.counts[text] - 1, 0) / max(rows - 1, 1)
@@ -328,7 +334,7 @@ class ComparedColumn:
 
 
 def column_parts(column: ComparedColumn) -> Iterator[ComparedColumn]:
-    """Yield a field, and the parts of one that is a record."""
+    """Yield a field, and the fields of its records."""
     yield column
     of = column.field.type.of if column.field.type.kind == "optional" else column.field.type
     if of.kind == "record":
@@ -336,7 +342,7 @@ def column_parts(column: ComparedColumn) -> Iterator[ComparedColumn]:
 
 
 def _values(type_: Type) -> float:
-    """Return how many values a type has; infinitely many where they are not listed."""
+    """Return the number of values of a type; infinity if they are not enumerable."""
     of = type_.of if type_.kind == "optional" else type_
     match of.kind:
         case "bool":
@@ -348,31 +354,33 @@ def _values(type_: Type) -> float:
     return math.inf
 
 
+# Matching rows
+
 MOST_ROWS = 2_000
-"""So many rows with secrets are looked for in other data sets: the first half of them, and others spread evenly."""
+"""The most rows with secrets that are matched: the first half of them consecutive, the others spread evenly."""
 SHARED = 0.5
-"""The share of the rows of one of two data sets that must be in the other: less is a row here and there that stands in
-both, which is a matter of W1008."""
+"""The share of rows of one data set that must be in the other. A few common rows are the subject of W1008."""
 BY_VALUES = 3
-"""By the values of so many pairs of fields rows are put together."""
+"""The most pairs of fields by whose values rows are matched."""
 
 ROW_PAIRS_TELLING = 120
-"""So many characters at either end of a long text tell it from others."""
+"""Characters at either end of a long text that are compared."""
 
 Pair = tuple[LoadedRow, LoadedRow]
 Each = TypeVar("Each")
 
 FIRST = 12
-"""So many pairs, spread evenly, tell whether it is worth to look at the others."""
+"""The number of pairs, spread evenly, of the first quick comparison."""
 TURNED = 50
-"""So many pairs, spread evenly, tell how often rows agree that do not belong together, and whether values stand for
-each other."""
+"""The number of pairs, spread evenly, that are shuffled to estimate accidental agreement, and in which mappings are
+searched.
+"""
 MOST_PUBLIC = 20
-"""So many rows tell whether a field is one that is not marked."""
+"""The number of rows in which a field is compared with public fields."""
 
 
 Few = tuple[Sequence[Said], int]
-"""What a column says in a few rows, and how many of these say anything."""
+"""The normal forms of a column in a few rows, and how many of them are not empty."""
 
 
 def _few(said: Sequence[Said]) -> Few:
@@ -381,7 +389,7 @@ def _few(said: Sequence[Said]) -> Few:
 
 @dataclass(eq=False)
 class PairedRows:
-    """The rows of one of two data sets, in the order of their pairs. What columns say in some of them is found once."""
+    """The rows of one side of a matching, in order, with memos of what columns have in some of them."""
 
     of: ComparedRows
     rows: tuple[LoadedRow, ...]
@@ -394,27 +402,29 @@ class PairedRows:
         return self.rows[:: max(1, len(self.rows) // FIRST)][:FIRST]
 
     def few(self, column: ComparedColumn) -> Few:
-        """Return what a column says in a few of the rows, and how many of these say anything."""
+        """Return the values of a column in a few rows, and how many of them are not empty."""
         if column not in self._few:
             self._few[column] = _few([column.said(row) for row in self._first])
         return self._few[column]
 
     @cached_property
     def few_of_all(self) -> tuple[dict[str, Few], Sequence[Said]]:
-        """The same of every field, by name, and what the rows say in all fields."""
+        """The same for every field, by name, and the values of all fields together."""
         said = zip(*(self.of.said(row) for row in self._first), strict=True)
         fields = {name: _few(each) for name, each in zip(self.of.columns, said, strict=False)}
         return fields, [self.of.said_anywhere(row) for row in self._first]
 
     def begin(self, column: ComparedColumn) -> list[str]:
-        """Return what a column says in words in the first rows."""
+        """Return the normal forms of a column in the first rows."""
         if column not in self._begin:
             self._begin[column] = [column.plain(row) for row in self.rows[:MOST_PUBLIC]]
         return self._begin[column]
 
     def pattern(self, column: ComparedColumn) -> tuple[int, ...] | None:
-        """Return in which of some rows a column says the same: for each the first one that says it. Two columns have
-        one pattern where their values stand for each other. None where most rows say something of their own."""
+        """Return, for each of some rows, the first row with the same value; None if most values are different.
+
+        Two columns have the same pattern if their values map one to one.
+        """
         if column not in self._patterns:
             first: dict[str, int] = {}
             some = self.rows[:: max(1, len(self.rows) // TURNED)][:TURNED]
@@ -425,8 +435,11 @@ class PairedRows:
 
 @dataclass(frozen=True, eq=False)
 class Together:
-    """Rows with secrets, each with one of the other data set. `why` says what they share, for messages; `field` of the
-    other data set is what they share, None where it is a place; `whole` where these are all rows of both."""
+    """A matching of rows with secrets to rows of the other data set.
+
+    `why` names what they share, for messages. `field` is the shared field of the other data set; None for a match by
+    position. `whole`: it includes all rows of both.
+    """
 
     one: PairedRows
     two: PairedRows
@@ -436,7 +449,7 @@ class Together:
 
     @property
     def count(self) -> int:
-        """Return how many pairs there are."""
+        """The number of pairs."""
         return len(self.one.rows)
 
     @cached_property
@@ -447,7 +460,7 @@ class Together:
 
 @dataclass
 class ComparedRows:
-    """A data set's rows, as they are compared with those of others."""
+    """The rows of a data set, with memos for comparisons with others."""
 
     loaded: LoadedDataset
     _keys: dict[str, list[int]] = field(default_factory=dict)
@@ -458,12 +471,12 @@ class ComparedRows:
 
     @cached_property
     def columns(self) -> dict[str, ComparedColumn]:
-        """Its fields, by name."""
+        """Its fields by name."""
         return {each.name: ComparedColumn(self.loaded, each) for each in self.loaded.dataset.fields}
 
     @cached_property
     def secrets(self) -> dict[str, tuple[ComparedColumn, ...]]:
-        """Its secret fields, each with its parts where it is a record."""
+        """Its secret fields, each with its parts if it is a record."""
         return {
             each.name: tuple(column_parts(self.columns[each.name]))
             for each in self.loaded.dataset.fields
@@ -481,41 +494,41 @@ class ComparedRows:
         return (*rows[:half], *(rest[place * len(rest) // half] for place in range(half)))
 
     def said(self, row: LoadedRow) -> tuple[Said, ...]:
-        """Return what a row says in every field, in their order."""
+        """Return the normal forms of all fields of a row, in order."""
         if id(row) not in self._said:
             self._said[id(row)] = tuple(column.said(row) for column in self.columns.values())
         return self._said[id(row)]
 
     def said_anywhere(self, row: LoadedRow) -> Said:
-        """Return what a row says in all fields together: it may have whatever one of them may have."""
+        """Return the union of the normal forms of all fields of a row."""
         if id(row) not in self._anywhere:
             self._anywhere[id(row)] = said_together(self.said(row))
         return self._anywhere[id(row)]
 
     def keys(self, name: str) -> list[int]:
-        """Return what rows are found by in a field: a number for each row, 0 for one that is not found by it."""
+        """Return the match keys of a field: a number for each row, 0 for a value that identifies nothing."""
         if name not in self._keys:
             self._keys[name] = [_key(row.values.get(name)) for row in self.loaded.rows]
         return self._keys[name]
 
     def known(self, name: str) -> set[int]:
-        """Return everything that rows are found by in a field."""
+        """Return the set of match keys of a field."""
         if name not in self._known:
             self._known[name] = set(self.keys(name))
         return self._known[name]
 
     @cached_property
     def counted_anywhere(self) -> set[str]:
-        """Return everything that its rows say in any field."""
+        """The normal forms of all values in any field."""
         return set().union(*(each.counts for each in self.columns.values()))
 
     @cached_property
     def known_anywhere(self) -> set[int]:
-        """Return everything that rows are found by in any field."""
+        """The match keys of all fields."""
         return set().union(*map(self.known, self.columns))
 
     def index(self, name: str) -> dict[int, LoadedRow]:
-        """Return the rows that the value of a field tells apart from all others."""
+        """Return the rows by match key, for the keys that occur once."""
         if name not in self._indexes:
             keys = self.keys(name)
             counts = Counter(keys)
@@ -529,17 +542,17 @@ class ComparedRows:
 
     @cached_property
     def placed(self) -> PairedRows:
-        """Its rows by their places, those that repeat others too."""
+        """Its rows by position, including repeated ones."""
         rows = [row for file in self.loaded.dataset.files for row in self.in_file(file)]
         return PairedRows(self, _spread(rows))
 
     @cached_property
     def numbers(self) -> tuple[tuple[int, ...], ...]:
-        """For each file the numbers of its rows."""
+        """For each file, the numbers of its rows."""
         return tuple(tuple(row.number for row in self.in_file(file)) for file in self.loaded.dataset.files)
 
     def paired(self, rows: Sequence[LoadedRow]) -> PairedRows:
-        """Return some of its rows in the order of their pairs."""
+        """Return some of its rows as one side of a matching."""
         whole = len(rows) == len(self.placed.rows) and all(map(operator.is_, rows, self.placed.rows))
         return self.placed if whole else PairedRows(self, tuple(rows))
 
@@ -551,15 +564,14 @@ class ComparedRows:
         return {path: sorted(rows, key=lambda row: row.number) for path, rows in placed.items()}
 
     def in_file(self, file: DataFile) -> list[LoadedRow]:
-        """Return the rows of a file, those that repeat others too, in order."""
+        """Return the rows of a file in order, including repeated ones."""
         return self._placed.get(file.path, [])
 
 
 def ways_together(
     secret: ComparedRows, other: ComparedRows, shared: list[tuple[DataFile, DataFile]]
 ) -> Iterator[Together]:
-    """Yield the ways in which rows of two data sets belong together. `shared` are the files that they have in
-    common."""
+    """Yield the matchings of the rows of two data sets. `shared` are their common files."""
     if secret.loaded is other.loaded:
         rows = secret.paired(secret.sampled)
         yield Together(rows, rows, "of the same data set", whole=True)
@@ -571,7 +583,7 @@ def ways_together(
 
 
 def _by_place(secret: ComparedRows, other: ComparedRows, shared: list[tuple[DataFile, DataFile]]) -> Together | None:
-    """Return rows at the same place of the same file, or of files with as many rows."""
+    """Return the matching of rows at the same position of the same file, or of files with equal numbers of rows."""
     why, files = "of the same file", shared
     if not files:
         ones, twos = secret.loaded.dataset.files, other.loaded.dataset.files
@@ -597,7 +609,7 @@ def _together(
 
 
 def _by_value(secret: ComparedRows, other: ComparedRows) -> Iterator[Together]:
-    """Yield rows that share a value which tells the rows with secrets apart."""
+    """Yield the matchings by a value that identifies the rows with secrets."""
     public = [each.name for each in secret.loaded.dataset.fields if not each.secret]
     names = [each.name for each in other.loaded.dataset.fields]
     found = {
@@ -631,7 +643,7 @@ def _spread(every: list[Each]) -> tuple[Each, ...]:
 
 
 def _key(value: Any) -> int:
-    """Return what a value is found by, without regard to case and spaces; 0 of one that tells nothing apart."""
+    """Return the match key of a value, ignoring case and spaces; 0 for a value that identifies nothing."""
     if isinstance(value, str):
         if len(value) > 2 * ROW_PAIRS_TELLING:
             value = f"{value[:ROW_PAIRS_TELLING]} {value[-ROW_PAIRS_TELLING:]}"

@@ -1,11 +1,8 @@
-"""Follows secrets through the steps of a scenario, to everything that the compared role is told.
+"""Taint analysis of scenarios: follows secrets through the steps to everything that reaches the compared role.
 
-Whatever stands anywhere in a step that the compared role is asked by is told to it: what is not understood of a step
-is told too. What another role was told, it may repeat, by what it says and by saying nothing.
-
-The rows that a scenario runs over, and the secrets of them that the compared role may not be told.
-
-Scenarios that are halves of a question: each is chosen by a secret, and which of them asks about a row tells it.
+Every part of a step that asks the compared role reaches it, including parts that are not understood. Another role may
+repeat whatever it was given, by its replies and by their absence. Scenarios that select rows by a secret reveal it by
+which of them asks about a row.
 """
 
 from __future__ import annotations
@@ -71,30 +68,32 @@ from tripos_compiler.secrecy.labels import (
 from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 
+# The rows of a scenario
+
 
 @dataclass
 class RowsAtHand:
-    """The rows of a scenario, and what is guarded of them and of what else its steps look up."""
+    """The rows of a scenario, and the secrets of them and of other data that must not reach the compared role."""
 
     tables: DatasetSecrets
     scenario: Scenario
     about: Mapping[str, list[About]] = field(default_factory=dict)
-    """What the rows are about, by the data set that it is of: the compared role may not be told it."""
+    """The subjects of the rows, by data set; guarded from the compared role."""
     guarded: dict[str, set[About]] = field(default_factory=dict)
-    """What else it may not be told."""
+    """Further data guarded from it."""
 
     @property
     def alias(self) -> str:
-        """Return what the rows are known as."""
+        """The name of the rows."""
         return self.scenario.rows.alias if self.scenario.rows is not None else ""
 
     @property
     def table(self) -> TableSecrets | None:
-        """The rows that it runs over."""
+        """The data set of the rows."""
         return self.tables.of(self.scenario.rows.dataset) if self.scenario.rows is not None else None
 
     def bind(self) -> dict[str, Flow]:
-        """Return what the names of the rows at hand tell, and guard what these rows are about."""
+        """Return the flows of the names of the current row, and guard what the row is about."""
         if self.scenario.name not in self.tables.at_hand:
             self.tables.at_hand[self.scenario.name] = self._bound()
         bound = self.tables.at_hand[self.scenario.name]
@@ -102,7 +101,7 @@ class RowsAtHand:
         return dict(bound.names)
 
     def guard(self, about: About) -> None:
-        """Keep these rows from the compared role."""
+        """Guard these rows from the compared role."""
         self.guarded.setdefault(about.dataset, set()).add(about)
 
     def _bound(self) -> BoundRows:
@@ -120,8 +119,9 @@ class RowsAtHand:
         return BoundRows(names, about)
 
     def _own(self, column: str) -> Callable[[Secrets], Secrets]:
-        """Return secrets of the row at hand, called as the rows are called here. That the row is there is no secret of
-        it."""
+        """Return a function that assigns secrets to the current row under their local names. The presence of the row is
+        no secret.
+        """
         rows, table = self.scenario.rows, self.table
         assert rows is not None and table is not None
 
@@ -138,8 +138,9 @@ class RowsAtHand:
         return own
 
     def conditions(self, where: Expr | None, tables: Mapping[str, TableSecrets]) -> frozenset[Condition]:
-        """Return what a condition says of public columns of the rows that these names stand for, also beside the row at
-        hand."""
+        """Return the conditions on public columns of the rows that these names refer to, including comparisons with the
+        current row.
+        """
         if where is None:
             return frozenset()
         table = self.table
@@ -156,7 +157,7 @@ class RowsAtHand:
         return conditions(where, column)
 
     def guards(self, secret: Secret) -> bool:
-        """Return true if the compared role may not be told a secret."""
+        """Return true if a secret must not reach the compared role."""
         if secret.rows.own:
             return True
         return any(
@@ -168,9 +169,12 @@ class RowsAtHand:
 SHOWN = "these shots tell"
 
 
+# The steps of a scenario
+
+
 @dataclass
 class Following:
-    """Follows secrets through the steps of one treatment of a scenario."""
+    """Taint analysis of the steps of one treatment of a scenario."""
 
     tables: DatasetSecrets
     places: SourcePlaces
@@ -179,7 +183,7 @@ class Following:
     compared: frozenset[str]
     languages: int
     revealed: Callable[[str], Revealed]
-    """Given a step, is told of every use of `reveal` in it."""
+    """Given a step, returns the callback for the uses of `reveal` in it."""
     names: dict[str, Flow] = field(default_factory=dict)
     leaks: list[Leak] = field(default_factory=list)
 
@@ -187,7 +191,7 @@ class Following:
         self.rows = RowsAtHand(self.tables, self.scenario)
 
     def run(self, steps: tuple[Step, ...]) -> list[Leak]:
-        """Return the leaks of the steps, in their order."""
+        """Return the leaks of the steps in order."""
         self.names = self.rows.bind()
         rows = dict(self.names)
         for step in steps:
@@ -199,11 +203,13 @@ class Following:
             self._step(step)
         return self.leaks
 
-    # --- what is guarded ---
+    # --- guarded secrets ---
 
     def _guard_what_scores(self, step: Step) -> None:
-        """A secret by which a reply is scored belongs to the item that is asked about, in whatever rows it stands: one
-        that the score itself looks up, or that the row has of single rows."""
+        """Guard a secret that a reply is scored by, in whatever rows it is.
+
+        It belongs to the item if the score itself reads it, or if the row has it from single rows.
+        """
         flows = self.flows(step.name)
         match step:
             case Score(value=value) | Column(value=value):
@@ -222,7 +228,7 @@ class Following:
     # --- steps ---
 
     def flows(self, step: str, names: Mapping[str, Flow] | None = None) -> Flows:
-        """Return what expressions tell in a step."""
+        """Return the flows of expressions in a step."""
         return Flows({**self.names, **(names or {})}, self.tables, self.revealed(step), self.places)
 
     def _step(self, step: Step) -> None:
@@ -240,10 +246,10 @@ class Following:
             case Verdict() | Grade() | Compare():
                 self._judge(step, statement)
             case Score() | Column():
-                self.flows(step.name).all(*expressions_of(step))  # for what it reveals
+                self.flows(step.name).all(*expressions_of(step))  # for the `reveal` calls in it
 
     def _reaches(self, role: str, told: list[Told]) -> bool:
-        """Note what a compared role may not be told of all this; whether there is any."""
+        """Record the guarded secrets in this information if the role is compared. Returns true if there are any."""
         if role not in self.compared:
             return False
         leaks: list[Leak] = []
@@ -262,7 +268,7 @@ class Following:
         said = union(*(each.secrets for each in told))
         whether = onward(union(*(each.secrets for each in asked)), Label(name, f"`{step.name}` is asked or not by it"))
         reply = union(onward(said, Label(name, f"`{step.name}` was told it, and may repeat it")), whether)
-        if step.role in self.compared:  # it knows what it may know, or was told what it may not, which is reported
+        if step.role in self.compared:  # it was given public data, or a secret, which is reported
             said, whether = parted(said)[1], parted(whether)[1]
             reply = self._written(step.name, name)
         fields = dict.fromkeys((*REPLY_PARTS, "value", "turns"), Flow(reply))
@@ -276,11 +282,11 @@ class Following:
         self.names[step.name] = Flow(fields=fields)
 
     def _written(self, step: str, span: Span) -> Secrets:
-        """Return what a reply of the compared role tells: which model wrote it."""
+        """Return what a reply of the compared role reveals: which model wrote it."""
         return {Secret("", step): ((Label(span, f"`{step}` is written by the model"),),)}
 
     def _told_by(self, step: Ask, statement: Statement) -> Iterator[Told]:
-        """Yield all that an ask tells, but whether it is asked."""
+        """Yield all information that an ask gives, except whether it is asked."""
         flows = self.flows(step.name)
         known: set[int] = set()
         for texts in (step.system, step.prompt):
@@ -319,7 +325,7 @@ class Following:
         yield Told(flows.all(*rest), statement.head, "this step tells")
 
     def _decided(self, step: Ask | Converse, statement: Statement) -> list[Told]:
-        """Return what it tells that a step takes place."""
+        """Return the information that a step runs at all."""
         if step.when is None:
             return []
         condition = statement.find("cond")
@@ -333,7 +339,7 @@ class Following:
             yield Told(self.names["language"].all, span, "the language of this tells")
 
     def _texts(self, texts: Texts | None, flows: Flows, head: Span, known: set[int], into: str = "") -> Iterator[Told]:
-        """Yield what texts tell, each hole and condition once."""
+        """Yield the information in texts, each hole and condition once."""
         for template in (texts or {}).values():
             for part in template.parts:
                 if isinstance(part, Passage):
@@ -349,13 +355,13 @@ class Following:
                     yield Told(flows.all(hole.expr), self.places.of(hole, head), into or "this prompt tells")
 
     def _settings(self, settings: DeclaredSettings, flows: Flows, head: Span, known: set[int]) -> Iterator[Told]:
-        """Yield what the conditions of settings tell: each request has other settings by them."""
+        """Yield the information in the conditions of settings, which are visible to the model."""
         for when in settings.conditions():
             known.add(id(when))
             yield Told(flows.all(when), self.places.of(when, head), "its condition tells")
 
     def _shots(self, shots: Shots, step: str, statement: Statement) -> Iterator[Told]:
-        """Yield what worked examples tell: by their texts, by which rows they are, and by whether there are any."""
+        """Yield the information in shots: their texts, their selection, and whether there are any."""
         own = shots.dataset.rpartition(".")[2]
         written = next((each for each in statement.of("shots") if each.name("dataset").text == own), statement)
         table = self.tables.of(shots.dataset)
@@ -363,7 +369,7 @@ class Following:
         row = table.rows.element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
         flows = self.flows(step, {shots.alias: Flow(fields=row.fields)})
         there = union(table.rows.what, table.rows.order)
-        if shots.drawn is None:  # a draw goes by the places that rows have among all, whatever the condition
+        if shots.drawn is None:  # a draw uses the positions among all rows, whatever the condition
             there = within(there, lambda rows: rows.where(where))
         chosen = [flows.all(shots.where), self.flows(step).all(shots.drawn), there, *self._keys(table, row)]
         yield Told(union(*chosen), written.head, SHOWN)
@@ -371,7 +377,7 @@ class Following:
             yield from self._texts(texts, flows, written.head, set(), SHOWN)
 
     def _keys(self, table: TableSecrets, row: Flow) -> Iterator[Secrets]:
-        """Yield the keys of rows and shots: rows of one key are no shots for each other."""
+        """Yield the keys of rows and shots, because rows with the same key are no shots for each other."""
         own = self.names.get(self.rows.alias, PUBLIC)
         for of, fields in ((table, row.fields), (self.rows.table, own.fields)):
             if of is not None and of.key is not None:
@@ -380,6 +386,7 @@ class Following:
                 yield onward(key, Label(span, "rows of one key are never shots for each other"))
 
     def _converse(self, step: Converse, statement: Statement) -> None:
+        """Follow secrets through a conversation: what one speaker is given, it may say to the other."""
         flows = self.flows(step.name)
         decided = self._decided(step, statement)
         name = statement.name().span
@@ -410,6 +417,7 @@ class Following:
         self.names[step.name] = Flow(parted(reply)[1] if leaks else reply)
 
     def _retrieve(self, step: Retrieve, statement: Statement) -> None:
+        """Follow secrets through a retrieval: its selection, its order, and the texts that are embedded."""
         outer = self.flows(step.name)
         source = outer.of(step.source)
         every = element = source.each if source.each is not None else Flow(source.all)
@@ -417,13 +425,13 @@ class Following:
         if step.source.op == "data" and step.source.field is None:
             where = self.rows.conditions(step.where, {step.alias: self.tables.of(step.source.dataset)})
             element = element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
-        # Of two that are alike the first is taken.
+        # Of two equal elements, the first is taken.
         there = within(union(source.what, source.order), lambda rows: rows.where(where))
         flows = self.flows(step.name, {step.alias: element})
         name, top = statement.name().span, statement.one_of("top")
         by = self.flows(step.name, {step.alias: every}).all(step.by)
         if any(isinstance(part, Call) and part.function == "bm25" for part in subexpressions(step.by)):
-            by = union(by, source.what)  # how rare a word is, all of the rows decide
+            by = union(by, source.what)  # the rarity of a word depends on all rows
         if step.using is not None:
             told = [Told(by, self.places.of(step.by, statement.head), "what is embedded tells")]
             by = NONE if self._reaches(step.using, told) else by
@@ -434,7 +442,7 @@ class Following:
             onward(outer.all(step.when), Label(name, f"`{step.name}` is there by it")),
         )
         put = [outer.of(each) for each in step.include]
-        if put:  # they are put among the others by what all of them are
+        if put:  # their positions depend on all elements
             written = statement.of("include")
             for included, flow in zip(step.include, put, strict=True):
                 place = self.places.of(included, statement.head)
@@ -445,6 +453,7 @@ class Following:
         self.names[step.name] = Flow(what, each=each.mapped(lambda found: within(found, lambda rows: rows.some)))
 
     def _judge(self, step: Verdict | Grade | Compare, statement: Statement) -> None:
+        """Follow secrets to a judge and into its verdict."""
         scorer = self.scorers.get(step.scorer)
         if scorer is None:
             return
@@ -476,7 +485,7 @@ class Following:
         self.names[step.name] = PUBLIC if leaks else Flow(union(*(each.secrets for each in told)))
 
     def _blind(self, step: Verdict | Grade | Compare, told: list[Told]) -> None:
-        """Note what tells a blind judge of the model, but for the reply that it judges."""
+        """Record what reveals the model to a blind judge, apart from the reply that it judges."""
         models = [(each, parted(each.secrets)[1]) for each in told]
         replies = {secret.column for _, of_model in models for secret in of_model}
         order = [name for name in self.names if name in replies]
@@ -488,12 +497,15 @@ class Following:
 
 
 LEFT_OUT = {"fingerprint", "judgement", "needs", "inputs", "draw"}
-"""Of a step, what says nothing of what is asked."""
+"""Fields of a step that do not change the request."""
+
+
+# Scenarios split by a secret
 
 
 @dataclass(eq=False)
 class ChosenRows:
-    """A scenario that may be one of several about the same rows. All that is asked of it is found once."""
+    """A scenario that may be one of several about the same rows. Its properties are computed once."""
 
     place: int
     scenario: Scenario
@@ -502,8 +514,9 @@ class ChosenRows:
 
     @cached_property
     def asks(self) -> Hashable:
-        """What the compared role is told by its steps, and by the steps that these look at, however the rows are
-        called."""
+        """The requests to the compared role by its steps and the steps they depend on, independent of the rows'
+        name.
+        """
         return tuple(self.halves.asks(self.scenario, self.rows))
 
     @cached_property
@@ -515,18 +528,19 @@ class ChosenRows:
 
     @cached_property
     def by_where(self) -> Secrets:
-        """The secrets by which its rows are chosen."""
+        """The secrets in its `where`."""
         return self.halves.chosen(self.scenario, self.rows, NONE)
 
     @cached_property
     def by_rows(self) -> Secrets:
-        """The same, and those by which its data set has its rows."""
+        """The secrets in its `where`, and those that decide which rows its data set has."""
         return self.halves.chosen(self.scenario, self.rows, self.halves.tables.of(self.rows.dataset).rows.what)
 
     @cached_property
     def marks(self) -> frozenset[Hashable]:
-        """The data sets whose rows it may be about, and the columns by which these are chosen: halves have one of them
-        in common."""
+        """The data sets its rows may be about, and the secret columns that select them. Split scenarios share one of
+        these.
+        """
         return frozenset((*self.halves.sources(self.rows.dataset), *columns_of(self.by_rows)))
 
 
@@ -547,7 +561,7 @@ class Halves:
         ]
 
     def leaks(self) -> Iterator[Leak]:
-        """Yield what halves tell: of each, beside the first one that asks otherwise about such rows."""
+        """Yield the leak of each split scenario, with the first other one that asks differently about such rows."""
         marked: dict[Hashable, list[ChosenRows]] = defaultdict(list)
         chosen = [each for each in self.all if each.by_rows]
         for each in chosen:
@@ -560,12 +574,12 @@ class Halves:
                 yield from self._half(half, first)
 
     def _first(self, half: ChosenRows, others: list[ChosenRows]) -> ChosenRows | None:
-        """Return the first of some scenarios that asks otherwise about the rows that one asks about."""
+        """Return the first scenario that asks differently about the same rows."""
         asks = half.asks
         return next((each for each in others if each.asks != asks and self._tell(half, each)), None)
 
     def _tell(self, one: ChosenRows, two: ChosenRows) -> bool:
-        """Return true if it says something of a row which of two scenarios asks about it."""
+        """Return true if it reveals something about a row which of two scenarios asks about it."""
         if not self.ask_otherwise(one, two):
             return False
         chosen = [each.by_where if one.rows.dataset == two.rows.dataset else each.by_rows for each in (one, two)]
@@ -576,13 +590,13 @@ class Halves:
         return bool(sources[0] & sources[1]) or bool(by[0] & by[1])
 
     def ask_otherwise(self, one: ChosenRows, two: ChosenRows) -> bool:
-        """Return true if two scenarios ask otherwise about rows that may be the same."""
+        """Return true if two scenarios ask differently about rows that may be the same."""
         if one is two or one.rows == two.rows or one.asks == two.asks:
             return False
         return one.rows.dataset != two.rows.dataset or not are_disjoint(one.public, two.public)
 
     def chosen(self, scenario: Scenario, rows: Rows, there: Secrets) -> Secrets:
-        """Return the secrets by which a scenario's rows are chosen, with those by which they are `there`."""
+        """Return the secrets that select a scenario's rows, with those in `there` that decide which rows exist."""
         following = self.following(scenario)
         following.names = following.rows.bind()
         head = following.places.scenario(scenario.name).head
@@ -592,7 +606,7 @@ class Halves:
         return onward(own, Label(span, f"`{scenario.name}` runs over rows by it"))
 
     def _half(self, half: ChosenRows, other: ChosenRows) -> Iterator[Leak]:
-        """Yield the leaks of a scenario beside another one."""
+        """Yield the leaks of a scenario that is split from another."""
         chosen = half.by_where if half.rows.dataset == other.rows.dataset else half.by_rows
         for step in self._heard(half.scenario.steps):
             place = self.tables.places.step(half.scenario.name, step.name).head
@@ -600,7 +614,7 @@ class Halves:
             yield Leak(next(role for role in self._roles(step) if role in self.compared), Told(chosen, place, into))
 
     def sources(self, name: str) -> frozenset[str]:
-        """Return the data sets whose rows a data set has, or has rows about."""
+        """Return the data sets whose rows a data set has or is about."""
         if name not in self._sources:
             made = self.program.made.get(name)
             beside = self._made_of(made) if made is not None else self.tables.beside(name)
@@ -617,7 +631,7 @@ class Halves:
         return {}
 
     def asks(self, scenario: Scenario, rows: Rows) -> Iterator[Hashable]:
-        """Yield what the compared role is told by a scenario's steps."""
+        """Yield what a scenario's steps ask the compared role."""
         alias, own = rows.alias, f'"{rows.alias}"'
         columns = self.tables.of(rows.dataset).columns
         yield scenario.axes
@@ -628,7 +642,7 @@ class Halves:
             yield frozenset((name, columns.get(name, (rows.dataset, name))) for name in looked_at)
 
     def _behind(self, steps: tuple[Step, ...]) -> list[Step]:
-        """Return the steps that the compared role is told something by, and all that they look at, in their order."""
+        """Return the steps that inform the compared role, and the steps they depend on, in order."""
         heard = self._heard(steps)
         names = {part for path in self._paths(heard) for part in path}
         found: list[Step] = []
@@ -639,16 +653,16 @@ class Halves:
         return found
 
     def _paths(self, steps: Iterable[Step]) -> set[tuple[str, ...]]:
-        """Return what steps look up."""
+        """Return the paths that steps read."""
         paths = {path for expr in expressions_of(tuple(steps)) for path in paths_in(expr)}
         return paths | {(step.continues,) for step in steps if isinstance(step, Ask) and step.continues is not None}
 
     def _heard(self, steps: Iterable[Step]) -> list[Step]:
-        """Return the steps that the compared role is asked by, talks in, or judges by."""
+        """Return the steps in which the compared role is asked, talks or judges."""
         return [step for step in steps if self.compared & set(self._roles(step))]
 
     def _roles(self, step: Step) -> tuple[str, ...]:
-        """Return the roles that are asked by a step, talk in it, or judge by it."""
+        """Return the roles that a step asks."""
         match step:
             case Ask(role=role):
                 return (role,)
@@ -661,5 +675,5 @@ class Halves:
 
 
 def columns_of(secrets: Secrets) -> set[tuple[str, str]]:
-    """Return the columns that secrets are of."""
+    """Return the columns of secrets."""
     return {(secret.dataset, secret.column) for secret in secrets}

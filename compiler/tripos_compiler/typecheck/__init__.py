@@ -1,1 +1,1 @@
-"""Types: of expressions, calls and templates, and which type fits where."""
+"""Type checking of expressions, calls and templates."""

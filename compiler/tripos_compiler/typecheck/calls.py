@@ -1,8 +1,6 @@
-"""Calls in expressions: functions of the library and of the user, and scorers.
+"""Type checking of calls (library functions, the user's functions, scorers) and of loops over lists.
 
-The value of an expression for each element of a list: `[c.points each c in item.rubric where c.points > 0]`.
-
-The protocols by which the modules of this room check parts of expressions.
+A loop is written `[c.points each c in item.rubric where c.points > 0]`.
 """
 
 from __future__ import annotations
@@ -60,12 +58,14 @@ from tripos_compiler.source.tree import (
 )
 from tripos_compiler.typecheck.types import read_type
 
+# Loops
+
 SHAPE = "it is `VALUE each NAME in LIST [where COND] [at most COUNT]`"
 TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
 
 
 def is_comprehension(arguments: Sequence[Argument], named: bool = False) -> bool:
-    """Return true if what stands in brackets is a value for each element of a list."""
+    """Return true if the arguments in brackets are one value for each element of a list."""
     if len(arguments) != 1 or (arguments[0].name is not None and not named):
         return False
     elements = arguments[0].elements
@@ -74,7 +74,7 @@ def is_comprehension(arguments: Sequence[Argument], named: bool = False) -> bool
 
 @dataclass(frozen=True)
 class LoopSyntax:
-    """The parts of a loop as they are written."""
+    """The parts of a loop in the source."""
 
     name: Name
     of: Syntax
@@ -84,19 +84,20 @@ class LoopSyntax:
 
 @dataclass(frozen=True)
 class CheckedLoop:
-    """A loop in a plan; `inside` checks what is said of each element, and `may` is what may be lacking for there to be
-    any."""
+    """A checked loop. `inside` checks expressions about the element; `may` are the reasons why the list can be
+    undefined.
+    """
 
     loop: Loop
     inside: Checker
     may: tuple[PossibleLack, ...]
     element: Type
     listed: Type
-    """The type of what it goes through."""
+    """The type of the list."""
 
 
 def comprehension(elaborator: Checker, argument: Argument) -> Typed | None:
-    """Return the checked list; None where it is wrong, which is reported."""
+    """Check a list comprehension. Reports a mistake and returns None."""
     written = read_loop(elaborator, argument.elements[1:], argument)
     found = element_values(elaborator, argument.elements[0], written) if written is not None else None
     return None if found is None else found.all
@@ -104,7 +105,9 @@ def comprehension(elaborator: Checker, argument: Argument) -> Typed | None:
 
 @dataclass(frozen=True)
 class ElementValues:
-    """The value for each element of a list: of `one`, and of `all`, which is a list. `element` is the type of one."""
+    """The value for one element of a list, `one`, and the list of all such values, `all`. `element` is the element's
+    type.
+    """
 
     one: Typed
     all: Typed
@@ -112,7 +115,7 @@ class ElementValues:
 
 
 def free_names(syntax: object) -> Iterator[Name]:
-    """Yield the names that an expression looks up: no fields, no functions, and no elements of lists in it."""
+    """Yield the names that an expression looks up, except fields, functions, and the elements of its own loops."""
     match syntax:
         case Name():
             yield syntax
@@ -132,7 +135,7 @@ def free_names(syntax: object) -> Iterator[Name]:
 
 
 def scored_loop(elaborator: Checker, statement: Statement) -> LoopSyntax | None:
-    """Return the loop of a statement with `each NAME in LIST …`; None where it is wrong, which is reported."""
+    """Return the loop of a statement with `each NAME in LIST …`. Reports a mistake and returns None."""
     over, most = statement.syntax("elements"), statement.find("count")
     bad = over if not isinstance(over, BinaryExpr) or over.operator != "in" else None
     bad = bad or (most if most is not None and not _is_count(most) else None)
@@ -143,7 +146,7 @@ def scored_loop(elaborator: Checker, statement: Statement) -> LoopSyntax | None:
 
 
 def element_values(elaborator: Checker, syntax: Syntax, written: LoopSyntax) -> ElementValues | None:
-    """Return the value for each element of a list; None where it is wrong, which is reported."""
+    """Check a value for each element of a list. Reports a mistake and returns None."""
     found = check_loop(elaborator, written)
     if found is None:
         return None
@@ -159,7 +162,7 @@ def element_values(elaborator: Checker, syntax: Syntax, written: LoopSyntax) -> 
 
 
 def read_loop(elaborator: Checker, elements: Sequence[Syntax], whole: Argument | Syntax) -> LoopSyntax | None:
-    """Return the parts of `each NAME in LIST [where COND] [at most COUNT]`; None where it is not that."""
+    """Return the parts of `each NAME in LIST [where COND] [at most COUNT]`. Reports other forms and returns None."""
     rest = list(elements[1:])
     over = rest.pop(0) if rest else None
     found: LoopSyntax | None = None
@@ -186,7 +189,7 @@ def _is_count(syntax: Syntax) -> bool:
 
 
 def check_loop(elaborator: Checker, written: LoopSyntax) -> CheckedLoop | None:
-    """Return the checked loop; None where it is wrong, which is reported."""
+    """Check a loop. Reports a mistake and returns None."""
     name, program = written.name, elaborator.program
     program.index.scopes.append((written.of.span, elaborator.scope))
     listed = elaborator.infer(written.of)
@@ -226,7 +229,7 @@ def check_loop(elaborator: Checker, written: LoopSyntax) -> CheckedLoop | None:
 
 
 def element_type(type_: Type) -> Type | None:
-    """Return the type of the elements of a list; None of what is no list."""
+    """Return the type of the elements of a list; None for other types."""
     match type_.kind:
         case "list" | "set":
             return type_.of
@@ -236,8 +239,10 @@ def element_type(type_: Type) -> Type | None:
 
 
 def _unused(elaborator: Checker, name: str) -> str:
-    """Return the name under which a plan knows an element. No value in scope mentions it, so that what stands in the
-    place of a name cannot mean the element."""
+    """Return a name for the element in the plan.
+
+    No value in scope mentions it, so a value that is substituted for a name cannot capture the element.
+    """
     taken = {each.path[0] for each in elaborator.scope.values()}
     for each in elaborator.scope.values():
         taken |= names_in(each.value) if each.value is not None else set()
@@ -246,32 +251,35 @@ def _unused(elaborator: Checker, name: str) -> str:
     return name
 
 
+# Protocols of the checkers
+
+
 class Judge(Protocol):
-    """Checks a call of a judge, where one may be called."""
+    """Checks a judge call where judges are allowed."""
 
     programs: bool
-    """True where scorers may be called too that are programs."""
+    """Whether scorers that are programs can be called too."""
 
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None: ...
     def each(self, loop: Loop) -> Judge:
-        """Return the same for what is asked for each element of a list."""
+        """Return the checker of judge calls that are made for each element of a list."""
         ...
 
 
 @dataclass
 class FormulaValues:
-    """Formulas that were checked with some arguments: a `let` that calls another twice checks it once."""
+    """Memo of formulas checked with their arguments: a `let` that calls another one twice checks it once."""
 
     arguments: ExpressionGraph = field(default_factory=ExpressionGraph)
     found: dict[tuple[str, int, tuple[int, ...]], tuple[Judge | None, Typed]] = field(default_factory=dict)
 
     def key(self, name: str, judge: Judge | None, given: Iterable[Expr]) -> tuple[str, int, tuple[int, ...]]:
-        """Return what tells a formula with its arguments from others."""
+        """Return the memo key of a formula with its arguments."""
         return name, id(judge), tuple(self.arguments.add(each) for each in given)
 
 
 class Checker(Protocol):
-    """The part of a checker of expressions that calls and operators need (`expressions.Elaborator`)."""
+    """The part of an expression checker that calls and operators need (`expressions.Elaborator`)."""
 
     program: Program
     scope: Scope
@@ -296,14 +304,16 @@ class Checker(Protocol):
     ) -> None: ...
 
 
+# Calls
+
 IN_SCORE = "use it in a `score`"
 DEEPEST_FORMULA = 32
-"""How deep formula scorers may use each other; circles are reported where they are declared."""
+"""The deepest nesting of formula scorers. Circles are reported at their declaration."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """A checked argument: the parameter that it fills, and whether it was written by name."""
+    """A checked argument: its parameter, and whether it was passed by name."""
 
     parameter: Parameter
     typed: Typed
@@ -311,7 +321,7 @@ class Given:
 
 
 def call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
-    """Return the checked call; None where it is wrong, which is reported."""
+    """Check a call. Reports a mistake and returns None."""
     program = elaborator.program
     if not isinstance(syntax.function, Name):
         elaborator.error("E0303", "only a function can be called", syntax.function.span, "write `name(…)`")
@@ -337,7 +347,7 @@ def call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
 
 
 def several_values(argument: Argument, help_: str) -> tuple[str, Span, str]:
-    """Return what is wrong with an argument of several values, where, and how to mend it."""
+    """Return what is wrong with an argument of several values, its place, and how to mend it."""
     for each in argument.elements:
         if isinstance(each, SymbolExpr) and each.text == "=":
             return "`=` compares nothing", each.span, "write `==`"
@@ -345,7 +355,7 @@ def several_values(argument: Argument, help_: str) -> tuple[str, Span, str]:
 
 
 def arguments(elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parameter], shape: str) -> list[Given] | None:
-    """Return the checked arguments in the order in which they are written."""
+    """Return the checked arguments in the order of the source. Reports a mistake and returns None."""
     help_ = f"it is `{shape}`"
     free = list(parameters)
     given: list[Given] = []
@@ -376,14 +386,14 @@ def arguments(elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parame
 
 
 def _note_name(elaborator: Checker, syntax: CallExpr, argument: Argument) -> None:
-    """Note that the name before a colon means a parameter of a scorer."""
+    """Record that the name before a colon refers to a parameter of a scorer."""
     if argument.name is not None and isinstance(syntax.function, Name):
         spans, owner = elaborator.program.value_spans, f"scorer {syntax.function.text}"
         elaborator.program.index.use(argument.name.span, spans.get((owner, argument.name.text)))
 
 
 def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
-    """Return the parameter that an argument fills; it is no longer free, unless it takes many."""
+    """Return the parameter that an argument fills, and remove it from `free` unless it takes many arguments."""
     if argument.name is None:
         parameter = free[0] if free else None
     else:
@@ -402,12 +412,12 @@ def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, giv
         typed = comprehension(elaborator, argument)
         return typed if wanted is None else elaborator.typed_as(typed, element, wanted, f"`{parameter.name}`")
     if wanted is None and given and isinstance(element, Name) and elaborator.is_value(element):
-        beside = given[0].typed.type  # `default(choice, A)`: a value of the choice that stands before
+        beside = given[0].typed.type  # `default(choice, A)`: a value of the first argument's choice
         of = beside.of if beside.kind in ("optional", "list", "set") else beside
         if of.kind == "choice":
             return elaborator.against(element, of)
     if isinstance(element, Group) and not element.arguments and given and parameter.is_like_others:
-        beside = without_optional(given[-1].typed.type)  # `default(found, [])`: as many of the same as none
+        beside = without_optional(given[-1].typed.type)  # `default(found, [])`: an empty list of the same type
         if beside.kind in ("list", "dialogue"):
             return Typed(Items(values=()), beside)
     if wanted is not None and wanted.kind == "choice":
@@ -421,7 +431,7 @@ def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, giv
 
 
 def _type(elaborator: Checker, element: Syntax) -> Typed | None:
-    """Return a type that is written as an argument: its notation, and the type itself."""
+    """Check a type that is passed as an argument. Its value is the notation of the type."""
     type_ = read_type(elaborator.program, element)
     if type_ is None:
         return None
@@ -434,6 +444,7 @@ def _type(elaborator: Checker, element: Syntax) -> Typed | None:
 
 
 def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed | None:
+    """Check a call of a library function."""
     given = arguments(elaborator, syntax, function.parameters, function.shown)
     if given is None:
         return None
@@ -475,7 +486,7 @@ def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed
 
 
 def _lacking(function: Function, given: Sequence[Given]) -> tuple[PossibleLack, ...]:
-    """Return what may be lacking in the arguments of a call; those of a lazy one are not all looked at."""
+    """Return the reasons why the arguments make a call undefined. A lazy function does not evaluate all of them."""
     by_name = {each.parameter.name: each.typed for each in given}
     match function.name:
         case "choose":
@@ -503,7 +514,7 @@ def _as_call(name: str, given: Sequence[Given], implied: Mapping[str, Expr]) -> 
 
 
 def _plugged(elaborator: Checker, syntax: CallExpr, name: str, plugin: Plugin) -> Typed | None:
-    """Return a call of a function of the user's."""
+    """Check a call of a user's function."""
     parameters = [Parameter(key, of, key not in plugin.optional) for key, of in plugin.parameters.items()]
     listed = ", ".join(f"{each.name}: {type_notation(each.type)}" for each in parameters)
     shape = f"{name}({listed}) -> {type_notation(plugin.returns)}"
@@ -538,7 +549,7 @@ def _scorer(elaborator: Checker, syntax: CallExpr, name: str) -> Typed | None:
 
 
 def scorer_arguments(elaborator: Checker, syntax: CallExpr, scorer: Scorer) -> dict[str, Typed] | None:
-    """Return the checked arguments of a judge, by parameter."""
+    """Return the checked arguments of a judge by parameter. Reports a mistake and returns None."""
     shape = f"{scorer.name}({', '.join(f'{key}: {type_notation(of)}' for key, of in scorer.params.items())})"
     parameters = [Parameter(key, of, True) for key, of in scorer.params.items()]
     given = arguments(elaborator, syntax, parameters, shape)
@@ -546,7 +557,7 @@ def scorer_arguments(elaborator: Checker, syntax: CallExpr, scorer: Scorer) -> d
 
 
 def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> Typed | None:
-    """Return the formula with the arguments in place of its parameters."""
+    """Check a formula scorer's expression with the arguments in place of its parameters."""
     shape = f"{formula.name.text}({', '.join(f'{key}: {type_notation(of)}' for key, of in formula.params.items())})"
     parameters = [Parameter(key, of, True) for key, of in formula.params.items()]
     given = arguments(elaborator, syntax, parameters, shape)
@@ -571,7 +582,7 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
     mark = len(items)
     typed = inner.infer(formula.value)
     said = items[mark:]
-    del items[mark:]  # its body was checked where it is declared
+    del items[mark:]  # the body was checked at its declaration
     if typed is not None and not formula.scores:
         elaborator.program.index.mean(typed.expr, takes)
     if elaborator.judge is None and any(item.code == "E0303" for item in said):
@@ -581,7 +592,7 @@ def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> T
         message = f"`{formula.name.text}` needs a program, which is not started here"
         elaborator.error("E0303", message, syntax.span, IN_SCORE)
     for item in said:
-        if item.code == "E0804":  # the list is that of the call, and the declaration knows none
+        if item.code == "E0804":  # the list comes from the call, so its declaration could not report it
             elaborator.error(item.code, item.message, syntax.span, item.help)
     if typed is not None and not said:
         done.found[key] = (elaborator.judge, typed)

@@ -1,9 +1,4 @@
-"""Expressions: syntax to plan, with the type of every one.
-
-Operators in expressions: arithmetic, logic, equality and membership, with the types of both sides.
-
-Texts with holes in expressions, each as the call that joins its parts.
-"""
+"""Type checking of expressions, operators, and texts with holes."""
 
 from __future__ import annotations
 
@@ -58,8 +53,11 @@ if TYPE_CHECKING:
     from tripos_compiler.resolve.program import LoadedDataset
 
 
+# Operators
+
+
 def check_operator(checker: Checker, syntax: BinaryExpr) -> Typed | None:
-    """Return the checked operation; None where it is wrong, which is reported."""
+    """Check an operation with two operands. Reports a mistake and returns None."""
     operator = syntax.operator
     if operator in ("==", "!=", "in", "not in"):
         return _membership(checker, syntax) if operator.endswith("in") else _equality(checker, syntax)
@@ -76,11 +74,11 @@ def check_operator(checker: Checker, syntax: BinaryExpr) -> Typed | None:
 
 
 def _sides(checker: Checker, syntax: BinaryExpr, wanted: Type) -> tuple[Typed | None, Typed | None]:
-    """Return both sides of an operator, each of the wanted type; two of another one are reported once."""
+    """Check both operands against the wanted type. If neither fits, report it once."""
     what = f"each side of `{syntax.operator}`"
     left = checker.infer(syntax.left)
     if left is not None and left.type.kind == "choice" and checker.is_value(syntax.right):
-        right: Typed | None = Typed(Literal_(value=""), left.type)  # a value of it, which is no number either
+        right: Typed | None = Typed(Literal_(value=""), left.type)  # a value of the choice, so not a number either
     else:
         right = checker.infer(syntax.right)
     if left is None or right is None or any(fits(without_optional(each.type), wanted) for each in (left, right)):
@@ -114,8 +112,10 @@ def _equality(checker: Checker, syntax: BinaryExpr) -> Typed | None:
 
 
 def _compared(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, with_: Type) -> Typed | None:
-    """Return a comparison for equality with values of a type; two that may both be missing are not compared, since they
-    would be equal then."""
+    """Check an equality of a value with values of the type `with_`.
+
+    Reports operands that can both be missing, because two missing values would be equal.
+    """
     if left.type.kind == with_.kind == "optional":
         message = "both sides may be missing here, and two that are missing would be equal"
         checker.error("E0306", message, syntax.span, "say what stands in the place of one: `default(…, …)`")
@@ -124,7 +124,7 @@ def _compared(checker: Checker, syntax: BinaryExpr, left: Typed, right: Typed, w
 
 
 def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed | None, Typed | None]:
-    """Return both sides of a comparison; where one is a choice, a bare name on the other side is one of its values."""
+    """Check both sides of a comparison. If one side is a choice, a bare name on the other side is one of its values."""
     if checker.is_value(first) and not checker.is_value(second):
         right = checker.infer(second)
         left = checker.against(first, without_optional(right.type)) if right is not None else None
@@ -136,9 +136,10 @@ def _pair(checker: Checker, first: Syntax, second: Syntax) -> tuple[Typed | None
 
 
 def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
+    """Check `in` and `not in`."""
     listed = isinstance(syntax.right, Group) and not is_comprehension(syntax.right.arguments)
     if isinstance(syntax.left, Name) and syntax.left.text not in checker.scope and not listed:
-        whole = checker.infer(syntax.right)  # `A in reply`: a bare name is one of what the list holds
+        whole = checker.infer(syntax.right)  # `A in reply`: a bare name is a value of the element type
         if whole is None:
             return None
         held = whole.type.of if whole.type.kind in ("list", "set") else TextType()
@@ -171,7 +172,7 @@ def _membership(checker: Checker, syntax: BinaryExpr) -> Typed | None:
 
 
 def _may_be_equal(left: Typed, right: Typed) -> bool:
-    """Return true if two values can ever be equal; of a range of whole numbers, one that is written out lies in it."""
+    """Return true if two values can be equal. A literal must lie in the range of a whole number."""
     a, b = without_optional(left.type), without_optional(right.type)
     return (fits(a, b) or fits(b, a)) and _in_range(left, b) and _in_range(right, a)
 
@@ -184,29 +185,31 @@ def _in_range(value: Typed, of: Type) -> bool:
 
 
 def _of_kind(value: Typed) -> str:
-    """Return a value as a message says what it is: a number as it is written, anything else by its type."""
+    """Return the description of a value for messages: a literal number itself, otherwise the type."""
     if isinstance(value.expr, Literal_) and value.type.kind in ("integer", "number"):
         return str(value.expr.value)
     return f"`{type_notation(value.type)}`"
 
 
 def _instead(operator: str, type_: Type) -> str | None:
-    """Return what to write where texts or choices are computed with."""
+    """Return a hint for arithmetic or order on texts and choices."""
     if operator == "+" and without_optional(type_).kind == "text":
         return 'put texts together: `join((…, …), "")`'
     return "compare their places in the order: `rank(…)`" if without_optional(type_).kind == "choice" else None
 
 
 def unbounded(type_: Type) -> Type:
-    """Return a whole number of any size, where the type is a range."""
+    """Return the type of whole numbers without a range; other types unchanged."""
     return IntegerType() if type_.kind == "integer" else type_
 
+
+# Texts with holes
 
 HOLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 
 
 def text_value(checker: Checker, text: Text) -> Typed | None:
-    """Return a text in an expression, with what its holes print."""
+    """Check a text in an expression with its holes."""
     if HOLE.search(text.value) is None:
         return Typed(Literal_(value=text.value), TextType())
     diagnostics = checker.program.diagnostics
@@ -218,20 +221,23 @@ def text_value(checker: Checker, text: Text) -> Typed | None:
 
 
 def joined(text: Text, holes: list[Syntax], diagnostics: Diagnostics) -> Syntax:
-    """Return a text with holes as the call of `join` that it stands for. What stands in the holes is added to `holes`;
-    one that is malformed is reported."""
+    """Return a text with holes as the equivalent call of `join`. Appends the expressions to `holes`, and reports
+    malformed ones.
+    """
     parts = list(_parts(text, holes, diagnostics))
     nothing = Text(text.span, "", text.offsets)
     each = [Argument(part.span, None, (part,)) for part in parts]
-    if len(each) < 2:  # a group of one would be no list
+    if len(each) < 2:  # a group of one element is not a list
         each.append(Argument(text.span, None, (nothing,)))
     arguments = (Argument(text.span, None, (Group(text.span, tuple(each)),)), Argument(text.span, None, (nothing,)))
     return CallExpr(text.span, Name(text.span, "join"), arguments)
 
 
 def holds_texts(checker: Checker, holes: Sequence[Syntax]) -> bool:
-    """Return true if what stands in every hole is a text; reports the first that is none. A value of an axis is none,
-    since what it is printed as depends on the language."""
+    """Return true if the value of every hole is a text; reports the first that is not.
+
+    A value of an axis does not count as text, because its label depends on the language.
+    """
     for hole in holes:
         typed = checker.expression(hole)
         if typed is None:
@@ -250,7 +256,7 @@ def holds_texts(checker: Checker, holes: Sequence[Syntax]) -> bool:
 
 
 def _parts(text: Text, holes: list[Syntax], diagnostics: Diagnostics) -> Iterator[Syntax]:
-    """Yield the parts of a text, in order: what stands between its holes, and in them."""
+    """Yield the parts of a text in order: the text between holes, and the expressions in them."""
     end, source = 0, text.span.source
     for found in HOLE.finditer(text.value):
         yield from _between(text, end, found.start())
@@ -275,8 +281,11 @@ def _between(text: Text, start: int, end: int) -> Iterator[Syntax]:
         yield Text(text.stretch(start, end), text.value[start:end], text.offsets)
 
 
+# The checker
+
+
 class Elaborator:
-    """Checks expressions against a scope; every mistake is reported once and yields None."""
+    """Checker of expressions against a scope. Each mistake is reported once and yields None."""
 
     def __init__(
         self,
@@ -291,21 +300,21 @@ class Elaborator:
         self.scope = scope
         self.judge = judge
         self.depth = depth
-        """How many formula scorers it stands in."""
+        """The number of enclosing formula scorers."""
         self.language = scope.get("language", language)
-        """The language at hand, where there is one."""
+        """The binding of the current language, if there is one."""
         self.formulas: FormulaValues = formulas if formulas is not None else FormulaValues()
 
     def within(self, scope: Scope) -> Elaborator:
-        """Return the same for the body of a formula scorer, whose names are its parameters only."""
+        """Return the checker of a formula scorer's body, which sees only its parameters."""
         return Elaborator(self.program, scope, self.judge, self.depth + 1, self.language, self.formulas)
 
     def inside(self, scope: Scope, judge: Judge | None) -> Elaborator:
-        """Return the same where further names are in scope, and a judge is asked for each of several elements."""
+        """Return the checker for further names in scope and for judges that are called for each element."""
         return Elaborator(self.program, scope, judge, self.depth, self.language, self.formulas)
 
     def locale(self) -> Typed | None:
-        """Return the locale that numbers are read in; None where it is the one that is read where none is given."""
+        """Return the locale in which numbers are read; None if it is the default."""
         said = self.program.numbers
         names = self.program.languages if said is None else (said,)
         ways = {convention_of(name) for name in names}
@@ -318,12 +327,12 @@ class Elaborator:
         return Typed(Ref(path=self.language.path), TextType())
 
     def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None:
-        """Return the checked expression; where `wanted` is given its type must fit."""
+        """Check an expression, and its type if `wanted` is given."""
         typed = self.infer(syntax)
         return typed if wanted is None else self.typed_as(typed, syntax, wanted, what)
 
     def condition(self, syntax: Syntax) -> Typed | None:
-        """Return a checked expression that is true or false."""
+        """Check an expression of type `bool`."""
         return self.expression(syntax, BoolType(), "a condition")
 
     def error(self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None) -> None:
@@ -331,7 +340,7 @@ class Elaborator:
         self.program.diagnostics.error(code, message, span, help=help, unknown=unknown)
 
     def misfit(self, span: Span, given: Type, wanted: Type, what: str) -> None:
-        """Report a value of another type than the one that is wanted."""
+        """Report a value that does not have the wanted type."""
         if given.kind == "optional" and fits(given.of, wanted):
             help_ = "give a default: `default(value, …)`"
             self.error("E0306", f"{what} may be missing here", span, help_)
@@ -339,7 +348,7 @@ class Elaborator:
             self.error("E0301", f"{what} must be `{type_notation(wanted)}`, this is `{type_notation(given)}`", span)
 
     def infer(self, syntax: Syntax) -> Typed | None:
-        """Return the checked expression, of whatever type."""
+        """Check an expression of any type."""
         typed = self._any(syntax)
         if typed is not None:
             self.program.index.place(typed.expr, syntax.span)
@@ -395,7 +404,7 @@ class Elaborator:
         return self._use(binding, syntax.span, syntax.text)
 
     def _declared(self, name: Name) -> Binding | None:
-        """Return a data set or tree as a value."""
+        """Return the binding of a data set or tree that is used as a value."""
         if name.text in self.program.trees:
             span = self.program.declared["tree"][name.text].span
             tree = TreeType(tree=name.text)
@@ -406,7 +415,7 @@ class Elaborator:
     def _use(self, binding: Binding, span: Span, text: str) -> Typed | None:
         if binding.type is None:
             self.program.index.use(span, binding.span)
-            if binding.fields and binding.value is None:  # of a data set as a whole, something was reported
+            if binding.fields and binding.value is None:  # a data set without a type was reported
                 example = next(iter(binding.fields))
                 message = f"`{text}` has several fields, name one"
                 self.error("E0301", message, span, f"for example `{text}.{example}`")
@@ -415,7 +424,7 @@ class Elaborator:
         return Typed(binding.value or Ref(path=binding.path), binding.type, binding.may)
 
     def binding(self, syntax: Syntax) -> Binding | None:
-        """Return the binding of a dotted name; None where it is not one."""
+        """Return the binding of a dotted name; None for other syntax."""
         if isinstance(syntax, Name):
             return self.scope.get(syntax.text) or self._declared(syntax)
         if isinstance(syntax, Member):
@@ -428,6 +437,7 @@ class Elaborator:
         return None
 
     def _member(self, syntax: Member) -> Typed | None:
+        """Check a field of a binding, a record, or every record of a list."""
         outer = self.binding(syntax.of)
         if outer is not None and outer.type is None and not outer.fields:
             return None  # its declaration was reported
@@ -470,7 +480,7 @@ class Elaborator:
     # --- lists and comparisons ---
 
     def group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed | None:
-        """Check a list in brackets, or the one value in them; with `choice` bare names are values of it."""
+        """Check a list in brackets, or the single value in parentheses. With `choice`, bare names are values of it."""
         alone = len(arguments) == 1 and arguments[0].name is None and len(arguments[0].elements) == 1
         if alone and choice is None and not (isinstance(syntax, Group) and syntax.listed):
             return self.infer(arguments[0].elements[0])
@@ -496,7 +506,7 @@ class Elaborator:
         return self.against(element, choice) if choice is not None else self.infer(element)
 
     def against(self, syntax: Syntax, choice: Type) -> Typed | None:
-        """Return a value compared with a choice: a bare name is one of its values."""
+        """Check a value that is compared with a choice: a bare name is one of the choice's values."""
         if isinstance(syntax, Name) and choice.kind == "choice":
             if syntax.text in choice.values:
                 self.program.index.use(syntax.span, self.program.value_spans.get((choice.axis or "", syntax.text)))
@@ -515,7 +525,7 @@ class Elaborator:
         return self.infer(syntax)
 
     def typed_as(self, typed: Typed | None, syntax: Syntax, wanted: Type, what: str) -> Typed | None:
-        """Return what was checked, where it is of the wanted type."""
+        """Return the checked expression if it has the wanted type; otherwise report it and return None."""
         if typed is None or fits(typed.type, wanted):
             return typed
         self.misfit(syntax.span, typed.type, wanted, what)
@@ -529,19 +539,19 @@ class Elaborator:
 
 
 def _listed_record(type_: Type) -> RecordType | None:
-    """Return the record that a list is of, or the lists in it; None where it is of none."""
+    """Return the record type of the elements of a list, at any depth; None if they are not records."""
     while type_.kind == "list":
         type_ = type_.of
     return type_ if type_.kind == "record" else None
 
 
 def _in_lists(type_: Type, field: Type) -> Type:
-    """Return the type of a field of every record of a list, or of the lists in it."""
+    """Return the type of a field of every record in a list, at any depth."""
     return ListType(of=_in_lists(type_.of, field)) if type_.kind == "list" else field
 
 
 def rows_binding(loaded: LoadedDataset) -> Binding:
-    """Return a data set as a value: all its rows, and behind its dot a field of all of them."""
+    """Return the binding of a data set as a value: the list of its rows, with a list of values for each field."""
     name = loaded.dataset.name
     record: dict[str, Type] = {field.name: field.type for field in loaded.dataset.fields}
     fields = {
@@ -560,7 +570,7 @@ def rows_binding(loaded: LoadedDataset) -> Binding:
 
 
 def _values_of(choice: ChoiceType, written: str) -> str:
-    """Return what may stand in place of a word that is no value of a choice."""
+    """Return a hint with the values of a choice for a word that is none of them."""
     close = nearest(written, choice.values)
     if close is not None:
         return f"did you mean `{close}`?"
@@ -569,7 +579,7 @@ def _values_of(choice: ChoiceType, written: str) -> str:
 
 
 def dotted_name(syntax: Syntax) -> str:
-    """Return a dotted name as it is written."""
+    """Return a dotted name as it is written in the source."""
     if isinstance(syntax, Member):
         return f"{dotted_name(syntax.of)}.{syntax.name.text}"
     if isinstance(syntax, CallExpr):

@@ -1,9 +1,8 @@
-"""Templates: strings whose holes are expressions with a type, and the names that texts and expressions look up.
+"""Type checking of templates: texts whose holes are typed expressions, and the names that they refer to.
 
-Holes of other template languages in a prompt, `{name}`, `${name}`, `{% if name %}`, which go out as they stand.
-
-Braces are in prompts for many reasons: examples of JSON, LaTeX, code. So only a name that the spec knows counts, and
-only where it stands alone between them.
+Also warns of holes in the notation of other template languages (`{name}`, `${name}`, `{% if name %}`), which would be
+sent to the model unchanged. Braces occur in prompts for many reasons (JSON, LaTeX, code), so only a known name that is
+alone between braces counts.
 """
 
 from __future__ import annotations
@@ -24,20 +23,22 @@ from tripos_compiler.source.tree import BinaryExpr, CallExpr, Group, IndexExpr, 
 from tripos_compiler.syntax.parser import parse_hole
 from tripos_compiler.typecheck.expressions import HOLE, Elaborator
 
+# Holes of other template languages
+
 PATH = r"(?P<path>[^\W\d]\w*(?:\.[^\W\d]\w*)*)"
 FORMAT = r"(?:![rsa])?(?::[<>=^]?[-+ ]?#?0?\d*[,_]?(?:\.\d+)?[bcdeEfFgGnosxX%])?|\[\w+\]|\s*\|[^{}\n]*"
-"""How Python formats a value, and what filters of other languages look like."""
+"""Format specifications of Python, and filters of other template languages."""
 BRACES = late_pattern(rf"(?<![{{｛\\])[{{｛]\s*\$?{PATH}(?:{FORMAT})\s*[}}｝](?![}}｝])")
 BLOCK = late_pattern(r"\{%(?P<inside>[^\n]*?)%\}")
 NAMES = late_pattern(rf"(?<![\w.\"']){PATH}")
 LATEX = late_pattern(r"(?:\\[A-Za-z]+\*?\s?(?:\[[^\]]*\])?(?:\{[^{}]*\})*|[\^_])\Z")
-"""Stands before braces that hold an argument of LaTeX."""
+"""The text before braces that are an argument of LaTeX."""
 SEEN_BEFORE = 80
-"""Characters before a brace that tell whether it is one of LaTeX."""
+"""Characters before a brace that are searched for LaTeX."""
 
 
 def warn_of_foreign_holes(program: Program, scope: Scope, text: Text) -> None:
-    """Warn of each name in a text that is written as a hole of another language."""
+    """Warn of each name in a text that is written as a hole of another template language."""
     warned: set[str] = set()
     for start, end, meant in foreign_holes(text.value, scope):
         written = text.value[start:end]
@@ -53,9 +54,9 @@ def warn_of_foreign_holes(program: Program, scope: Scope, text: Text) -> None:
 
 
 def foreign_holes(text: str, scope: Scope) -> Iterator[tuple[int, int, str]]:
-    """Yield where a name in scope, or a field of one, stands as a hole of another language, and how it is written here.
+    """Yield the start and end of each foreign hole with a name in scope, or a field of one, and the name to write here.
 
-    >>> from tripos_compiler.resolve import Binding
+    >>> from tripos_compiler.resolve.program import Binding
     >>> scope = {"item": Binding(("item",), fields={"hint": Binding(("item", "hint"))})}
     >>> list(foreign_holes('{"hint": 1} {item.hint} ${hint} {other}', scope))
     [(12, 23, 'item.hint'), (24, 31, 'item.hint')]
@@ -79,8 +80,11 @@ def _foreign(text: str) -> Iterator[tuple[int, int, str]]:
             yield start, found.end(), found["path"]
 
 
+# Names that expressions and texts refer to
+
+
 def free_variables(syntax: Syntax | None) -> Iterator[Name]:
-    """Yield the names that an expression looks up; not what stands behind a dot, and not what is called."""
+    """Yield the names that an expression refers to, without fields and called functions."""
     match syntax:
         case Name():
             yield syntax
@@ -98,7 +102,7 @@ def free_variables(syntax: Syntax | None) -> Iterator[Name]:
 
 
 def free_variables_of(statement: Statement) -> Iterator[Name]:
-    """Yield the names in the conditions, values and texts of one statement, and not of its block."""
+    """Yield the names in the conditions, values and texts of a statement, without those of its block."""
     for key in ("cond", "value", "filter", "others", "start"):
         yield from free_variables(statement.find(key))
     for _, text in statement.labels():
@@ -112,9 +116,14 @@ def _in_holes(text: Text) -> Iterator[Name]:
             yield from free_variables(element)
 
 
+# Templates
+
+
 @dataclass(frozen=True)
 class FilledHole:
-    """A hole of a lowered template, and where it stands; or the condition of a passage, which is told by its text."""
+    """A hole of a lowered template and its place; or, with `condition`, the condition of a passage, whose outcome the
+    text reveals.
+    """
 
     typed: Typed
     span: Span
@@ -123,19 +132,19 @@ class FilledHole:
 
 @dataclass(frozen=True)
 class Localised:
-    """A template in every language, with its holes, and the conditions of its passages, by language."""
+    """A template with its holes and the conditions of its passages, by language."""
 
     texts: Texts
     holes: dict[str, tuple[FilledHole, ...]]
 
     def told(self) -> list[FilledHole]:
-        """Return every hole and condition, each once."""
+        """Return every hole and condition once."""
         return list({hole.span: hole for holes in self.holes.values() for hole in holes}.values())
 
 
 @dataclass
 class TextVariants:
-    """Statements of one condition, which are one text in several languages."""
+    """Statements with the same condition: one text in several languages."""
 
     condition: Syntax | None
     statements: list[Statement]
@@ -147,8 +156,9 @@ def lower_texts(
     statements: list[Statement],
     what: str,
 ) -> Localised | None:
-    """Return the template of `prompt` or `system` statements: one a language, and one a condition. None where any is
-    wrong."""
+    """Return the template of `prompt` or `system` statements, at most one for each language and condition. Returns None
+    if one is wrong.
+    """
     groups = list(_groups(statements))
     lowered = [_group(program, scope, group, what) for group in groups]
     passages = [each for each in lowered if each is not None]
@@ -180,6 +190,7 @@ def _groups(statements: list[Statement]) -> Iterable[TextVariants]:
 
 
 def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> Localised | None:
+    """Lower the texts of one condition. Reports a mistake and returns None."""
     labels: Labels = [label for statement in group.statements for label in statement.labels()]
     texts = program.localised(labels, group.statements[0].head, what)
     lowered = {id(text): lower_template(program, scope, text) for _, text in labels}
@@ -209,7 +220,7 @@ def _group(program: Program, scope: Scope, group: TextVariants, what: str) -> Lo
 
 
 def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template, tuple[FilledHole, ...]] | None:
-    """Return the template of a string, and its holes. None, reported, where a hole is wrong."""
+    """Return the template of a text and its holes. Reports a wrong hole and returns None."""
     parts: list[str | Hole] = []
     holes: list[FilledHole] = []
     end = 0
@@ -252,7 +263,7 @@ def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template
 
 
 def _printable(program: Program, scope: Scope, typed: Typed, span: Span) -> bool:
-    """Return true if a value can be printed; reports what cannot."""
+    """Return true if a value can be printed; otherwise report it."""
     counted = "metrics" in names_in(typed.expr) and scope["metrics"].type == MetricsType()
     if counted and not isinstance(typed.expr, Ref):
         help_ = "write `{{ metrics }}`"

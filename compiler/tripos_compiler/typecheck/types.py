@@ -1,4 +1,4 @@
-"""Types: reading them from syntax, and which fits where."""
+"""Types in the syntax: reading them, and the types of record fields."""
 
 from __future__ import annotations
 
@@ -63,13 +63,15 @@ HASHABLE = ("text", "integer", "number", "bool", "choice", "path")
 
 
 def axis_type(axis: Axis) -> Type:
-    """Return the type whose values are those of an axis."""
+    """Return the choice type of the values of an axis."""
     return ChoiceType(values=tuple(value.name for value in axis.values), axis=axis.name)
 
 
 def read_type(program: Program, syntax: Syntax, *, valued: bool = False) -> Type | None:
-    """Return the type that is written, or None, reported, where it is not one. `valued`: the names of a choice may
-    stand for numbers, as those of what a judge gives."""
+    """Return the type written in the source. Reports other syntax and returns None.
+
+    With `valued`, the names of a choice can have numbers, as in what a judge `gives`.
+    """
     match syntax:
         case Name(text=text):
             return _named(program, syntax, text)
@@ -105,7 +107,7 @@ def read_type(program: Program, syntax: Syntax, *, valued: bool = False) -> Type
 
 
 def type_parts(type_: Type) -> Iterator[Type]:
-    """Yield a type and all that it holds."""
+    """Yield a type and, recursively, the types it contains."""
     yield type_
     match type_.kind:
         case "list" | "set" | "optional":
@@ -116,15 +118,16 @@ def type_parts(type_: Type) -> Iterator[Type]:
 
 
 def named_choice(type_: Type) -> Type:
-    """Return the type of a verdict inside an expression: of a choice the name, whatever that stands for."""
+    """Return the type of a verdict inside an expression: a choice there is its name, without the number."""
     return type_.model_copy(update={"worth": ()}) if type_.kind == "choice" else type_
 
 
 def record_type(
     program: Program, fields: tuple[Statement, ...], block: Span, *, nested: bool = False
 ) -> RecordType | None:
-    """Return the record type of the fields in a block. In a nested one no field can be secret: the whole is, or is
-    not."""
+    """Return the record type of the fields in a block. In a `nested` record no single field can be secret. Reports a
+    mistake and returns None.
+    """
     if not fields:
         help_ = "write a field and its type: `value integer`"
         program.diagnostics.error("E0206", "this record has no fields", block, help=help_, lacking=block)
@@ -147,13 +150,13 @@ def record_type(
 
 
 def is_secret(field: Statement) -> bool:
-    """Return true if a field is marked `secret`; without a type the word stands where the type would."""
+    """Return true if a field is marked `secret`. Without a type, the word is in the type's position."""
     written = field.find("type")
     return field.has("secret") or (isinstance(written, Name) and written.text == "secret")
 
 
 def field_type(program: Program, field: Statement) -> Type | None:
-    """Return the type of a field: written, or the record in its block. None where it is wrong, which is reported."""
+    """Return the type of a field, from its notation or its block. Reports a mistake and returns None."""
     name, written = field.name(), field.find("type")
     if is_secret(field) and not field.has("secret"):
         written = None
@@ -193,6 +196,7 @@ def _named(program: Program, syntax: Name, text: str) -> Type | None:
 
 
 def _choice(program: Program, syntax: Syntax, arguments: tuple[Argument, ...], valued: bool) -> Type | None:
+    """Read a choice with its names and, if `valued`, their numbers."""
     values: list[str] = []
     worth: list[float] = []
     for argument in arguments:

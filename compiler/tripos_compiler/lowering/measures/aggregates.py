@@ -1,11 +1,8 @@
-"""Reads aggregates: `mean(rubric)`, `mean(mean(f1) by q.subject)`, `f1(step, item.wrong_at, average: micro)`.
+"""Type checking of aggregates: `mean(rubric)`, `mean(mean(f1) by q.subject)`, `f1(step, item.wrong_at, average:
+micro)`.
 
-An aggregate of cells is one of a figure that goes by something: of another aggregate, or of a formula or a slice, as in
-`mean(gap * gap by q.kind)`.
-
-Arguments of an aggregate: matched with its parameters, and checked by type and by who gave the values.
-
-Finds what a name means where an aggregate takes values: scores, a judge's scores, a metric, a measure, a column.
+The operand is a name of scores, a judge, a metric or a column, or a figure with cells: another aggregate, a formula or
+a slice, as in `mean(gap * gap by q.kind)`.
 """
 
 from __future__ import annotations
@@ -67,23 +64,26 @@ from tripos_compiler.source.tree import (
 )
 from tripos_compiler.typecheck.calls import several_values
 
+# Arguments
+
 MISSING: tuple[Missing, ...] = ("skip", "zero", "fail", "paired")
 
 
 @dataclass
 class Arguments:
-    """The arguments of an aggregate, with what it goes by where that is said, and the settings: their values, and the
-    places where they are written."""
+    """The arguments of an aggregate: its operands with their dimensions, and its settings with their values and
+    places.
+    """
 
     columns: list[tuple[Syntax, tuple[Syntax, ...] | None]] = field(default_factory=list)
     named: dict[str, str | int | float | bool] = field(default_factory=dict)
     places: dict[str, Span] = field(default_factory=dict)
     where: Syntax | None = None
-    """The condition that says which values count at all."""
+    """The condition on the values that count."""
 
 
 def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateFunction) -> Arguments | None:
-    """Return what fills the parameters; None where something is wrong, which is reported."""
+    """Match arguments with parameters. Reports mistakes and returns None."""
     found = Arguments()
     columns: dict[str, tuple[Syntax, tuple[Syntax, ...] | None]] = {}
     free = list(function.parameters)
@@ -103,7 +103,7 @@ def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateF
             continue
         free.remove(parameter)
         by = parameter.column and is_by(argument)
-        if (word := _joined_word(argument)) in parameter.words:  # such as `13a`, a number and a name to the parser
+        if (word := _joined_word(argument)) in parameter.words:  # such as `13a`, two tokens to the parser
             found.named[parameter.name] = word
             found.places[parameter.name] = argument.elements[0].span.to(argument.elements[-1].span)
         elif len(argument.elements) > 1 and not by:
@@ -123,7 +123,9 @@ def given_arguments(reading: FigureContext, call: CallExpr, function: AggregateF
 
 
 def _joined(arguments: tuple[Argument, ...]) -> list[Argument]:
-    """Arguments, with further dimensions joined to the phrase before: `mean(f1) by q.subject, q.kind`."""
+    """Return the arguments with further dimensions joined to the preceding `by` phrase: `mean(f1) by q.subject,
+    q.kind`.
+    """
     found: list[Argument] = []
     for argument in arguments:
         more = argument.name is None and len(argument.elements) == 1 and isinstance(argument.elements[0], Name | Member)
@@ -138,7 +140,7 @@ def _joined(arguments: tuple[Argument, ...]) -> list[Argument]:
 def _parameter(
     reading: FigureContext, argument: Argument, free: list[AggregateParameter], function: AggregateFunction
 ) -> AggregateParameter | None:
-    """Return the parameter that an argument fills. Words are given by name."""
+    """Return the parameter that an argument fills. Parameters that are words must be passed by name."""
     help_ = f"it is `{function.shown}`"
     if argument.name is None:
         parameter = next((each for each in free if each.kind != "word"), None)
@@ -161,6 +163,7 @@ def _parameter(
 def _setting(
     reading: FigureContext, value: Syntax, parameter: AggregateParameter, function: AggregateFunction, found: Arguments
 ) -> bool:
+    """Check the value of a setting and store it in `found`. Returns false for a mistake."""
     if parameter.kind == "count":
         if isinstance(value, Number) and isinstance(value.value, int) and value.value > 0:
             found.named[parameter.name] = value.value
@@ -187,7 +190,7 @@ def _setting(
 
 
 def _joined_word(argument: Argument) -> str:
-    """Return the elements of an argument as they are written, without the space between them."""
+    """Return the elements of an argument as one word, without spaces."""
     return "".join(str(_word(each)) for each in argument.elements)
 
 
@@ -201,7 +204,9 @@ def _word(value: Syntax) -> str | int | float | None:
 
 
 def _missing(reading: FigureContext, argument: Argument, function: AggregateFunction) -> bool:
-    """Return what is done where a score is missing: one word for the whole measure."""
+    """Record the treatment of missing scores, which must be the same in the whole measure. Returns false for a
+    mistake.
+    """
     value = argument.elements[0]
     word = _word(value) if len(argument.elements) == 1 else None
     chosen = next((each for each in MISSING if each == word and each in function.missing), None)
@@ -227,8 +232,10 @@ def _missing(reading: FigureContext, argument: Argument, function: AggregateFunc
     return True
 
 
+# Types of operands
+
 APART = frozenset({"text", "integer", "number", "bool", "choice", "path"})
-"""The kinds of values that can be told apart."""
+"""The kinds of types whose values can be distinguished."""
 
 
 def is_fitting(
@@ -238,7 +245,7 @@ def is_fitting(
     arguments: Arguments,
     scored: list[tuple[Operand, Syntax]],
 ) -> bool:
-    """Return true if an aggregate can be taken of its values; reports the first that it cannot."""
+    """Return true if an aggregate accepts its operands; otherwise report the first mistake."""
     for place, (value, syntax) in enumerate(scored):
         wrong = _unlike(function, value, place) or _misfit(function, value, place)
         wrong = wrong or _no_forecast(function, value, place)
@@ -277,7 +284,7 @@ def is_fitting(
 
 
 def _tells_apart(reading: FigureContext, call: CallExpr, arguments: Arguments) -> bool:
-    """Return true unless a judge is said to be right no more often than chance."""
+    """Return true unless the declared rates of a judge are no better than chance."""
     rates = [arguments.named[name] for name in ("sensitivity", "specificity") if name in arguments.named]
     if len(rates) < 2 or sum(float(rate) for rate in rates) > 1 + 1e-12:
         return True
@@ -287,7 +294,7 @@ def _tells_apart(reading: FigureContext, call: CallExpr, arguments: Arguments) -
 
 
 def _misfit(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
-    """Return what is wrong with a value, and how to mend it."""
+    """Return what is wrong with the type of an operand, and the hint; None if it fits."""
     type_ = without_optional(scored.type)
     name, what = scored.shown, f"`{function.name}`"
     if function.takes == "compare" and scored.kind != "compare":
@@ -331,13 +338,13 @@ OF_ELEMENTS = (
     *("corrected_prevalence", "accuracy", "precision", "recall", "f1", "mcc", "brier", "log_loss", "ece", "auroc"),
     *("cohen_kappa", "quadratic_kappa", "gwet_ac1", "gwet_ac2", "krippendorff_alpha"),
 )
-"""Aggregates that take several values of a reply, of the elements of a list, as they take one."""
+"""Aggregates that also take the scores of the elements of a list."""
 
 
 def _of_elements(
     reading: FigureContext, function: AggregateFunction, scored: Operand, place: int, first: Operand
 ) -> tuple[str, str] | None:
-    """Return what is wrong with an aggregate of scores of elements, and how to mend it."""
+    """Return what is wrong with an aggregate of scores of elements, and the hint; None if it fits."""
     if not scored.scores_elements:
         return None
     if place > 0 and not first.scores_elements:
@@ -357,7 +364,7 @@ def _of_elements(
 
 
 def _unlike(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
-    """Return what is wrong with a value that a function of the user's is called with, and how to mend it."""
+    """Return what is wrong with an operand of a user's aggregate, and the hint; None if it fits."""
     wanted = function.columns[place].of
     if wanted is None:
         return None
@@ -380,7 +387,7 @@ def _says_how_much(reading: FigureContext, scored: Operand) -> bool:
 
 
 def _no_forecast(function: AggregateFunction, scored: Operand, place: int) -> tuple[str, str] | None:
-    """Return what is wrong with a probability, with what comes true or with a weight, and how to mend it."""
+    """Return what is wrong with a probability, an outcome or a weight, and the hint; None if it fits."""
     kind, type_ = function.columns[place].kind, without_optional(scored.type)
     name, what = scored.shown, f"`{function.name}`"
     low, high = scored.ends
@@ -403,7 +410,7 @@ def _no_forecast(function: AggregateFunction, scored: Operand, place: int) -> tu
 
 
 def _settings_fit(reading: FigureContext, arguments: Arguments, type_: Type) -> bool:
-    """Return true if `average` and `positive` go with the type of the values."""
+    """Return true if `average` and `positive` fit the type of the values; otherwise report it."""
     average, positive = arguments.named.get("average"), arguments.named.get("positive")
     if average == "samples" and type_.kind != "set":
         message = f"`samples` is taken over items that are sets, and these are `{type_notation(type_)}`"
@@ -433,7 +440,9 @@ def find_across(
     function: AggregateFunction,
     operands: list[tuple[Operand | TypedFigure, Syntax]] | None,
 ) -> Name | bool | None:
-    """Return the role across whose models the aggregate is taken; None where it is not, False where that is wrong."""
+    """Return the role whose models the aggregate compares; None if it compares none, False if it is wrong, which is
+    reported.
+    """
     role, two = reading.across, operands is not None and len(operands) > 1
     if function.across == "forbidden" or (two and role is None):
         return None
@@ -454,7 +463,7 @@ def find_across(
     if not isinstance(value, Operand):
         return None
     if not value.whole:
-        return False  # who else judges it is not known
+        return False  # the other judges are unknown
     if not value.judges:
         help_ = "name what a judge gives"
         reading.error("E0623", f"nobody judges {value.shown}: it is computed", syntax.span, help_)
@@ -471,13 +480,15 @@ def find_across(
     return role
 
 
+# What a name means as an operand
+
 INSIDE = "an expression of a scenario's values belongs in a measure inside that scenario"
 
 
 def find_operand(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMeasure | None:
-    """Return what an aggregate is taken of. None where it is nothing, which is reported, or was reported already.
+    """Return the operand of an aggregate; None if there is none, which is reported.
 
-    Inside a scenario its own scores come first, then its measures, then what the whole spec declares.
+    Inside a scenario, a name means first one of its scores, then one of its measures, then a declaration of the spec.
     """
     column = reading.program.columns.get(syntax.span)
     if column is not None and reading.scenario is not None:
@@ -505,14 +516,15 @@ def find_operand(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMea
 
 
 def _free(reading: FigureContext, name: Name, syntax: Syntax) -> bool:
-    """Return true if a name at the start of an argument means nothing in its scenario, which was looked at; that of a
-    gate is not looked at."""
+    """Return true if the first name of an argument has no meaning in the scenario. Arguments of expectations are not
+    checked.
+    """
     scope = reading.scopes.get(syntax.span, {} if reading.own is None else None)
     return scope is not None and name.text not in scope
 
 
 def _no_start(reading: FigureContext, name: Name, syntax: Syntax) -> None:
-    """Report that a dotted name starts with what is neither a scenario nor a name of this one."""
+    """Report a dotted name that starts with neither a scenario nor a name of this one."""
     scope, scenarios = list(reading.scopes.get(syntax.span, ())), reading.program.declared.get("scenario", {})
     close = nearest(name.text, [*scope, *scenarios])
     if not scope and (close is not None or not scenarios):
@@ -568,7 +580,7 @@ def _unknown(reading: FigureContext, name: Name, here: list[str]) -> None:
 
 
 def _of_scenario(reading: FigureContext, scenario: str, name: Name) -> Operand | LoweredMeasure | None:
-    """Return what `scenario.name` means: a score, a measure, or what a judge or a metric gave there."""
+    """Return the meaning of `scenario.name`: a score, a measure, or the scores of a judge or metric there."""
     program, scores = reading.program, reading.scores
     here = scores.names(scenario)
     if name.text in here:
@@ -615,7 +627,7 @@ def _metric(reading: FigureContext, name: Name, scenario: str | None) -> Operand
 
 
 def _allocated(program: Program) -> bool:
-    """Return true if every allocation table is sound."""
+    """Return true if every allocation table is valid."""
     return {table.name("scorer").text for table in program.of("allocate")} <= set(program.allocation)
 
 
@@ -625,7 +637,7 @@ def _measure(reading: FigureContext, name: Name, declared: Declared) -> LoweredM
 
 
 def find_measure(reading: FigureContext, syntax: Syntax) -> LoweredMeasure | None:
-    """Return the measure that a name means in a formula. None where it is none, which is reported, or was reported."""
+    """Return the measure that a name means in a formula; None if there is none, which is reported."""
     program = reading.program
     match syntax:
         case Name():
@@ -664,7 +676,7 @@ def _no_measure(reading: FigureContext, syntax: Syntax) -> None:
 
 
 def _shown(reading: FigureContext, declared: Declared) -> str:
-    """Return a measure as it is written here."""
+    """Return the name of a measure as it is written in this context."""
     return declared.name.text if declared.scenario == reading.scenario else declared.key
 
 
@@ -672,8 +684,9 @@ def _shown(reading: FigureContext, declared: Declared) -> str:
 
 
 def find_choice(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMeasure | None:
-    """Return what an aggregate is taken of, where that may be a condition on the choices of a judge: true and false
-    then. None where it is nothing, which is reported."""
+    """Return the operand of an aggregate, which may be a condition on a judge's choice; None if there is none, which is
+    reported.
+    """
     of = chosen_from(syntax)
     if of is None or syntax.span in reading.program.columns:
         return find_operand(reading, syntax)
@@ -691,7 +704,7 @@ def find_choice(reading: FigureContext, syntax: Syntax) -> Operand | LoweredMeas
 
 
 def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tuple[str, ...] | None:
-    """Return the names for which a condition on a choice holds; None where one is unknown, which is reported."""
+    """Return the choices for which a condition holds. Reports an unknown one and returns None."""
     assert isinstance(syntax, BinaryExpr)
     values = choices_of(reading, operand)
     if not values:
@@ -721,8 +734,9 @@ def chosen_names(reading: FigureContext, syntax: Syntax, operand: Operand) -> tu
 def find_among(
     reading: FigureContext, arguments: Arguments, scored: list[tuple[Operand, Syntax]]
 ) -> tuple[str, ...] | None:
-    """Return the names that count at all, from the condition `where:` on the choice that an aggregate is taken of; none
-    where all do. None where the condition is wrong, which is reported."""
+    """Return the choices that count according to `where:` on the operand; empty if all count, None if it is wrong,
+    which is reported.
+    """
     where, operand = arguments.where, scored[0][0]
     if where is None or where.span in reading.program.columns:
         return ()
@@ -744,7 +758,7 @@ def find_among(
 
 
 def choices_of(reading: FigureContext, operand: Operand) -> tuple[str, ...]:
-    """Return the names that the judges of a score choose from; none where it is no choice."""
+    """Return the choices of the judges of a score; empty if it is not a choice."""
     types = [reading.scores.values.type_of(step) for step in operand.steps]
     if operand.kind not in ("score", "scorer") or not all(isinstance(type_, ChoiceType) for type_ in types):
         return ()
@@ -758,26 +772,28 @@ def _listed(syntax: Syntax) -> list[Syntax]:
 
 
 def grader_of(step: object) -> str | None:
-    """Return the scorer whose verdict a step keeps as it is, of a reply or of each element of a list; None of what an
-    expression makes of it, which people do not grade."""
+    """Return the scorer whose verdict is a step's score, for a reply or for elements; None for a computed score, which
+    people do not grade.
+    """
     if isinstance(step, Grade | Compare):
         return step.scorer
     return step.judge if isinstance(step, Score) and step.when is None else None
 
 
 def graders_of(program: Program, operand: Operand) -> list[Scorer]:
-    """Return the scorers whose verdicts a value is, in the place of which people may grade."""
+    """Return the scorers whose verdicts an operand consists of, and which people can grade in place of."""
     names = dict.fromkeys(name for step in operand.steps if (name := grader_of(step)) is not None)
     return [program.scorers[name] for name in names if name in program.scorers]
 
 
+# Aggregates
+
 Read = Callable[[FigureContext, Syntax], TypedFigure | None]
-"""Reads a figure, which may be one that an aggregate is taken of the cells of."""
+"""Reads a figure, possibly one whose cells an aggregate is taken of."""
 
 
 def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedFigure | None:
-    """Return the figure that a call of an aggregate is, in each cell of what the statement goes by; None where it is
-    none, which is reported."""
+    """Check a call of an aggregate, in each cell of the statement. Reports a mistake and returns None."""
     assert isinstance(call.function, Name)
     program, name, by = reading.program, call.function, reading.by
     function = find_aggregate(program, name.text)
@@ -811,7 +827,7 @@ def read_aggregate(reading: FigureContext, call: CallExpr, read: Read) -> TypedF
         return None
     judge = across.text if isinstance(across, Name) else None
     if function.name == "krippendorff_alpha" and values[0].type.kind == "choice" and not values[0].type.worth:
-        arguments.named.setdefault("level", "nominal")  # names without numbers have no other
+        arguments.named.setdefault("level", "nominal")  # the only level for names without numbers
     named = written_as(call)
     scale, ends = _scale(reading, function, values[0].bounds, values[0].ends)
     keeps = _keeps_scale(function)
@@ -846,13 +862,13 @@ def _leaf(
     judge: str | None,
     among: tuple[str, ...],
 ) -> Atom:
-    """Return what an aggregate takes, wherever it is written: by the scenarios that its values are from."""
+    """Return the canonical identity of an aggregate, independent of its notation."""
     taken = [f"{each.kind} {each.name} {sorted(s.name for s in each.scenarios)} {each.true_of}" for each in values]
     return Atom(f"{function.name} {sorted(arguments.named.items())} of {taken} {among} across {judge}")
 
 
 def _held(atom: Atom, scale: Scale, ends: Ends, named: str) -> NormalForm:
-    """Return the form of an aggregate, with the scale that it is held to others by."""
+    """Return the normal form of an aggregate with the scale by which it is compared with others."""
     return atom_form(replace(atom, base=scale.held, bounds=_range(scale, ends), named=named))
 
 
@@ -871,9 +887,11 @@ def _no_aggregate(reading: FigureContext, name: Name) -> None:
 def _scale(
     reading: FigureContext, function: AggregateFunction, declared: Bounds | None, given: Ends
 ) -> tuple[Scale, Ends]:
-    """The scale of an aggregate of values between ends, whose own scale is `declared`, and the aggregate's ends. A
-    figure whose ends only follow from how it is computed, as those of a standard deviation do, or of a mean of what an
-    expression comes to, is on no scale of its own."""
+    """Return the scale and the range of an aggregate of values with range `given` and scale `declared`.
+
+    A figure whose range follows only from its computation, such as a standard deviation or the mean of an expression,
+    has no scale of its own.
+    """
     own = function.bounds(given)
     ends = function.bounds(_with_zero(given)) if reading.zero else own
     low, high = ends
@@ -891,7 +909,7 @@ def _with_zero(ends: Ends) -> Ends:
 
 
 def _keeps_scale(function: AggregateFunction) -> bool:
-    """Return true if the figure is on the scale of its values, as a mean is."""
+    """Return true if the figure has the scale of its values, as a mean has."""
     return function.bounds((-3.0, 7.0)) == (-3.0, 7.0)
 
 
@@ -942,18 +960,18 @@ def _of_cells(
 
 
 def _takes_cells(function: AggregateFunction) -> bool:
-    """Return true if an aggregate can be taken of figures, as well as of what is scored."""
+    """Return true if an aggregate can be taken of figures as well as of scores."""
     single = len(function.columns) == 1 and function.across == "forbidden" and not function.truth_only
     return single and function.takes not in ("compare", "typed")
 
 
-# --- what it is taken of ---
+# --- operands ---
 
 
 def _operands(
     reading: FigureContext, function: AggregateFunction, arguments: Arguments, read: Read
 ) -> list[tuple[Operand | TypedFigure, Syntax]] | None:
-    """Return what stands where columns are taken: scores, columns, or a figure with cells."""
+    """Return the operands: scores, columns, or a figure with cells. Reports mistakes and returns None."""
     found: list[tuple[Operand | TypedFigure, Syntax]] = []
     for syntax, dims in arguments.columns:
         if dims is not None or (is_aggregate(reading.program, syntax) and syntax.span not in reading.program.columns):
@@ -969,7 +987,7 @@ def _operands(
 def _cells_of(
     reading: FigureContext, function: AggregateFunction, known: LoweredMeasure, syntax: Syntax
 ) -> TypedFigure | None:
-    """Return a measure, as something with cells."""
+    """Return a measure as a figure with cells."""
     course, known = known.course, _original(reading, known)
     name, by = f"`{known.measure.name}`", known.measure.by
     if not _takes_cells(function):
@@ -990,7 +1008,7 @@ def _cells_of(
 
 
 def _in_cells(figured: TypedFigure, by: tuple[str, ...]) -> TypedFigure:
-    """Return a figure as one whose plan says what it goes by."""
+    """Return a figure whose plan states its dimensions."""
     figure: Figure = figured.figure
     return replace(figured, figure=figure.model_copy(update={"by": by}))
 
@@ -1010,7 +1028,7 @@ def _nested(
     dims: tuple[Syntax, ...] | None,
     read: Read,
 ) -> TypedFigure | None:
-    """Return a figure inside an aggregate, with the dimensions that it goes by."""
+    """Return the figure inside an aggregate, with its dimensions."""
     if not _takes_cells(function):
         message = f"`{function.name}` is taken of what is scored, not of another figure"
         reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")

@@ -1,9 +1,8 @@
-"""Dimensions: what a measure goes by, a sample is drawn per, an export is made per.
+"""Dimensions: what a measure goes by, a sample is drawn per, and an export is made per.
 
 A dimension is an axis, an arm, a field of the rows (`q.subject`) or of a record in them (`q.source.book`), or one of
-`scenario metric dimension evaluator pair`. Two go by what stands above a value: `stage.group` by the groups of an axis,
-`q.point.nodes` by every node of a tree that a path lies below, or at.
-Editors are told where the rows and fields that it names are declared.
+`scenario metric dimension evaluator pair`. Two go by a level above the values: `stage.group` by the groups of an axis,
+and `q.point.nodes` by every node of a tree at or above a path.
 """
 
 from __future__ import annotations
@@ -21,9 +20,11 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_compiler.source.text import Span
 from tripos_compiler.source.tree import BinaryExpr, Member, Name, Syntax, describe_syntax
 
+# Uses of rows and fields, for editors
+
 
 def note_rows(program: Program, alias: Name, field: Name, scenarios: Collection[str]) -> None:
-    """Note the uses of a name of rows and of a field of theirs, each where it means one thing in all the scenarios."""
+    """Record the uses of a row name and of a field if each has one meaning in all the scenarios."""
     rows: set[Span | None] = set()
     fields: set[Span | None] = set()
     for statement in program.of("scenario"):
@@ -36,7 +37,7 @@ def note_rows(program: Program, alias: Name, field: Name, scenarios: Collection[
 
 
 def _rows(program: Program, scenario: Statement) -> Span | None:
-    """Return where the name of a scenario's rows is declared."""
+    """Return the place of the declaration of a scenario's row name."""
     over = scenario.one_of("over")
     alias = over.find_name("alias") if over is not None else None
     if alias is not None:
@@ -49,7 +50,7 @@ def _rows(program: Program, scenario: Statement) -> Span | None:
 
 
 def _field(program: Program, scenario: Statement, field: str) -> Span | None:
-    """Return where a field of a scenario's rows is declared."""
+    """Return the place of the declaration of a field of a scenario's rows."""
     local, over = _local(scenario), scenario.one_of("over")
     if local is not None:
         return next((each.name().span for each in local.of("field") if each.name().text == field), None)
@@ -58,23 +59,27 @@ def _field(program: Program, scenario: Statement, field: str) -> Span | None:
 
 
 def _local(scenario: Statement) -> Statement | None:
-    """Return the data set of its own that a scenario runs over."""
+    """Return the data set declared inside a scenario that it runs over."""
     over = scenario.one_of("over")
     own = [each for each in scenario.body if each.construct in KINDS["dataset"]]
     return next((each for each in own if over is None or each.name().text == over.name("dataset").text), None)
 
 
+# Reading dimensions
+
 GROUP, NODES = "group", "nodes"
-"""What stands above the values of an axis, and above a path and at it."""
+"""The suffixes for the groups of an axis, and for the nodes at and above a path."""
 GROUPED = frozenset({"text", "integer", "number", "bool", "choice", "path"})
-"""The kinds of values that rows can be grouped by."""
+"""The kinds of types that rows can be grouped by."""
 
 
 @dataclass(frozen=True)
 class Parted:
-    """A figure divided by dimensions: `named` in messages, over `scenarios`. Of the fixed ones it knows `fixed`; `arms`
-    says whether it can go by arms, and `across` whether it compares its evaluators. Where it is not `whole`, a scenario
-    that was reported may have what these do not, and nothing is said to be lacking."""
+    """Something that dimensions can divide, a figure or a sample: `named` in messages, over `scenarios`.
+
+    `fixed` are the built-in dimensions it has. `arms`: it can go by arms. `across`: it compares its evaluators. If it
+    is not `whole`, a scenario with a reported mistake may have what these lack, and nothing missing is reported.
+    """
 
     named: str
     scenarios: tuple[Scenario, ...]
@@ -83,11 +88,11 @@ class Parted:
     across: bool = False
     whole: bool = True
     elements: Mapping[str, Type] = field(default_factory=dict)
-    """The name of the elements that are scored, each on its own, and their type."""
+    """The names and types of elements that are scored separately."""
 
 
 def dimension_text(syntax: Syntax) -> str:
-    """Return a dimension as it is written and as the plan has it: `stage`, `q.subject`."""
+    """Return the notation of a dimension in the spec and the plan: `stage`, `q.subject`."""
     match syntax:
         case Name(text=text):
             return text
@@ -97,11 +102,11 @@ def dimension_text(syntax: Syntax) -> str:
 
 
 def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Parted]) -> str | None:
-    """Return the dimension that is written, None where it is not one of each of `parted`, which is reported once."""
+    """Return the dimension; None if one of `parted` does not have it, which is reported once."""
     parted = [each for each in parted if each.whole or _knows(program, each, syntax)]
     match syntax:
         case Name() if parted and all(syntax.text in each.elements for each in parted):
-            if syntax.text.casefold() in RESERVED_AXES:  # it would be a column beside that one
+            if syntax.text.casefold() in RESERVED_AXES:  # it would collide with that column
                 message = f"`{syntax.text}` is a name of the results, and a figure goes by no element of this name"
                 program.diagnostics.error("E0621", message, syntax.span, help="call the element something else")
                 return None
@@ -119,7 +124,7 @@ def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Parted]) -
 
 
 def _path(syntax: Syntax) -> list[Name] | None:
-    """Return the names of a dotted name; None of anything else."""
+    """Return the parts of a dotted name; None for other syntax."""
     match syntax:
         case Name():
             return [syntax]
@@ -130,7 +135,7 @@ def _path(syntax: Syntax) -> list[Name] | None:
 
 
 def _groups_of(program: Program, axis: Name, word: Name, parted: Sequence[Parted]) -> str | None:
-    """Return the dimension of the groups of an axis."""
+    """Return the dimension of the groups of an axis. Reports a mistake and returns None."""
     if word.text != GROUP:
         message, help_ = f"an axis has no `{word.text}`", f"go by its values, `{axis.text}`, or by `{axis.text}.group`"
         program.diagnostics.error("E0201", message, word.span, help=help_, unknown=word.text)
@@ -149,14 +154,14 @@ def _groups_of(program: Program, axis: Name, word: Name, parted: Sequence[Parted
 
 
 def read_dimensions(program: Program, written: Sequence[Syntax], parted: Sequence[Parted]) -> tuple[str, ...] | None:
-    """Return the dimensions that are written, each once."""
+    """Return the dimensions without repetition; None if one is wrong."""
     found = [read_dimension(program, syntax, parted) for syntax in written]
     known = [dim for dim in found if dim is not None]
     return tuple(dict.fromkeys(known)) if len(known) == len(found) else None
 
 
 def check_names(program: Program, written: Sequence[Syntax]) -> None:
-    """Report what can be a dimension of nothing, where it is not known what is measured."""
+    """Report names that cannot be dimensions of anything, for a figure that is wrong."""
     known = [*FIXED, *program.declared.get("axis", {}), *program.declared.get("arm", {}), "language"]
     for name in written:
         if isinstance(name, Name) and name.text not in known and name.text not in _element_names(program):
@@ -167,14 +172,13 @@ def check_names(program: Program, written: Sequence[Syntax]) -> None:
 
 
 def _element_names(program: Program) -> set[str]:
-    """Return what the elements are called that scores are taken of, also of scores that are wrong."""
+    """Return the names of the elements of all element scores, including wrong ones."""
     loops = (score.find("elements") for each in program.of("scenario") for score in each.of("score"))
     return {loop.left.text for loop in loops if isinstance(loop, BinaryExpr) and isinstance(loop.left, Name)}
 
 
 def check_own_line(program: Program, written: Sequence[Syntax], words: Sequence[str]) -> bool:
-    """Return true if no further statement was taken for dimensions, as on a line whose commas part these; reports
-    one."""
+    """Return true if no keyword of another line was read as a dimension after a comma; otherwise report it."""
     found = next((name for name in written if isinstance(name, Name) and name.text in words), None)
     if found is None:
         return True
@@ -184,7 +188,7 @@ def check_own_line(program: Program, written: Sequence[Syntax], words: Sequence[
 
 
 def known_dimensions(program: Program, parted: Sequence[Parted]) -> list[str]:
-    """Return every dimension that each of `parted` knows."""
+    """Return the dimensions that all of `parted` have."""
     fixed = [dim for dim in FIXED if all(dim in each.fixed for each in parted)]
     axes = [axis for axis in program.axes if all(_has_axis(each, axis) for each in parted)]
     arms = [arm for arm in program.arms if all(_has_arm(each, arm) for each in parted)]
@@ -210,6 +214,7 @@ def _knows(program: Program, parted: Parted, syntax: Syntax) -> bool:
 
 
 def _single_name(program: Program, name: Name, parted: Sequence[Parted]) -> str | None:
+    """Check a dimension of one name: a built-in one, an axis or an arm. Reports a mistake and returns None."""
     text = name.text
     for kind, table in (("axis", program.axes), ("arm", program.arms)):
         declared = program.declared.get(kind, {}).get(text)
@@ -236,7 +241,7 @@ def _single_name(program: Program, name: Name, parted: Sequence[Parted]) -> str 
         _out_of_place(program, name, message, parted)
         return None
     if not parted and text in _element_names(program):
-        return None  # the scores of these elements are wrong, which was reported
+        return None  # the scores of these elements were reported
     fields = fields_by(program, parted)
     same = [dim for dim in fields if text in dim.split(".")]
     close = same[0] if same else nearest(text, [*FIXED, *program.axes, *program.arms, *fields])
@@ -268,6 +273,7 @@ def _out_of_place(program: Program, name: Name, message: str, parted: Sequence[P
 
 
 def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Parted]) -> str | None:
+    """Check a dotted dimension: a field of rows or of elements. Reports a mistake and returns None."""
     alias, field, *further = path if len(path) > 1 else [path[0], path[0]]
     for each in parted:
         if alias.text in each.elements:
@@ -312,8 +318,9 @@ def _of_rows(program: Program, path: Sequence[Name], parted: Sequence[Parted]) -
 
 
 def _goes_by(program: Program, path: Sequence[Name], type_: Type, known: int = 2) -> bool:
-    """Return true if rows can be grouped by what a dotted name means, of which so many names together are of this type;
-    reports what they cannot be grouped by."""
+    """Return true if rows can be grouped by a dotted name; otherwise report it. `type_` is the type of its first
+    `known` parts.
+    """
     named = ".".join(name.text for name in path[:known])
     type_ = without_optional(type_)
     for name in path[known:]:
@@ -339,8 +346,7 @@ def _goes_by(program: Program, path: Sequence[Name], type_: Type, known: int = 2
 
 
 def values_of(program: Program, dim: str, parted: Sequence[Parted]) -> tuple[str, Sequence[str] | None]:
-    """Return the kind of the values of a dimension that was read, which is no axis or arm, and these values as they are
-    grouped by; None where not all of them are known."""
+    """Return the kind of a dimension that is no axis or arm, and its values; None if not all of them are known."""
     first, *path = dim.split(".")
     if first in program.axes:
         groups = (each.group for each in program.axes[first].values)
@@ -366,7 +372,7 @@ def _at(type_: Type | None, path: Sequence[str]) -> Type | None:
 
 
 def _values_in(program: Program, sources: Sequence[str], field: str) -> list[str] | None:
-    """Return the texts that the rows of some data sets have in a field; None where not all rows are known."""
+    """Return the texts in a field of data sets; None if not all rows are known."""
     loaded = [program.rowsets.get(name) for name in sources]
     if not all(each is not None and each.known and each.sound and each.rows for each in loaded):
         return None
@@ -375,13 +381,13 @@ def _values_in(program: Program, sources: Sequence[str], field: str) -> list[str
 
 
 def fields_of(program: Program, dataset: str) -> dict[str, Type]:
-    """Return the fields of a data set, read or made, by the name that it has in the plan."""
+    """Return the fields of a data set, by its name in the plan."""
     found = program.datasets.get(dataset) or program.made.get(dataset)
     return {field.name: field.type for field in found.fields} if found is not None else {}
 
 
 def fields_by(program: Program, parted: Sequence[Parted]) -> list[str]:
-    """Return the fields of rows that each of `parted` can go by, as they are written."""
+    """Return the row fields that all of `parted` can go by, in source notation."""
     every: list[set[str]] = []
     for each in parted:
         rows = [scenario.rows for scenario in each.scenarios if scenario.rows is not None]

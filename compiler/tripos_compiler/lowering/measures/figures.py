@@ -1,10 +1,8 @@
-"""Reads figures: arithmetic over aggregates, other measures and slices of them.
+"""Type checking of figures: arithmetic over aggregates, measures, and slices such as `accuracy[hint: none]`.
 
-A measure that a formula names is taken in every cell of the formula, so `gain by teaching` takes each part of `gain` by
-`teaching`; a slice, `accuracy[teaching: none]`, keeps what has that value, and no longer goes by that dimension. What a
-part goes by on its own the others do not: in `by_level - overall` the number over all levels is the same in each.
-
-Slices of measures: `accuracy[hint: none]` keeps what has one value of a dimension, a field of the rows included.
+A measure named in a formula is taken in every cell of the formula, so `gain by teaching` takes each part of `gain` by
+`teaching`. A slice keeps what has one value of a dimension and no longer goes by it. If a part goes by a dimension and
+the others do not, as in `by_level - overall`, the others have the same number in each of its cells.
 """
 
 from __future__ import annotations
@@ -53,9 +51,11 @@ from tripos_compiler.source.tree import (
     describe_syntax,
 )
 
+# Slices
+
 
 def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
-    """Return the figure that a slice of a measure is; None where it is none, which is reported."""
+    """Check a slice of a measure. Reports a mistake and returns None."""
     if not isinstance(syntax.of, Name | Member):
         help_ = "give it a name first: `measure NAME = …`"
         reading.error("E0301", "only a measure that has a name can be sliced", syntax.of.span, help_)
@@ -97,7 +97,7 @@ def read_slice(reading: FigureContext, syntax: IndexExpr) -> TypedFigure | None:
 
 
 def _fixed(reading: FigureContext, known: LoweredMeasure, argument: Argument) -> tuple[str, str] | None:
-    """Return the dimension that an argument of a slice fixes, and its value."""
+    """Return the dimension that an argument of a slice fixes, and its value. Reports a mistake and returns None."""
     if argument.name is None or len(argument.elements) != 1:
         reading.error("E0303", "a slice names what it fixes", argument.span, "write `[arm: value]`")
         return None
@@ -105,7 +105,7 @@ def _fixed(reading: FigureContext, known: LoweredMeasure, argument: Argument) ->
     program = reading.program
     parted = [leaf.parted for leaf in known.figured.leaves if key.text not in leaf.fixed and leaf.parted.whole]
     if not parted and any(not leaf.parted.whole for leaf in known.figured.leaves):
-        return None  # what it goes by is not known
+        return None  # its dimensions are unknown
     by_field: Syntax | None = argument.path
     if by_field is None and parted and all(key.text in each.elements for each in parted):
         by_field = key
@@ -142,7 +142,7 @@ def _is_value(reading: FigureContext, known: LoweredMeasure, key: Name, word: st
     values: list[str]
     match key.text:
         case "evaluator":
-            return True  # who judges is known to a run only
+            return True  # the judges are known only during a run
         case "scenario":
             values = sorted({s.name for leaf in known.figured.leaves for s in leaf.parted.scenarios})
         case "metric":
@@ -158,7 +158,7 @@ def _is_value(reading: FigureContext, known: LoweredMeasure, key: Name, word: st
 
 
 def _is_known(reading: FigureContext, key: str, word: str, values: Sequence[str], where: Span) -> bool:
-    """Return true if a word is one of the values of a dimension; reports one that is not."""
+    """Return true if a word is a value of a dimension; otherwise report it."""
     if word in values:
         return True
     close = nearest(word, values)
@@ -171,7 +171,9 @@ def _is_known(reading: FigureContext, key: str, word: str, values: Sequence[str]
 def _fixed_field(
     reading: FigureContext, syntax: Syntax, value: Syntax, parted: Sequence[Parted]
 ) -> tuple[str, str] | None:
-    """Return the field, the groups of an axis or the nodes of a path that a slice fixes, and its value."""
+    """Return the field, group or node dimension that a slice fixes, and its value. Reports a mistake and
+    returns None.
+    """
     dim = read_dimension(reading.program, syntax, parted)
     if dim is None:
         return None
@@ -194,11 +196,13 @@ def _fixed_field(
     return (dim, word) if values is None or _is_known(reading, dim, word, values, value.span) else None
 
 
+# Figures
+
 LARGEST_FIGURE = "figures and scores are numbers from -1e70 to 1e70"
 
 
 def read_figure(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
-    """Return the figure that is written; None where it is none, which is reported."""
+    """Check a figure or a part of one. Reports a mistake and returns None."""
     match syntax:
         case Number(value=value):
             return _number(reading, syntax, value)
@@ -238,15 +242,16 @@ def read_figure(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
 
 
 def read_whole(reading: FigureContext, syntax: Syntax) -> TypedFigure | None:
-    """Return the figure that is written as a whole; None where it is none, or where its parts do not go together, which
-    is reported. What holds of a formula follows from its normal form, and not from how it is written."""
+    """Check a whole figure, whose parts must be compatible. Reports a mistake and returns None.
+
+    The check uses the normal form of the figure, so it does not depend on notation.
+    """
     found = read_figure(reading, syntax)
     return found if found is not None and _goes_together(reading, found) else None
 
 
 def read_difference(reading: FigureContext, left: Syntax, right: Syntax, whole: Syntax) -> TypedFigure | None:
-    """Return the difference of two figures that are written as wholes; None where one is none, or where they do not go
-    together, which is reported."""
+    """Check the difference of two whole figures. Reports a mistake and returns None."""
     one, other = read_whole(reading, left), read_whole(reading, right)
     if one is None or other is None:
         return None
@@ -256,7 +261,7 @@ def read_difference(reading: FigureContext, left: Syntax, right: Syntax, whole: 
 
 
 def difference_of(left: Syntax, right: Syntax) -> str:
-    """Return the difference of two figures as it would be written."""
+    """Return the source notation of the difference of two figures."""
     summed = isinstance(right, BinaryExpr) and right.operator in ("+", "-")
     return f"{written_as(left)} - {f'({written_as(right)})' if summed else written_as(right)}"
 
@@ -339,8 +344,9 @@ def _binary(reading: FigureContext, syntax: BinaryExpr) -> TypedFigure | None:
 
 
 def _bounds_of_pooled(left: TypedFigure, right: TypedFigure) -> tuple[float, float] | None:
-    """Return the ends of a sum of sums over a sum of counts of the same values, a mean of all of them: the least and
-    the greatest of theirs. None of another quotient."""
+    """Return the range of a sum of sums divided by the sum of counts of the same values, which is their mean; None for
+    other quotients.
+    """
     sums, counts = Counter(_summands(left.figure, "sum")), Counter(_summands(right.figure, "count"))
     if None in sums or sums != counts:
         return None
@@ -350,7 +356,7 @@ def _bounds_of_pooled(left: TypedFigure, right: TypedFigure) -> tuple[float, flo
 
 
 def _summands(figure: Figure, function: str) -> Iterator[str | None]:
-    """Yield what a sum of aggregates of that name takes, each as a text; None for anything else."""
+    """Yield the operand of each aggregate `function` in a sum, as text; None for anything else."""
     match figure:
         case Formula(operator="+", values=values):
             for each in values:
@@ -373,6 +379,7 @@ def _computed(operator: str, one: float, other: float) -> float:
 
 
 def _function(reading: FigureContext, call: CallExpr, name: str) -> TypedFigure | None:
+    """Check a function of figures. Reports a mistake and returns None."""
     parts: list[TypedFigure] = []
     good = True
     for argument in call.arguments:
@@ -414,8 +421,7 @@ def _function(reading: FigureContext, call: CallExpr, name: str) -> TypedFigure 
 
 
 def _curved(reading: FigureContext, call: CallExpr, name: str, part: TypedFigure) -> TypedFigure | None:
-    """Return the figure that a function of one figure is, such as a root or a logarithm; None where it has no value,
-    which is reported."""
+    """Return a function of one figure, such as a root or logarithm. Reports one that is undefined and returns None."""
     low, high = range_of(part)
     if name == "sqrt" and high < 0:
         message, help_ = f"`{part.named}` is below 0, and has no square root", "take that of a mean of squares"
@@ -433,7 +439,7 @@ def _curved(reading: FigureContext, call: CallExpr, name: str, part: TypedFigure
 
 
 def _of_base(reading: FigureContext, call: CallExpr, part: TypedFigure, base: TypedFigure) -> TypedFigure | None:
-    """Return a logarithm to another base than e, which is the natural one by that of the base."""
+    """Return a logarithm to a given base, as the quotient of natural logarithms."""
     number = base.scale.constant
     if number is None or number <= 0 or number == 1:
         message = "the base of a logarithm is a number above 0 and not 1"
@@ -452,7 +458,7 @@ def _of_base(reading: FigureContext, call: CallExpr, part: TypedFigure, base: Ty
 
 
 OF_ONE = ("abs", *CURVES)
-"""Functions of one figure; a logarithm may have a base."""
+"""Functions of one figure. `log` may have a base."""
 
 
 def _curve_of_first(name: str, values: list[float]) -> float:
@@ -466,7 +472,7 @@ CONSTANTS: dict[str, Callable[[list[float]], float]] = {
     "max": max,
     "harmonic_mean": harmonic_mean,
 }
-"""What a function of figures comes to where all of them are numbers."""
+"""The functions of figures for constant arguments."""
 
 
 def _folded(

@@ -1,7 +1,7 @@
-"""Lowers measures, those first that others build on, each in its cells.
+"""Lowering of `measure`, `expect` and `headline`: each measure after those it depends on, in its cells.
 
-Lowers `expect` and `headline`: what a figure must come to, and the measures that stand for the benchmark. Checks
-what runs go on `until` it is settled.
+Also checks whether people can correct a measure, in which direction it is better, and which measures can be settled by
+continuing a run (`until settled`).
 """
 
 from __future__ import annotations
@@ -52,10 +52,15 @@ if TYPE_CHECKING:
     from tripos_compiler.lowering.steps import Steps
 
 
+# Columns that measures add to a scenario
+
+
 def collect_columns(program: Program, steps: Steps, statement: Statement) -> bool:
-    """Have the scenario make a column of every expression over its names that a `measure` or `expect` of its looks at.
-    False where one is wrong, so that the scenario counts as not sound: what seems to be unused may be meant there. To
-    be called when all steps of the scenario are lowered."""
+    """Add a column to the scenario for every expression over its names in a `measure` or `expect` of it.
+
+    Call it after all steps of the scenario are lowered. Returns False if one is wrong; the scenario then counts as
+    wrong too, because the expression may have used what seems to be unused.
+    """
     good = True
     own = statement.name().text if statement.construct == "measure" else None
     value = statement.syntax("value" if statement.construct == "measure" else "cond")
@@ -71,7 +76,7 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
             others = True
             continue
         first, known = first_name(taken), {*steps.scope, *steps.elements}
-        if first is not None and first.text not in known:  # the measures are looked up once all are known
+        if first is not None and first.text not in known:  # measures are resolved once all are known
             program.index.scopes.append((syntax.span, dict(steps.scope)))
             good = good and first is not syntax and first.text in program.declared["scenario"]
             others = True
@@ -98,15 +103,20 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
     return good
 
 
+# Measures
+
+
 def lower_measures(program: Program) -> None:
-    """Every `measure`."""
+    """Lower every `measure`."""
     reading = read_measures(program)
     program.measures = {key: known.measure for key, known in reading.known.items()}
 
 
 def read_measures(program: Program, silent: bool = False) -> FigureContext:
-    """Return what is known of every measure, from where figures at the top of a file are read. `silent`: they were
-    lowered before, so nothing is reported."""
+    """Return the context in which top-level figures are read, with every measure.
+
+    With `silent`, the measures were lowered before and nothing is reported.
+    """
     scopes: dict[Span, Mapping[str, Any]] = dict(program.index.scopes)
     if silent:
         program = replace(program, diagnostics=Diagnostics(), index=Index())
@@ -136,7 +146,7 @@ def _reading(
 
 
 def _declared(program: Program) -> Iterator[Declared]:
-    """Yield every `measure` in the order of the files. What has a name that is taken already is left out."""
+    """Yield every `measure` in the order of the files, without repeated names."""
     seen: dict[str, Name] = {}
     for statement in program.of("measure", "scenario"):
         if statement.construct == "measure":
@@ -161,14 +171,14 @@ def _declared(program: Program) -> Iterator[Declared]:
 
 
 def settling_of(statement: Statement) -> Settling | None:
-    """Return until when a run goes on for something that is stated; None where the statement does not say."""
+    """Return the `until` clause of a statement; None without one."""
     within = statement.values.get("number")
     number = float(within.value) if isinstance(within, Number) else None
     return Settling(within=number) if statement.has("until") else None
 
 
 def declared_settling(program: Program) -> Iterator[tuple[str, Span]]:
-    """Yield the measures that a run goes on for until they are settled, and where they stand."""
+    """Yield the measures with an `until` clause, and their places."""
     for each in _declared(replace(program, diagnostics=Diagnostics(), index=Index())):
         if each.statement.has("until"):
             yield each.key, each.statement.head
@@ -180,7 +190,7 @@ def _in_order(
     declared: Mapping[str, Declared],
     scopes: Mapping[Span, Mapping[str, Any]],
 ) -> list[str]:
-    """Measures, those first that others build on; those that build on each other in a circle are left out."""
+    """Return the measures in order of dependency, without those in a circle."""
     needs: dict[str, list[str]] = {}
     for key, each in declared.items():
         reading = _reading(program, scores, declared, {}, scopes, each)
@@ -199,7 +209,7 @@ def _in_order(
 def _circle(
     program: Program, declared: Mapping[str, Declared], needs: Mapping[str, list[str]], waiting: list[str]
 ) -> list[str]:
-    """Report measures that build on each other in a circle, and gives them."""
+    """Report measures that depend on each other, and return them."""
     way = [waiting[0]]
     while len(set(way)) == len(way):
         way.append(next(need for need in needs[way[-1]] if need in waiting))
@@ -211,7 +221,7 @@ def _circle(
 
 
 def _measure(program: Program, reading: FigureContext, each: Declared) -> LoweredMeasure | None:
-    """Return a measure that is sound; None where it is not, which is reported."""
+    """Lower a measure. Reports a mistake and returns None."""
     statement = each.statement
     role_known = reading.across is None or program.is_declared("role", reading.across)
     figured = read_whole(reading, statement.syntax("value"))
@@ -227,7 +237,7 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
         )
         program.diagnostics.error("E0303", message, statement.syntax("value").span, help="leave `missing` out")
         return None
-    if reading.missing == "zero":  # said of any part, it holds for all of them
+    if reading.missing == "zero":  # stated for one part, it applies to all
         silent = replace(program, diagnostics=Diagnostics(), index=Index())
         again = replace(reading, program=silent, terms=[], zero=True)
         figured = read_whole(again, statement.syntax("value")) or figured
@@ -272,8 +282,10 @@ def _measure(program: Program, reading: FigureContext, each: Declared) -> Lowere
 
 
 def better_direction(statement: Statement, figured: TypedFigure) -> Direction | Literal[False] | None:
-    """Return the direction in which a measure is better: the one that it says, or that follows from the measures that
-    it is made of. None where nothing is said of these, and False where something is and nothing follows."""
+    """Return the direction in which a measure is better: its own, or the one that follows from its parts.
+
+    Returns None if no part has a direction, and False if parts have one but none follows.
+    """
     if statement.has("lower"):
         return "lower"
     if statement.has("higher"):
@@ -285,8 +297,10 @@ def better_direction(statement: Statement, figured: TypedFigure) -> Direction | 
 
 
 def check_directions(program: Program) -> None:
-    """Report measures that are made of some with a direction, and of which it does not follow whether lower or higher
-    is better: an error where models are ranked by one, else a warning. To be called when exports are lowered."""
+    """Report measures whose direction does not follow from those of their parts.
+
+    It is an error if models are ranked by the measure, otherwise a warning. Call it after the exports are lowered.
+    """
     if not any(each.directed for each in program.measures.values()):
         return
     best = {each.measure for each in program.exports.values() if isinstance(each, Export) and each.kind == "best"}
@@ -301,7 +315,7 @@ def check_directions(program: Program) -> None:
         part = next(each for each in parts if each.better is not None)
         name = part.measure.name
         if part.better is False and key not in ranked:
-            continue  # it follows once that of the part is said
+            continue  # it follows once the direction of the part is stated
         if part.better is False:
             message = f"which way `{key}` is better does not follow from `{name}`, of which it is not said"
         elif part.better == "lower":
@@ -316,33 +330,36 @@ def check_directions(program: Program) -> None:
 
 
 def bounds_of(figured: TypedFigure) -> tuple[float | None, float | None]:
-    """Between which values the measure lies, where that is known."""
+    """Return the range of the measure's values, as far as it is known."""
     if figured.mixed:
         return None, None
     return figured.ends if figured.scale.bounds is None else rounded(figured.scale.bounds)
 
 
 def _detail(by: tuple[str, ...], low: float | None, high: float | None, corrected: bool) -> str:
-    """Return what editors say of a measure."""
+    """Return the description of a measure for editors."""
     goes = f" by {', '.join(by)}" if by else ""
     people = " that people correct" if corrected else ""
     ends = f", {spoken((low, high))}" if low is not None and high is not None else ""
     return f"a measure{goes}{people}{ends}"
 
 
+# Corrections by people
+
 CODE = "E0624"
 OF_JUDGES = frozenset(("mean", "share", "pass_at", "pass_all"))
-"""Aggregates of a judge's scores that people correct: means, of which a weighted sample has the same expectation, and
-chances of an item, which any of its replies show without bias."""
+"""Aggregates of a judge's scores that people can correct: means, which a weighted sample estimates without bias, and
+chances of an item, which any of its replies estimate without bias.
+"""
 OF_COMPARISONS = frozenset(("win_rate", "bradley_terry"))
-"""Those of its comparisons."""
+"""Aggregates of a judge's comparisons that people can correct."""
 OF_TRIES = frozenset(("pass_at", "pass_all"))
 EVERYBODY = frozenset(("evaluator", "pair"))
-"""Dimensions that set evaluators side by side."""
+"""Dimensions that distinguish evaluators."""
 
 
 def is_corrected(reading: FigureContext, value: Syntax, figured: TypedFigure, says_so: bool) -> bool | None:
-    """Return true if people correct a figure, false if nobody says so. None where it cannot be, which is reported."""
+    """Return true if people correct a figure, false if it does not say so; None if they cannot, which is reported."""
     named = dict.fromkeys(name for name in measures_in(reading, value) if name in reading.known)
     builds_on = [name for name in named if reading.known[name].measure.corrected]
     if builds_on and not says_so:
@@ -353,8 +370,10 @@ def is_corrected(reading: FigureContext, value: Syntax, figured: TypedFigure, sa
 
 
 def is_expected_of_people(reading: FigureContext, value: Syntax, figured: TypedFigure) -> bool | None:
-    """Return true if an expectation is of measures that people correct, false if of none. None where it mixes them with
-    figures of judges alone, which is reported."""
+    """Return true if an expectation is about measures that people correct, false if it is about none.
+
+    Reports a mixture with figures of judges alone, and returns None.
+    """
     named = [reading.known[name] for name in measures_in(reading, value) if name in reading.known]
     corrected = [known for known in named if known.measure.corrected]
     if not corrected:
@@ -375,7 +394,7 @@ def _can_be(reading: FigureContext, span: Span, figured: TypedFigure) -> bool:
 
 
 def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | None:
-    """Return why people cannot correct a figure, and how to mend it."""
+    """Return why people cannot correct a figure, and the hint; None if they can."""
     if reading.across is not None or any(leaf.judged for leaf in figured.leaves):
         return "it is an agreement of evaluators", "correct a mean of grades; agreement needs no correction"
     everybody = sorted(EVERYBODY & {*reading.by, *figured.cells, *figured.fixed, *_fixed(figured.leaves)})
@@ -408,7 +427,7 @@ def _why_not(reading: FigureContext, figured: TypedFigure) -> tuple[str, str] | 
 
 
 def _not_graded(program: Program, leaf: Leaf) -> tuple[str, str] | None:
-    """Return why people do not grade what an aggregate looks at, in the place of a judge."""
+    """Return why people cannot grade what an aggregate reads in place of a judge, and the hint; None if they can."""
     for operand in leaf.scored:
         if any(grader_of(step) is None for step in operand.steps):
             told = f"a judge is asked inside the expression of {operand.shown}, and people do not grade that"
@@ -429,7 +448,7 @@ def _not_graded(program: Program, leaf: Leaf) -> tuple[str, str] | None:
 
 
 def _judges(scored: Iterable[Operand]) -> bool:
-    """Return true if a judge has a part in what is scored."""
+    """Return true if a judge contributes to the scores."""
     for each in scored:
         judges = {step.name for scenario in each.scenarios for step in scenario.steps if isinstance(step, Judging)}
         if any(isinstance(step, Judging) or judges & set(step.needs) for step in each.steps):
@@ -441,9 +460,14 @@ def _fixed(leaves: Iterable[Leaf]) -> frozenset[str]:
     return frozenset(name for leaf in leaves for name in leaf.fixed)
 
 
+# Headline
+
+
 def lower_headline(program: Program) -> None:
-    """The `headline` of the benchmark, once its measures are lowered. Each is one that comes to one value for each
-    model, and stands there once."""
+    """Lower the `headline` of the benchmark. Each measure must have one value for each model, and occur once.
+
+    Call it after the measures are lowered.
+    """
     settling = program.of("benchmark")[0].one_of("settling")
     if settling is not None and program.benchmark is not None:
         program.benchmark = program.benchmark.model_copy(update={"until": settling_of(settling)})
@@ -473,14 +497,16 @@ def lower_headline(program: Program) -> None:
     program.benchmark = program.benchmark.model_copy(update={"headline": tuple(names)})
 
 
+# Expectations and settling
+
 Operator = Literal["<", "<=", ">", ">=", "==", "!="]
 
 MIRRORED: dict[str, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-"""The operators of a comparison, each with what it is where its sides change places."""
+"""The comparison operators, each with its equivalent for exchanged sides."""
 
 
 def lower_expectations(program: Program) -> None:
-    """Every `expect`, those of a scenario where the scenario stands."""
+    """Lower every `expect`; those of a scenario in its context."""
     written = list(_statements(program))
     base = replace(read_measures(program, silent=True), program=program) if written else None
     for scenario, statement in written:
@@ -494,7 +520,7 @@ def lower_expectations(program: Program) -> None:
 
 
 def _coverage(reading: FigureContext, statement: Statement) -> float | None:
-    """Return the least coverage that an `expect` names; None if it names none, or, reported, none that there is."""
+    """Return the coverage that an `expect` requires; None without one, or if it is out of range, which is reported."""
     written = statement.find("number")
     if not isinstance(written, Number):
         return None
@@ -515,7 +541,7 @@ def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
 
 
 def check_settling(program: Program, plan: Plan) -> None:
-    """Report what a run cannot go on for until it is settled, once everything is lowered."""
+    """Report `until` clauses that continuing a run cannot satisfy. Call it after everything is lowered."""
     measures = {measure.name: measure for measure in plan.measures}
     said: list[tuple[str, Measure | Expectation, Settling, Span]] = []
     for statement in program.of("benchmark"):
@@ -580,7 +606,7 @@ def _compared(
 def _compared_figures(
     reading: FigureContext, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
 ) -> Expectation | None:
-    """Return the expectation of two figures: `a >= b - 0.02` is of their difference `a - b` and the number -0.02."""
+    """Return the expectation of two figures: `a >= b - 0.02` becomes `a - b >= -0.02`."""
     (one, ours), (other, theirs) = without_numbers(left), without_numbers(right)
     value = _sum_of(reading, [*theirs, *((-sign, number) for sign, number in ours)])
     figured = read_difference(reading, one, other, condition)
@@ -595,8 +621,7 @@ def _compared_figures(
 
 
 def _sum_of(reading: FigureContext, numbers: Sequence[tuple[int, Syntax]]) -> float | None:
-    """Return the sum of numbers with signs, exact in their decimal notation; None where one is wrong, which is
-    reported."""
+    """Return the sum of signed numbers, exact in decimal notation. Reports a mistake and returns None."""
     total = Fraction(0)
     for sign, syntax in numbers:
         number = read_figure(reading, syntax)
@@ -645,6 +670,7 @@ def _compared_end(
 def _lowered(
     reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Operator, value: float
 ) -> Expectation | None:
+    """Return the expectation of a figure and a number. Reports a mistake and returns None."""
     if reading.missing is not None:
         help_ = "declare `measure NAME = …` with it, and expect that"
         reading.error("E0303", "`missing` is said of a measure", condition.span, help_)
@@ -673,7 +699,9 @@ def _lowered(
 def _can_tell(
     reading: FigureContext, condition: Syntax, figured: TypedFigure, operator: Operator, value: float
 ) -> bool:
-    """Return true if the gate can be open and shut, as far as the figure's scale is known."""
+    """Return true if the expectation can both hold and fail, as far as the scale of the figure is known; otherwise
+    report it.
+    """
     bounds = figured.scale.bounds
     if bounds is None or figured.mixed:
         return True

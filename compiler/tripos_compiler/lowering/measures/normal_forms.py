@@ -1,8 +1,8 @@
-"""Normal forms of figures: a formula as a sum of products, so that equal formulas get one verdict.
+"""Normal forms of figures: a formula as a sum of products, so that equivalent formulas get the same verdict.
 
-A verdict on a formula is one on its normal form: whether figures of different scales are added, whether all of it
-cancels, and which direction is the better one. So it does not depend on the order of the terms, on which factor is
-taken out, and on which part is a measure of its own. Coefficients are exact: `0.3 * (a - 1) / 4` is `0.075 a - 0.075`.
+The normal form decides whether figures of different scales are added, whether everything cancels, and which direction
+is better. The verdict therefore does not depend on the order of terms, on factored expressions, or on parts that are
+measures of their own. Coefficients are exact: `0.3 * (a - 1) / 4` is `0.075 a - 0.075`.
 """
 
 from __future__ import annotations
@@ -19,62 +19,66 @@ from typing import Final, Literal
 from tripos_compiler.language.intervals import CURVES, Bounds, Range, computed_range
 from tripos_compiler.source.data_classes import dataclass
 
+# Forms
+
 Direction = Literal["lower", "higher"]
 FLIPPED: Final[Mapping[Direction, Direction]] = {"lower": "higher", "higher": "lower"}
 EITHER: Final[frozenset[Direction]] = frozenset(("lower", "higher"))
 MOST_TERMS: Final = 400
-"""The number of products up to which sums are multiplied out."""
+"""The most products up to which sums are multiplied out."""
 MOST_CHOICES: Final = 12
-"""The number of terms up to which it is looked for those that are turned round, as `1 - a` is."""
+"""The most terms for which all subsets of reversed ones, such as `1 - a`, are tried."""
 CLOSE: Final = 1e-9
 
 
 @dataclass(frozen=True)
 class Atom:
-    """A figure that is no sum or product: an aggregate, a measure, or a `function` of figures. Two atoms are one if
-    they are the same aggregate in the same cells."""
+    """A figure that is no sum or product: an aggregate, a measure, or a function of figures.
+
+    Two atoms are equal if they are the same aggregate in the same cells.
+    """
 
     leaf: str
-    """What is taken, in a canonical notation; of a function of figures its name and options."""
+    """The canonical notation of the aggregate, or the name and options of the function."""
     of: tuple[NormalForm, ...] = ()
     slice: frozenset[tuple[str, str]] = frozenset()
     over: frozenset[str] = frozenset()
     missing: str = ""
-    """What is done with a missing score; empty until the measure is read."""
+    """The treatment of missing scores; empty until the measure is read."""
     bounds: Range = field(default=(-math.inf, math.inf), compare=False)
     base: Bounds | None = field(default=None, compare=False)
-    """The scale that it is held to others by; None if it goes with every scale."""
+    """The scale by which it is compared with others; None if it is compatible with every scale."""
     named: str = field(default="", compare=False)
     better: frozenset[Direction] = field(default=frozenset(("higher",)), compare=False)
-    """The directions in which it may be the better one. That of a figure of which nothing is said is up."""
+    """The directions that may be better. By default, higher is better."""
     said: bool = field(default=False, compare=False)
-    """Whether a direction is said of it, or of a part of it."""
+    """Whether a direction is stated for it or for a part of it."""
 
     @cached_property
     def key(self) -> str:
-        """Its identity, as a text."""
+        """The identity as text."""
         inner = ", ".join(form.key for form in self.of)
         return f"{self.leaf}({inner}){sorted(self.slice)}{sorted(self.over)}{self.missing}"
 
 
 Monomial = tuple[tuple[Atom, int], ...]
-"""A product: atoms with their powers, sorted by key. The empty one is that of a constant."""
+"""A product: atoms with their powers, sorted by key. The empty product belongs to the constant term."""
 
 
 @dataclass(frozen=True)
 class NormalForm:
-    """A sum of products, each with its coefficient."""
+    """A sum of products with coefficients."""
 
     terms: Mapping[Monomial, Fraction] = field(default_factory=dict)
 
     @cached_property
     def key(self) -> str:
-        """Its identity, as a text."""
+        """The identity as text."""
         return " + ".join(sorted(f"{value}{_text(product)}" for product, value in self.terms.items()))
 
     @property
     def constant(self) -> Fraction:
-        """The term without a figure."""
+        """The constant term."""
         return self.terms.get((), Fraction(0))
 
     @property
@@ -94,7 +98,7 @@ def _text(product: Monomial) -> str:
 
 
 def constant_form(value: float) -> NormalForm:
-    """Return the form of a number, of its decimal notation."""
+    """Return the form of a number, exact in decimal notation."""
     return _form({(): Fraction(repr(value))}) if math.isfinite(value) else NormalForm()
 
 
@@ -137,7 +141,9 @@ def _multiplied(one: NormalForm, other: NormalForm) -> NormalForm:
 
 
 def _inverse(form: NormalForm) -> NormalForm:
-    """Return one by a form: of a single product by its factors, else by the sum as a whole, without a factor."""
+    """Return the reciprocal of a form: of a single product by its factors, otherwise of the sum as one atom, normalised
+    by its first coefficient.
+    """
     if not form.terms:
         return NormalForm()
     first = form.terms[min(form.terms, key=_text)]
@@ -178,7 +184,7 @@ def combined(operator: str, forms: Sequence[NormalForm]) -> NormalForm:
 
 
 def function_atom(leaf: str, forms: Sequence[NormalForm], rises: bool) -> Atom:
-    """Return the atom of a function of figures, which `rises` with each of them, or else turns somewhere."""
+    """Return the atom of a function of figures. `rises`: it increases with each of them."""
     found = [directions_of(form) for form in forms]
     better = frozenset[Direction]().union(*(better for better, _ in found)) if rises else EITHER
     ordered = sorted(forms, key=lambda form: form.key) if leaf in ("min", "max", "harmonic_mean") else forms
@@ -186,7 +192,7 @@ def function_atom(leaf: str, forms: Sequence[NormalForm], rises: bool) -> Atom:
 
 
 def mapped(form: NormalForm, change: Callable[[Atom], Atom]) -> NormalForm:
-    """Return the form with every atom changed, those inside of functions too."""
+    """Return the form with every atom changed, including those inside functions."""
     terms: dict[Monomial, Fraction] = defaultdict(Fraction)
     for product, value in form.terms.items():
         made: Monomial = ()
@@ -203,17 +209,17 @@ def sliced_form(form: NormalForm, fixed: Mapping[str, str]) -> NormalForm:
 
 
 def over_all(form: NormalForm, dims: Iterable[str]) -> NormalForm:
-    """Return the form of the number over all of these dimensions."""
+    """Return the form of the number over all values of these dimensions."""
     return mapped(form, lambda atom: replace(atom, over=atom.over | frozenset(dims)))
 
 
 def with_missing(form: NormalForm, missing: str) -> NormalForm:
-    """Return the form of a measure that says what is done with missing scores."""
+    """Return the form with a treatment of missing scores, where none is stated yet."""
     return mapped(form, lambda atom: atom if atom.missing else replace(atom, missing=missing))
 
 
 def called(form: NormalForm, named: str) -> NormalForm:
-    """Return the form of a measure or a slice under its name, if it is a single figure; any other as it is."""
+    """Return the form under the name of its measure or slice if it is a single atom; otherwise unchanged."""
     match list(form.terms.items()):
         case [(((Atom() as atom, 1),), value)] if value == 1:
             return atom_form(replace(atom, named=named))
@@ -221,7 +227,7 @@ def called(form: NormalForm, named: str) -> NormalForm:
 
 
 def with_scale(form: NormalForm, base: Bounds | None, bounds: Range, named: str) -> NormalForm:
-    """Return the form of a function of figures with its scale; any other as it is."""
+    """Return the form with a scale if it is a single function of figures; otherwise unchanged."""
     match list(form.terms.items()):
         case [(((Atom() as atom, 1),), value)] if value == 1 and atom.of:
             return atom_form(replace(atom, base=base, bounds=bounds, named=named))
@@ -232,7 +238,7 @@ def with_scale(form: NormalForm, base: Bounds | None, bounds: Range, named: str)
 
 
 def range_of_form(form: NormalForm) -> Range:
-    """Return between which values a form lies, as far as is known."""
+    """Return the range of a form, as far as it is known."""
     found: Range = (0.0, 0.0)
     for product, value in form.terms.items():
         found = computed_range("+", found, _range_of(product, value))
@@ -248,8 +254,10 @@ def _range_of(product: Monomial, value: Fraction) -> Range:
 
 
 def directions_of(form: NormalForm) -> tuple[frozenset[Direction], bool]:
-    """Return in which directions a form may be the better one: by the sign of its slope in each atom, and which way the
-    atom is better; and whether a direction is said of any."""
+    """Return the directions in which a form may be better, and whether any atom states one.
+
+    The direction follows from the sign of the slope in each atom and the direction of the atom.
+    """
     better: set[Direction] = set()
     said = False
     for atom in form.atoms:
@@ -278,20 +286,20 @@ def _slope(form: NormalForm, atom: Atom) -> NormalForm:
 
 @dataclass(frozen=True)
 class Weighed:
-    """A figure in a sum, and its coefficient."""
+    """A figure in a sum with its coefficient."""
 
     atom: Atom
     weight: float
 
     @property
     def low(self) -> float:
-        """The least value on its scale."""
+        """The least value of its scale."""
         assert self.atom.base is not None
         return self.atom.base[0]
 
     @property
     def high(self) -> float:
-        """The greatest value on its scale."""
+        """The greatest value of its scale."""
         assert self.atom.base is not None
         return self.atom.base[1]
 
@@ -307,10 +315,10 @@ class Weighed:
 
 
 def scale_clash(form: NormalForm) -> tuple[Atom, Atom] | None:
-    """Return two figures on different scales that a formula adds without bringing them to one; None if it adds none.
+    """Return two figures of different scales that a formula adds without rescaling them; None if there are none.
 
-    Figures of one scale may be added under any weights. Of others the formula has to take off where their scales begin,
-    as `(a - 1) / 4` does, under any factor; and a wide scale has to have a small factor.
+    Figures of one scale may be added with any weights. For others, the formula must subtract the lower end of each
+    scale, as `(a - 1) / 4` does with any factor, and a wide scale must have a small factor.
     """
     sums: dict[Monomial, list[Weighed]] = defaultdict(list)
     for product in form.terms:
@@ -327,13 +335,13 @@ def scale_clash(form: NormalForm) -> tuple[Atom, Atom] | None:
 
 
 def _on_one_scale(added: Sequence[Weighed], constant: float) -> bool:
-    """Return true if figures of different scales were brought to one before they were added."""
+    """Return true if figures of different scales were rescaled before they were added."""
     begins = sum(each.weight * each.low for each in added)
     if not _close(begins, 0.0, added):
-        # As they are, or turned round on their own scales: nothing takes off where a scale begins.
+        # As they are, or reversed on their own scales: the lower end of a scale is not subtracted.
         if _is_made_of(constant, [-each.weight * (each.low + each.high) for each in added if each.weight < 0], added):
             return False
-        # From 0 on, or turned round from 1 on.
+        # From 0, or reversed from 1.
         if _is_made_of(constant + begins, [-each.span for each in added if each.weight < 0], added):
             return True
     spans = [abs(each.span) for each in added]
@@ -347,7 +355,7 @@ def _on_one_scale(added: Sequence[Weighed], constant: float) -> bool:
 
 
 def _is_made_of(value: float, parts: Sequence[float], added: Sequence[Weighed]) -> bool:
-    """Return true if a number is the sum of some of these parts, or 0."""
+    """Return true if a number is 0 or the sum of some of these parts."""
     some = range(len(parts) + 1) if len(parts) <= MOST_CHOICES else (0, len(parts))
     return any(_close(value, sum(each), added) for count in some for each in combinations(parts, count))
 

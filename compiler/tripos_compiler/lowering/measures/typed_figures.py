@@ -1,10 +1,6 @@
-"""Typed figures: their part of the plan, their scale, and what they go by; and formulas of them.
+"""Typed figures with their scale and dimensions, the scores they are taken of, and the syntax of figures.
 
-The syntax of figures, before anything is looked up or reported.
-
-The inputs of aggregates: the scores, comparisons and columns that the scenarios of a program have.
-
-Random facets of a measure: `across judge * wording as sample`, judges and prompts that stand for many like them.
+Also the random facets of a measure: `across judge * wording as sample` treats judges and prompts as a sample of many.
 """
 
 from __future__ import annotations
@@ -73,40 +69,43 @@ from tripos_compiler.source.tree import (
     UnaryExpr,
 )
 
+# Operands: scores, comparisons and columns
+
 
 @dataclass(frozen=True)
 class Operand(PlanScored):
-    """Values that an aggregate is taken of, with what is checked before it is. `bounds` is the scale of a value where
-    one is declared, and `ends` are the least and the greatest value that there can be, also where they only follow from
-    how it is computed; `mixed` says that these are metrics of different scales, and `metrics` whether metrics of a
-    rubric are among them."""
+    """The values that an aggregate is taken of.
+
+    `bounds` is their declared scale, `ends` their range, even if it only follows from their computation. `mixed`: they
+    are metrics of different scales. `metrics`: metrics of a rubric are among them.
+    """
 
     bounds: Bounds | None = None
     ends: Ends = (None, None)
     mixed: bool = False
     metrics: bool = False
     whole: bool = True
-    """Whether all scenarios that may have them are sound, so that what is not known of them is not there."""
+    """Whether all scenarios that may have them are valid, so that what is unknown does not exist."""
     true_of: tuple[str, ...] = ()
-    """The choices of a judge that count as true, where it is a condition on them."""
+    """The choices of a judge that count as true, for a condition on them."""
     written: str = ""
-    """How a column is written, whose name is the compiler's."""
+    """The source notation of a column, whose name is made by the compiler."""
 
     @property
     def shown(self) -> str:
-        """Return what messages call it."""
+        """The name for messages."""
         return f"`{self.written or self.name}`"
 
 
 @dataclass
 class Scores:
-    """Looks up what is scored, by name."""
+    """Lookup of scores by name."""
 
     program: Program
     written: dict[str, dict[str, Span]] = field(default_factory=dict)
-    """The scores, comparisons and applied scorers that every scenario declares, sound or not, and where."""
+    """The scores, comparisons and applied scorers that each scenario declares, valid or not, with their places."""
     broken: frozenset[str] = frozenset()
-    """Scenarios that were reported: what they score is known by name only."""
+    """Scenarios with reported mistakes: only the names of their scores are known."""
 
     def __post_init__(self) -> None:
         for statement in self.program.of("scenario"):
@@ -118,8 +117,7 @@ class Scores:
         self.broken = frozenset(name for name in self.written if name not in self.program.scenarios)
 
     def names(self, scenario: str | None) -> dict[str, Span]:
-        """Return the names of scores and comparisons of a scenario, or of all; scorers that are judges are not among
-        them."""
+        """Return the names of scores and comparisons of a scenario, or of all, without those of judges."""
         found: dict[str, Span] = {}
         for each, names in self.written.items():
             if scenario is None or scenario == each:
@@ -129,30 +127,29 @@ class Scores:
 
     @cached_property
     def judges(self) -> frozenset[str]:
-        """Scorers whose scores have the names of metrics, or that of the score that they are applied as."""
+        """Scorers whose scores are named by metric, or by the score they are applied in."""
         computed = {*self.program.formulas, *self.program.plugins}
         return frozenset(self.program.declared.get("scorer", {})) - computed
 
     def score(self, name: str, within: str | None) -> Operand | None:
-        """Return the scores or comparisons of that name. None where no sound scenario has them."""
+        """Return the scores or comparisons of that name; None if no valid scenario has them."""
         found = self.values.score(name, within)
         return None if found is None else self._given(found)
 
     def scorer(self, name: str, within: str | None) -> Operand | None:
-        """Return all scores that a judge gave. None where no sound scenario is scored by it."""
+        """Return all scores of a judge; None if no valid scenario uses it."""
         found = self.values.scorer(name, within)
         if found is None or self.program.scorers[name].gives is not None:
             return None if found is None else self._given(found)
         return self._rubric(found, [metric for step in judged_steps(found) for metric in step.metrics])
 
     def metric(self, name: str, within: str | None) -> Operand | None:
-        """Return all scores on a metric, whoever gave them. None where no sound scenario is given it."""
+        """Return all scores of a metric, by any judge; None if no valid scenario has them."""
         found = self.values.metric(name, within)
         return None if found is None else self._rubric(found, [name])
 
     def column(self, column: NamedColumn, scenario: str, written: str) -> Operand | None:
-        """Return a value that a measure of that scenario looks at, as it is written. None where the scenario is not
-        sound."""
+        """Return a column of a scenario; None if the scenario is not valid. `written` is its source notation."""
         lowered = self.program.scenarios.get(scenario)
         if lowered is None:
             return None
@@ -162,18 +159,18 @@ class Scores:
 
     @cached_property
     def values(self) -> ScoredValues:
-        """Return what the names of scores mean."""
+        """The meanings of names of scores."""
         return ScoredValues(tuple(self.program.scenarios.values()), self.program.scorers)
 
     @cached_property
     def ranges(self) -> Ranges:
-        """Between which ends expressions of the scenarios lie."""
+        """The ranges of expressions of the scenarios."""
         datasets = self.program.datasets.values()
         fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in datasets}
         return Ranges(fields, {name: scorer.gives for name, scorer in self.program.scorers.items()})
 
     def _given(self, found: PlanScored) -> Operand:
-        """Return values with their scale, where all that gives them has one and the same; and with their ends."""
+        """Return values with their range, and with their scale if all their steps have the same."""
         given = {id(step) for step in found.steps}
         steps = [
             (scenario, step)
@@ -212,20 +209,23 @@ def declared_score(statement: Statement) -> Name | None:
     return None
 
 
+# Figures and their context
+
+
 @dataclass(frozen=True)
 class Leaf:
-    """An aggregate that a figure is made of: what it looks at, and the dimensions that a slice has fixed for it."""
+    """An aggregate in a figure: its operands, and the dimensions that a slice fixes for it."""
 
     named: str
     scored: tuple[Operand, ...]
     fixed: frozenset[str] = frozenset()
     function: str = "mean"
     judged: bool = False
-    """Whether it is taken across the models of a role, so that it cannot go by them."""
+    """Whether it compares the models of a role, so that it cannot go by them."""
 
     @property
     def parted(self) -> Parted:
-        """Return what it can go by."""
+        """The dimensions it can go by."""
         fixed = {"scenario"}
         if any(each.kept for each in self.scored):
             fixed.add("metric")
@@ -245,8 +245,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class TypedFigure:
-    """A figure that was read without a mistake. `cells` are the dimensions that it goes by on its own, beside those of
-    the statement that it stands in."""
+    """A valid figure. `cells` are the dimensions it goes by itself, in addition to those of its statement."""
 
     figure: Figure
     scale: Scale
@@ -257,18 +256,18 @@ class TypedFigure:
     fixed: frozenset[str] = frozenset()
     """The dimensions that a slice of the whole figure fixes."""
     mixed: bool = False
-    """Whether its cells have different scales, for it goes by metrics that do."""
+    """Whether its cells have different scales, because it goes by metrics that do."""
     ends: tuple[float | None, float | None] = (None, None)
-    """The least and the greatest value where not both are known, as of a count."""
+    """The least and greatest value if not both are known, as for a count."""
     form: NormalForm = field(default_factory=NormalForm)
-    """Its normal form, in which measures are what they are made of."""
+    """The normal form with measures replaced by their definitions."""
     course: NormalForm = field(default_factory=NormalForm)
-    """Its normal form, in which measures stand as they are named, each with the direction that is the better one."""
+    """The normal form with measures by name, each with its direction."""
 
 
 @dataclass(frozen=True)
 class Term:
-    """A part of a formula that goes by dimensions of its own, for the check that all parts go together."""
+    """A part of a formula with its own dimensions, for the check that all parts are compatible."""
 
     named: str
     span: Span
@@ -278,7 +277,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Declared:
-    """A `measure` statement: its name in the plan, and the scenario that it stands in."""
+    """A `measure` statement, its name in the plan, and its scenario."""
 
     key: str
     scenario: str | None
@@ -288,18 +287,20 @@ class Declared:
 
 @dataclass(frozen=True)
 class LoweredMeasure:
-    """A measure that was lowered, with what reading it found."""
+    """A lowered measure with its figure and direction."""
 
     measure: Measure
     figured: TypedFigure
     better: Direction | Literal[False] | None
-    """Which direction is the better one; None where nothing is said of it, and False where that does not follow."""
+    """The better direction; None if no part has one, False if it does not follow."""
     said: bool
-    """Whether the measure says so itself."""
+    """Whether the measure states its direction itself."""
 
     @property
     def course(self) -> NormalForm:
-        """The form that a formula has of it: its name if it says a direction, else what it is made of."""
+        """The normal form of the measure inside a formula: its name if it states a direction, otherwise its
+        definition.
+        """
         if not self.said or not self.better:
             return self.figured.course
         atom = Atom(f"measure {self.measure.name}", bounds=range_of(self.figured), better=frozenset((self.better,)))
@@ -308,34 +309,35 @@ class LoweredMeasure:
 
 @dataclass
 class FigureContext:
-    """The place at which a figure is read: in a scenario or at the top of a file, in the measure `own`, going by
-    `written` dimensions, across the models of `across`."""
+    """The context in which a figure is read: the scenario, the measure `own`, its dimensions `written`, and the role
+    `across`.
+    """
 
     program: Program
     scores: Scores
     declared: Mapping[str, Declared]
     known: Mapping[str, LoweredMeasure]
     scopes: Mapping[Span, Mapping[str, Any]] = field(default_factory=dict)
-    """What was in scope at the arguments that a scenario was asked about."""
+    """The names in scope at arguments inside scenarios."""
     scenario: str | None = None
     own: str | None = None
     written: tuple[Syntax, ...] = ()
     across: Name | None = None
     across_taken: bool = False
-    """Whether an aggregate of the figure is taken across the role."""
+    """Whether an aggregate of the figure uses the role `across`."""
     missing: Missing | None = None
-    """What is done where a score is missing, where that was said."""
+    """The treatment of missing scores, if it is stated."""
     zero: bool = False
-    """Whether a score that is missing counts as 0, which need not lie on its scale."""
+    """Whether a missing score counts as 0, which may be outside its scale."""
     terms: list[Term] = field(default_factory=list)
 
     @property
     def by(self) -> tuple[str, ...]:
-        """The dimensions of the statement, as they are written."""
+        """The dimensions of the statement."""
         return tuple(dict.fromkeys(dimension_text(syntax) for syntax in self.written))
 
     def measure(self, name: str) -> Declared | None:
-        """Return the measure that a plain name means here: one of the scenario's, or else one of the whole spec's."""
+        """Return the measure that a name means here: one of the scenario, or else of the spec."""
         own = self.declared.get(f"{self.scenario}.{name}") if self.scenario is not None else None
         return own or self.declared.get(name)
 
@@ -344,8 +346,11 @@ class FigureContext:
         self.program.diagnostics.error(code, message, span, help=help, unknown=unknown)
 
 
+# Formulas and cells
+
+
 def written_as(syntax: Syntax) -> str:
-    """Return a piece of a spec as it is written, on one line."""
+    """Return the source text of syntax on one line."""
     span = syntax.span
     return " ".join(span.source.text[span.start : span.end].split())
 
@@ -358,7 +363,9 @@ def sliced(leaf: Leaf, keys: frozenset[str]) -> Leaf:
 def formula_of(
     reading: FigureContext, operator: str, parts: list[TypedFigure], syntax: Syntax, scale: Scale
 ) -> TypedFigure:
-    """Return the figure that a formula is; what a part goes by on its own, the others have one number over all of."""
+    """Return the figure of a formula. If a part goes by a dimension of its own, the others have one number over all of
+    it.
+    """
     if operator == "negate" and isinstance(parts[0].figure, Constant):
         value = -parts[0].figure.value
         form = combined("negate", [parts[0].form])
@@ -391,7 +398,7 @@ def formula_of(
 
 
 def _over_all(part: TypedFigure, cells: Sequence[str]) -> TypedFigure:
-    """Return a part of a formula as it stands in these cells: the number over all of those that it does not go by."""
+    """Return a part of a formula with one number over all of the cells that it does not go by."""
     over = [dim for dim in cells if dim not in part.cells and not all(dim in leaf.fixed for leaf in part.leaves)]
     if not over:
         return part
@@ -405,8 +412,11 @@ def _over_all(part: TypedFigure, cells: Sequence[str]) -> TypedFigure:
 
 
 def find_cells(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | None:
-    """Return the dimensions that a figure goes by. None where it cannot go by one, or where no part of it goes by all
-    of them, which is reported: what `by_level - by_kind` means for a level and a kind would be anybody's guess."""
+    """Return the dimensions that a figure goes by. Reports a mistake and returns None.
+
+    At least one part must go by all of them: the meaning of `by_level - by_kind` for a level and a kind would be
+    ambiguous.
+    """
     good = True
     for syntax in reading.written:
         free = [leaf.parted for leaf in figured.leaves if dimension_text(syntax) not in leaf.fixed]
@@ -432,7 +442,7 @@ def _joined(reading: FigureContext, figured: TypedFigure) -> tuple[str, ...] | N
 
 
 def range_of(figured: TypedFigure) -> Range:
-    """Return the least and the greatest value of a part of a formula, as far as they are known."""
+    """Return the range of a part of a formula, as far as it is known."""
     low, high = figured.scale.bounds or figured.ends
     if figured.mixed:
         return -math.inf, math.inf
@@ -440,9 +450,10 @@ def range_of(figured: TypedFigure) -> Range:
 
 
 def vanishes(reading: FigureContext, figured: TypedFigure) -> bool:
-    """Return true if what is subtracted in a figure is the same as that from which it is, in each cell of what the
-    statement goes by, so that it is the same number whatever is measured; reports it, since one part was meant over
-    all."""
+    """Return true if a figure subtracts the same figure in each cell, so that it is constant, and report it.
+
+    The author probably meant one part over all cells.
+    """
     form = with_missing(figured.form, reading.missing or "skip")
     if not reading.by or not figured.leaves or form.atoms or not _adds(figured.figure):
         return False
@@ -456,16 +467,16 @@ def vanishes(reading: FigureContext, figured: TypedFigure) -> bool:
 
 
 def _adds(figure: Figure) -> bool:
-    """Return true if a figure is made of several others, and is not one of them times 0."""
+    """Return true if a figure is a sum or difference of several, and not one of them times 0."""
     return isinstance(figure, Formula) and (
         (len(figure.values) > 1 and figure.operator in ("+", "-")) or any(map(_adds, figure.values))
     )
 
 
 def on_one_scale(reading: FigureContext, form: NormalForm, span: Span, mixed: bool) -> bool:
-    """Return true if the figures that a formula adds lie on one scale; reports scales that differ."""
+    """Return true if the figures that a formula adds have the same scale; otherwise report it."""
     clash = None if mixed else scale_clash(with_missing(form, reading.missing or "skip"))
-    if clash is None:  # of metrics in cells each has its own scale, and those of one metric are alike
+    if clash is None:  # with metrics in cells, each cell has one scale
         return True
     one, other = clash
     assert one.base is not None and other.base is not None
@@ -479,12 +490,14 @@ def on_one_scale(reading: FigureContext, form: NormalForm, span: Span, mixed: bo
     return False
 
 
+# Syntax of figures, before names are resolved
+
 CONDITIONS = ("==", "!=", "in", "not in")
 """The operators of conditions on a choice."""
 
 
 def find_aggregate(program: Program, name: str) -> AggregateFunction | None:
-    """Return the aggregate of that name: of the library, or in Python by the user."""
+    """Return the aggregate of that name, from the library or the user's Python; None if there is none."""
     plugin = program.aggregates.get(name)
     if plugin is None:
         return AGGREGATES.get(name)
@@ -503,7 +516,7 @@ def is_by(argument: Argument) -> bool:
 
 
 def is_aggregate(program: Program, syntax: Syntax) -> bool:
-    """Return true if a call can only be that of an aggregate: a function of that name would be one of a single row."""
+    """Return true if a call can only be an aggregate, because no function of a row has the name."""
     if not isinstance(syntax, CallExpr) or not isinstance(syntax.function, Name):
         return False
     name = syntax.function.text
@@ -512,8 +525,9 @@ def is_aggregate(program: Program, syntax: Syntax) -> bool:
 
 
 def is_arithmetic(call: CallExpr) -> bool:
-    """Return true if a call is arithmetic over figures: `abs(a)`, `min(a, b)`. Of one thing `min` and `max` are
-    aggregates."""
+    """Return true if a call is arithmetic over figures: `abs(a)`, `min(a, b)`. With one argument, `min` and `max` are
+    aggregates.
+    """
     match call:
         case CallExpr(function=Name(text=text)) if text in ("abs", "harmonic_mean", *CURVES):
             return True
@@ -523,7 +537,7 @@ def is_arithmetic(call: CallExpr) -> bool:
 
 
 def is_number(syntax: Syntax) -> bool:
-    """Return true if a figure is arithmetic over numbers, and names nothing."""
+    """Return true if a figure is arithmetic over numbers only."""
     match syntax:
         case Number():
             return True
@@ -537,8 +551,9 @@ def is_number(syntax: Syntax) -> bool:
 
 
 def without_numbers(syntax: Syntax) -> tuple[Syntax, list[tuple[int, Syntax]]]:
-    """Return a figure without the numbers that are added to it as a whole, and these with their signs: of `b - 0.02`
-    the figure `b` and the number 0.02, subtracted."""
+    """Return a figure without the numbers added to the whole, and these with their signs: `b` and -0.02 for `b
+    - 0.02`.
+    """
     match syntax:
         case BinaryExpr(operator="+" | "-", left=left, right=right) if is_number(right):
             inner, numbers = without_numbers(left)
@@ -553,7 +568,7 @@ def without_numbers(syntax: Syntax) -> tuple[Syntax, list[tuple[int, Syntax]]]:
 
 
 def interval_end(syntax: Syntax) -> CallExpr | None:
-    """Return the call that takes an end of an interval, where a side of a comparison is one."""
+    """Return the call of an interval's end on one side of a comparison; None for other syntax."""
     match syntax:
         case Group(arguments=(Argument(name=None, elements=(inner,)),)):
             return interval_end(inner)
@@ -563,8 +578,9 @@ def interval_end(syntax: Syntax) -> CallExpr | None:
 
 
 def has_unknown_aggregate(program: Program, statement: Statement) -> bool:
-    """Return true if a measure is taken by an aggregate that there is none of, which is reported with the measure, or
-    by one whose declaration is wrong."""
+    """Return true if a measure uses an unknown aggregate or one with a wrong declaration, which is reported
+    elsewhere.
+    """
     value = statement.find("value")
     if statement.construct != "measure" or not isinstance(value, CallExpr) or not isinstance(value.function, Name):
         return False
@@ -575,8 +591,9 @@ def has_unknown_aggregate(program: Program, statement: Statement) -> bool:
 
 
 def column_arguments(program: Program, value: Syntax) -> Iterator[tuple[str, Syntax, Syntax | None]]:
-    """Yield the arguments of aggregates in a figure that may be expressions over a scenario's names, each with the word
-    that the aggregate has for it, and the condition `where:` on what counts."""
+    """Yield the arguments of aggregates that may be expressions over a scenario's names, with the parameter's name and
+    the condition `where:`.
+    """
     match value:
         case CallExpr(function=Name(text=text)) if (
             function := find_aggregate(program, text)
@@ -604,14 +621,15 @@ def _of_aggregate(
         parameter = named.get(argument.name.text) if argument.name is not None else first
         if is_by(argument) or is_aggregate(program, argument.elements[0]):
             yield from column_arguments(program, argument.elements[0])
-            free = []  # what follows is further dimensions
+            free = []  # further arguments are dimensions
         elif parameter is not None and parameter.column and len(argument.elements) == 1:
             yield parameter.name, argument.elements[0], where
 
 
 def measures_in(reading: FigureContext, value: Syntax, aggregated: bool = False) -> Iterator[str]:
-    """Yield the measures that a figure names, by their names in the plan. `aggregated`: it stands where values are
-    taken."""
+    """Yield the names in the plan of the measures that a figure refers to. With `aggregated`, it is an operand of an
+    aggregate.
+    """
     match value:
         case _ if value.span in reading.program.columns:
             return
@@ -654,12 +672,12 @@ def _named_measure(reading: FigureContext, name: Name | Member, aggregated: bool
 
 
 def operator_in(syntax: BinaryExpr) -> str:
-    """Return the operator of a condition, with one space between its words."""
+    """Return the operator of a condition with single spaces."""
     return " ".join(syntax.operator.split())
 
 
 def chosen_from(syntax: Syntax) -> Name | Member | None:
-    """Return what a condition compares with names, where it has the form of one on a choice."""
+    """Return the left side of a condition that has the form of one on a choice; None for other syntax."""
     match syntax:
         case BinaryExpr(left=Name() | Member() as left) if operator_in(syntax) in CONDITIONS:
             return left
@@ -667,7 +685,7 @@ def chosen_from(syntax: Syntax) -> Name | Member | None:
 
 
 def is_of_judge(program: Program, scenario: Statement, syntax: Syntax) -> bool:
-    """Return true if a condition is on a score, and not on a value of the scenario."""
+    """Return true if a condition is on a score and not on a value of the scenario."""
     match chosen_from(syntax):
         case Name(text=text):
             own = {name.text for inner in scenario.body if (name := declared_score(inner)) is not None}
@@ -680,8 +698,7 @@ def is_of_judge(program: Program, scenario: Statement, syntax: Syntax) -> bool:
 
 
 def means_a_figure(program: Program, scenario: Statement, own: str | None, syntax: Syntax) -> bool:
-    """Return true if an argument names scores, a metric or a measure, or is a condition on scores, and no value of the
-    scenario."""
+    """Return true if an argument names scores, a metric or a measure, or is a condition on scores."""
     if not isinstance(syntax, Name):
         return is_of_judge(program, scenario, syntax)
     here = [inner for inner in scenario.body if declared_score(inner) is not None or inner.construct == "measure"]
@@ -694,8 +711,9 @@ def means_a_figure(program: Program, scenario: Statement, own: str | None, synta
 
 
 def figure_in(program: Program, scenario: Statement, known: Collection[str], syntax: Syntax) -> Syntax | None:
-    """Return the first measure or aggregate inside an expression over a scenario's names, which are `known`; None where
-    there is none, as there should be."""
+    """Return the first measure or aggregate inside an expression over a scenario's names, which are `known`; None
+    normally.
+    """
     match syntax:
         case Name():
             measures = [each for each in (*scenario.body, *program.of("measure")) if each.construct == "measure"]
@@ -715,7 +733,7 @@ def figure_in(program: Program, scenario: Statement, known: Collection[str], syn
 
 
 def first_name(syntax: Syntax) -> Name | None:
-    """Return the name that a dotted name starts with; None where it is something else."""
+    """Return the first name of a dotted name; None for other syntax."""
     match syntax:
         case Name():
             return syntax
@@ -724,15 +742,20 @@ def first_name(syntax: Syntax) -> Name | None:
     return None
 
 
+# Random facets
+
 CODE = "E0628"
 MEANS = frozenset(("mean", "share"))
 OF_JUDGES = frozenset(("evaluator", "pair"))
-"""Dimensions that set judges side by side."""
+"""Dimensions that distinguish judges."""
 
 
 def random_facets(reading: FigureContext, statement: Statement, figured: TypedFigure) -> tuple[str, ...] | None:
-    """Return the roles and arms that a measure takes as a sample; those of the measure that it is another name of, if
-    it says none. None if it cannot take them so, which is reported."""
+    """Return the roles and arms that a measure treats as a sample; without any, those of the measure it is another name
+    of.
+
+    Reports a mistake and returns None.
+    """
     written = statement.find("facets")
     if written is None:
         return inherited_facets(reading, statement.syntax("value"), figured)
@@ -758,8 +781,10 @@ def random_facets(reading: FigureContext, statement: Statement, figured: TypedFi
 
 
 def inherited_facets(reading: FigureContext, value: Syntax, figured: TypedFigure) -> tuple[str, ...] | None:
-    """Return the random facets of a measure that a figure is another name of. None if a figure is made of such a
-    measure in another way, which is reported: its interval would speak of these judges alone."""
+    """Return the random facets of a measure that a figure is another name of.
+
+    Reports other figures that use such a measure and returns None: their interval would be about these judges only.
+    """
     named = dict.fromkeys(name for name in measures_in(reading, value) if name in reading.known)
     random = [reading.known[name].measure for name in named if reading.known[name].measure.random]
     if not random:
@@ -783,7 +808,9 @@ def _is_mean(reading: FigureContext, figured: TypedFigure) -> bool:
 
 
 def _is_facet(reading: FigureContext, name: Name, figured: TypedFigure) -> bool:
-    """Return true if a name is a role that gives what the figure looks at, or an arm under which all of it is asked."""
+    """Return true if a name is a role that gives the operands, or an arm under which all of them are asked; otherwise
+    report it.
+    """
     program = reading.program
     roles, arms = (program.declared.get(kind, {}) for kind in ("role", "arm"))
     if name.text in program.declared.get("axis", {}):
@@ -809,7 +836,9 @@ def _is_facet(reading: FigureContext, name: Name, figured: TypedFigure) -> bool:
 
 
 def _why_not(reading: FigureContext, name: str, kind: str, leaf: Leaf) -> tuple[str, str] | None:
-    """Return why the judges of a role or the values of an arm are no sample for an aggregate, and how to mend it."""
+    """Return why the judges of a role or the values of an arm are no sample for an aggregate, and the hint; None if
+    they are.
+    """
     program = reading.program
     for operand in leaf.scored:
         if kind == "arm":
