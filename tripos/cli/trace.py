@@ -106,6 +106,7 @@ def _parsed(text: str | None) -> Any:
 
 class _TraceText:
     """The text of a provenance, at a width."""
+
     def __init__(self, width: int, most: int | None) -> None:
         self.width, self.most = width, most
 
