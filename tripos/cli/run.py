@@ -136,7 +136,7 @@ class _Run:
     chosen: ChosenSettings
     events: Events | None
     talking: bool = False
-    """Whether a person replies in the terminal, so that no progress may be drawn there."""
+    """True if a person replies in the terminal, so that no progress may be drawn there."""
 
     @property
     def job(self) -> Job:
