@@ -64,7 +64,7 @@ def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
     """Return the limits of calls to these models. A rate of `[limits]` applies to each endpoint separately, unless its
     model or provider has one in `[endpoints]`.
 
-    >>> from tripos_runtime.models import open_model
+    >>> from tripos_runtime.models.families import open_model
     >>> limits = limits_of(Config(max_connections=3), {"mock/careful": open_model("mock/careful")})
     >>> limits.max_connections, dict(limits.requests_per_minute)
     (3, {})
