@@ -1,7 +1,7 @@
 """`tripos import` and `tripos approve`: scores, replies, data sets, logs, tasks and trees from elsewhere.
 
 Logs of other tools become runs of a generated spec, tasks of lm-eval, Inspect and promptfoo become specs, and outlines
-become trees. What could not be read or translated is reported.
+become trees. Parts that could not be read or translated are reported.
 """
 
 from __future__ import annotations

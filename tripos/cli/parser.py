@@ -156,7 +156,7 @@ class Parser(argparse.ArgumentParser):
             places = [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)]
             if not places:
                 continue
-            from tripos_warehouse.store.paths import address_of, why_no_folder  # `tripos --help` has no use for it
+            from tripos_warehouse.store.paths import address_of, why_no_folder  # imported late: `tripos --help` does not need it
 
             for place in places:
                 foreign = why_no_folder(place)

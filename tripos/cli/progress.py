@@ -371,7 +371,7 @@ class Events:
     secrets: tuple[str, ...] = ()
     """Values that are removed from every event."""
     on_stdout: bool = False
-    """Whether the log is standard output, where nothing else may then be printed."""
+    """True if the log is standard output, so that nothing else may be printed there."""
     _broken: bool = field(default=False, init=False)
 
     @classmethod

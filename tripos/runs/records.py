@@ -1,4 +1,4 @@
-"""What a store keeps of runs besides results: their rows, recordings to replay, request settings, media and batches.
+"""Records of runs in a store, besides results: their rows, recordings, request settings, media and batches.
 
 A store has the digest of a request but not its settings. They are reconstructed from the plan, by trying the settings
 that a request may have had.

@@ -135,7 +135,7 @@ def artefacts_here(
 
 def check_people(people: AbstractSet[str], binding: RoleBinding, choices: Choices) -> None:
     """Raise `Failure` R0201 if a person in the compared role would also fill other roles by default, as a model does.
-    Whoever tags, writes or grades has seen texts that are secret from the compared role."""
+    A person who tags, writes or grades has seen texts that are secret from the compared role."""
     named = set(choices.roles)
     empty = [
         name

@@ -78,14 +78,14 @@ class WorkerPool:
         self.workers = workers
         self._living: list[_WorkerProcess] = []
         self._over: list[_WorkerProcess] = []
-        """Those that came to their end."""
+        """Workers that have ended."""
         self._gone: list[CallCounters] = []
         self._deaths = self._in_vain = self._answered = 0
         self._stopping = False
         self._made = False
         self._failure: Failure | None = None
         self._reading: ReadingDesk | None = None
-        """Of a run that stops when it is settled."""
+        """The cases read so far, for a run with early stopping."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def check(self, limits: Limits) -> None:

@@ -264,7 +264,7 @@ async def _work(answers: int) -> None:
     except (PluginError, ModelError, StoreError) as error:
         ended = WorkerEnded("failed", (error.code, error.message, error.hint))
     worker.send(ended)
-    transport.close()  # after what is written
+    transport.close()  # flushes pending messages first
     while not transport.is_closing() or transport.get_write_buffer_size():
         await asyncio.sleep(TELL_S / 10)
 
