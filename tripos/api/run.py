@@ -167,8 +167,8 @@ class Run:
     def keep_report(self) -> Report:
         """Compute the report, and store its measures. Raises `StoreError`."""
         store = self.job.store
-        with contextlib.suppress(StoreError):  # it takes room for a while; a store that has not been compacted is whole
-            compact_if_needed(store)  # first: a report on few parts takes less memory and less time
+        with contextlib.suppress(StoreError):  # optional: a store works without it
+            compact_if_needed(store)  # fewer parts make the report faster
         self._report = None
         report = self.report()
         if report.measures:

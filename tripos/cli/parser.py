@@ -156,7 +156,7 @@ class Parser(argparse.ArgumentParser):
             places = [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)]
             if not places:
                 continue
-            from tripos_warehouse.store.paths import address_of, why_no_folder  # imported late: `tripos --help` does not need it
+            from tripos_warehouse.store.paths import address_of, why_no_folder  # not needed for --help
 
             for place in places:
                 foreign = why_no_folder(place)
