@@ -1,7 +1,7 @@
 """The progress of a run: a live view on a terminal, lines elsewhere, events as JSON Lines, and the final summary.
 
-The event log is a stable interface with a version, `SHAPE`. All observers read the same counters, and a failure of
-one never stops the run.
+The event log is a stable interface with a version, `SHAPE`. All observers read the same counters.
+A failure of one of them never stops the run.
 """
 
 from __future__ import annotations
