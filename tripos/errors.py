@@ -1,7 +1,4 @@
-"""The one way in which a command fails: a code, what is wrong, and how to mend it.
-
-Two things may come anywhere in a command and are no bug: an interrupt of the database, and a full disk.
-"""
+"""The exception that ends a command, exit codes, and the two failures that are not bugs: interrupts and full disks."""
 
 from __future__ import annotations
 
@@ -10,12 +7,12 @@ import errno
 from collections.abc import Iterator
 
 GOOD, SOME_FAILED, USAGE, SUBMITTED, NOT_HELD, INTERRUPTED = 0, 1, 2, 75, 100, 130
-"""Exit codes: all well; some samples failed, or the run had to stop; a wrong spec or command; batches are under way at
-their providers; an `expect` did not hold; Ctrl-C."""
+"""Exit codes: success; some samples failed, or the run had to stop; a wrong spec or command; batches are still running
+at their providers; an `expect` failed; Ctrl-C."""
 
 
 class Failure(Exception):
-    """Ends a command with a message and an exit code; never with a traceback."""
+    """An error of a command: a message with a code, a hint and an exit code. The user never sees a traceback for it."""
 
     def __init__(self, code: str, message: str, hint: str | None = None, exit_code: int = USAGE) -> None:
         super().__init__(message)
@@ -26,7 +23,7 @@ class Failure(Exception):
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of the message of an error, or its class where it has none.
+    """Return the first line of an error's message, or the name of its class if it has no message.
 
     >>> first_line(OSError("no room\\ntry again")), first_line(OSError())
     ('no room', 'OSError')
@@ -36,11 +33,11 @@ def first_line(error: Exception) -> str:
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 FULL_TEXTS = ("No space left on device", "Disk quota exceeded")
-"""How Arrow and DuckDB say it, without a number."""
+"""Messages of Arrow and DuckDB about a full disk. These errors carry no `errno`."""
 
 
 def is_interrupt(error: BaseException) -> bool:
-    """Return true if an error comes of Ctrl-C: DuckDB says so in errors of its own.
+    """Return true if an error was caused by Ctrl-C. DuckDB reports an interrupted query as an error of its own.
 
     >>> is_interrupt(RuntimeError("Query interrupted")), is_interrupt(RuntimeError("no"))
     (True, False)
@@ -55,8 +52,8 @@ def is_interrupt(error: BaseException) -> bool:
 
 @contextlib.contextmanager
 def told_interrupts(what: str) -> Iterator[None]:
-    """Raise `KeyboardInterrupt` with what was interrupted and what is kept, where the database was interrupted in the
-    middle of a query and says so in an error of its own."""
+    """Turn an interrupted query of the database into a `KeyboardInterrupt` that names `what` was interrupted and says
+    that the results are saved."""
     try:
         yield
     except BaseException as error:
@@ -66,8 +63,8 @@ def told_interrupts(what: str) -> Iterator[None]:
 
 
 def disk_failure(error: BaseException) -> Failure | None:
-    """Return the failure of a command that found the disk full; None where an error has another reason. A failure that
-    does not name the disk is told with it, and keeps its code.
+    """Return the failure of a command whose disk is full, or None if the error has another cause. A `Failure` that does
+    not mention the disk keeps its code, and its message is prefixed with the reason.
 
     >>> print(disk_failure(OSError(errno.ENOSPC, "No space left on device", "/tmp/x")))
     the disk is full: `/tmp/x`
@@ -86,7 +83,7 @@ def disk_failure(error: BaseException) -> Failure | None:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """Return an error and what it was raised from."""
+    """Yield an error and the errors that it was raised from, the outermost first."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

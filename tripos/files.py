@@ -1,15 +1,14 @@
-"""Reads of files that somebody else may have written: releases, grades, training data, plans; and below `SourceFolder`
-those of importers.
+"""Reading of files that somebody else may have written: releases, grades, training data, plans, and all that is
+imported.
 
-Nothing that is no regular file is waited for, nothing is read beyond a limit, and no nesting ends the interpreter's
-stack. Callers turn `OSError` and `ValueError` into a `Failure` with their own code.
+Only regular files are opened, so that no read blocks on a pipe or a device. Reads have a limit in bytes, and nesting
+has a limit that lies below the limit of the interpreter's stack. Callers turn `OSError` and `ValueError` into a
+`Failure` with their own code.
 
-Files that an importer reads: tasks, logs, tables and archives that other programs wrote, and maybe a stranger.
-
-A `SourceFolder` is made for what the user named, and every file of an import is opened by it. It opens regular files
-inside of that folder and the project around it, and no more of them than the trust of the command allows. Content that
-is damaged, nested deeply or small only as long as it is packed is a `ValueError`; a file that may not or cannot be read
-is an `OSError`. Callers make a `Failure` of both, with their own code.
+Importers open every file through a `SourceFolder`, which stands for the path that the user named. It opens regular
+files in that folder and the project around it, within the limits of the command's trust. Content that is damaged,
+nested too deeply, or far larger once it is unpacked raises `ValueError`. A file that may not or cannot be read raises
+`OSError`.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 MOST_BYTES = 64 * 2**20
 MOST_DATA_BYTES = 2**31
-"""The most bytes of a file that may hold a row for each item, such as grades and training data."""
+"""The maximum size of a file with one row for each item, such as grades and training data."""
 _OPENING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def read_untrusted(path: Path, most: int = MOST_BYTES) -> bytes:
-    """Return the bytes of a regular file, or of a link to one. Raises `OSError`, also where there are more than `most`
-    bytes.
+    """Return the bytes of a regular file, or of a link to one. Raises `OSError` if it is not a regular file, cannot be
+    read, or has more than `most` bytes.
 
     >>> read_untrusted(Path("/dev/null"))
     Traceback (most recent call last):
@@ -63,14 +62,14 @@ def read_untrusted(path: Path, most: int = MOST_BYTES) -> bytes:
 
 
 def read_untrusted_json(path: Path, most: int = MOST_BYTES) -> Any:
-    """Return what a file of one JSON value says. Raises `OSError` as `read_untrusted` does, and `ValueError` where it
-    is no JSON or is nested more than 1,024 deep."""
+    """Return the value of a JSON file. Raises `OSError` as `read_untrusted` does, and `ValueError` if it is not JSON or
+    is nested more than 1,024 levels deep."""
     return orjson.loads(read_untrusted(path, most))
 
 
 def read_untrusted_lines(path: Path, most: int = MOST_BYTES) -> Iterator[Any]:
-    """Yield the values of a file in JSON Lines, which is never whole in memory; a line has at most `most` bytes. Raises
-    as `read_untrusted_json` does; `ValueError` names the line."""
+    """Yield the values of a JSON Lines file, one line in memory at a time. A line has at most `most` bytes. Raises as
+    `read_untrusted_json` does; `ValueError` names the line."""
     for number, line in enumerate(read_untrusted_raw_lines(path, most), 1):
         try:
             yield orjson.loads(line)
@@ -79,14 +78,14 @@ def read_untrusted_lines(path: Path, most: int = MOST_BYTES) -> Iterator[Any]:
 
 
 def read_untrusted_raw_lines(path: Path, most: int = MOST_BYTES) -> Iterator[bytes]:
-    """Yield the lines of a file, which is never whole in memory. Raises `OSError` as `read_untrusted` does, also for a
-    line of more than `most` bytes."""
+    """Yield the lines of a file, one in memory at a time. Raises `OSError` as `read_untrusted` does, and for a line of
+    more than `most` bytes."""
     with opened_regular(path) as file:
         yield from lines_of(file, path, most)
 
 
 def read_most(file: BinaryIO, path: Path, most: int) -> bytes:
-    """Return the rest of a file. Raises `OSError` where there are more than `most` bytes."""
+    """Return the rest of a file. Raises `OSError` if it has more than `most` bytes."""
     raw = file.read(most + 1)
     if len(raw) > most:
         raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
@@ -94,7 +93,7 @@ def read_most(file: BinaryIO, path: Path, most: int) -> bytes:
 
 
 def lines_of(file: BinaryIO, path: Path, most: int) -> Iterator[bytes]:
-    """Yield the lines of a file. Raises `OSError` for one of more than `most` bytes."""
+    """Yield the lines of a file. Raises `OSError` for a line of more than `most` bytes."""
     for number in count(1):
         line = file.readline(most + 1)
         if not line:
@@ -106,7 +105,7 @@ def lines_of(file: BinaryIO, path: Path, most: int) -> Iterator[bytes]:
 
 @contextmanager
 def opened_regular(path: Path) -> Iterator[io.BufferedReader]:
-    """Open a regular file, or a link to one. Raises `OSError` for anything else, without waiting."""
+    """Open a regular file, or a link to one, without blocking. Raises `OSError` for anything else."""
     handle = os.open(path, _OPENING)
     with os.fdopen(handle, "rb") as file:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -116,26 +115,27 @@ def opened_regular(path: Path) -> Iterator[io.BufferedReader]:
 
 LEAVE = "allow it if you trust who wrote it: --allow-outside"
 MOST_MEMBER = 256 * 2**20
-"""The most bytes of a member of an archive, unpacked."""
+"""The maximum size in bytes of an unpacked member of an archive."""
 MOST_MEMBERS = 4_000_000
 ALWAYS_FINE = 2**28
-"""Bytes that an archive may hold, unpacked, however small it is."""
+"""An archive whose unpacked size in bytes is at most this is accepted, however small the archive itself is."""
 MOST_GROWTH = 1_000
-"""What is larger may be at most so many times the size of the archive."""
+"""A larger archive may unpack to at most this multiple of its own size."""
 MOST_EXPANDED = 10_000_000
-"""The most values and characters that aliases may make of a YAML file, unless the file itself has more."""
+"""The maximum number of values and characters of a YAML file after its aliases are expanded. A file that has more
+without aliases may have as many as are written."""
 MOST_CELL = 2**24
-"""The most characters of a cell in CSV."""
+"""The maximum number of characters of a CSV cell."""
 ZSTD = 93
 LOCAL_HEADER = struct.Struct("<26xHH")
-"""The lengths of the name and of the extra field, in the header before a member."""
+"""The end of the local header of a zip member: the lengths of its name and of its extra field."""
 BROKEN_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, NotImplementedError, RuntimeError, UnicodeError)
-"""What reading a damaged zip file may raise."""
+"""The exceptions that a damaged zip file may cause."""
 
 
 @dataclass(frozen=True)
 class SourceFolder:
-    """The folder of what the user named, with who may read what there."""
+    """The folder of a path that the user named, with the access rights of the command."""
 
     root: Path
     access: FileAccess
@@ -144,8 +144,8 @@ class SourceFolder:
     def around(
         cls, place: Path, trust: Trust = TRUSTED, *, outside: bool = False, folders: Sequence[Path] = ()
     ) -> SourceFolder:
-        """Return the folder for a file or a folder that the user named. `folders` are others that may be read, and
-        `outside` is leave to read anything."""
+        """Return the folder for a file or folder that the user named. `folders` are further folders that may be read;
+        `outside` allows reading any file."""
         root = place if place.is_dir() else place.parent
         return cls(root, source_access(place, folders, anything=outside, trust=trust))
 
@@ -153,35 +153,35 @@ class SourceFolder:
     def of_pattern(
         cls, pattern: Path, trust: Trust = TRUSTED, *, outside: bool = False, folders: Sequence[Path] = ()
     ) -> SourceFolder:
-        """Return the folder of a pattern, such as `data/{language}/*.csv`: what stands before its first wild part, or
-        before the name of a file."""
+        """Return the folder of a pattern such as `data/{language}/*.csv`: the part before its first wildcard, or before
+        the file name."""
         return cls.around(plain_part(pattern), trust, outside=outside, folders=folders)
 
     def file(self, path: Path) -> SourceFile:
-        """Return the file at a path. Nothing is opened yet."""
+        """Return the file at a path, without opening it."""
         return SourceFile(path, self)
 
     def files(self, pattern: str) -> Iterator[SourceFile]:
-        """Yield the regular files below the folder whose paths match a pattern, sorted. One to which a link leads out
-        of the folder is yielded too: reading it says so."""
+        """Yield the regular files below the folder whose paths match a pattern, sorted. A link that leads out of the
+        folder is yielded too; reading it raises `OSError`."""
         yield from (self.file(each) for each in sorted(self.root.glob(pattern)) if each.is_file())
 
     @property
     def data(self) -> DataFolders:
-        """The reader of tables for the same files."""
+        """The reader of tables with the same access rights."""
         return DataFolders(access=self.access)
 
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of a source folder. Every method opens it anew, and raises `OSError` if it is no regular file, lies
+    """A file of a source folder. Every method opens it again, and raises `OSError` if it is not a regular file, lies
     outside of the folder, or has more bytes than may be read."""
 
     path: Path
     folder: SourceFolder
 
     def beside(self, name: str) -> SourceFile:
-        """Return another file by its path from the folder of this one."""
+        """Return another file by its path relative to the folder of this file."""
         return SourceFile(self.path.parent / name, self.folder)
 
     @property
@@ -189,12 +189,12 @@ class SourceFile:
         """True if it is a regular file that may be read."""
         try:
             return self.path.is_file() and self.folder.access.allows(self.path)
-        except (OSError, ValueError):  # a name that is too long, or holds a null character
+        except (OSError, ValueError):  # the name is too long, or contains a null character
             return False
 
     @contextmanager
     def opened(self) -> Iterator[io.BufferedReader]:
-        """Open the file."""
+        """Open the file, after checking that it may be read."""
         access = self.folder.access
         try:
             inside = access.allows(self.path)
@@ -203,26 +203,27 @@ class SourceFile:
         if not inside:
             raise Outside(errno.EPERM, f"it lies outside of the folder that was given; {LEAVE}", str(self.path))
         with opened_regular(self.path) as file:
-            now = self.path.resolve()  # a link that was put there since leads to another file than the one that is open
+            now = self.path.resolve()  # a link created since then would lead to a file other than the open one
             if not access.allows(now) or not os.path.samestat(os.fstat(file.fileno()), now.stat()):
                 raise Outside(errno.EPERM, "it was replaced while it was opened", str(self.path))
             yield file
 
     def content(self, most: int | None = None) -> bytes:
-        """Return the content of at most `most` bytes, or else of as many as a document may have."""
+        """Return the content, of at most `most` bytes; without `most`, of at most the size of a document."""
         with self.opened() as file:
             return read_most(file, self.path, self._most(most))
 
     def text(self, encoding: str = "utf-8") -> str:
-        """Return the content as text. Raises `ValueError` if it is not UTF-8."""
+        """Return the content as text. Raises `ValueError` if it cannot be decoded."""
         return self.content().decode(encoding)
 
     def json(self, most: int = MOST_DATA_BYTES) -> Any:
-        """Return what a file of one JSON value says. Raises `ValueError` as `read_json` does."""
+        """Return the value of a JSON file. Raises `ValueError` as `read_json` does."""
         return read_json(self.content(most))
 
     def json_lines(self) -> Iterator[tuple[Any, str | None]]:
-        """Yield what each line of a file in JSON Lines says, or why it says nothing. Empty lines are left out."""
+        """Yield each non-empty line of a JSON Lines file as a pair: its value and None, or None and the reason why it
+        cannot be read."""
         for line in self.raw_lines():
             if line.strip():
                 try:
@@ -231,7 +232,7 @@ class SourceFile:
                     yield None, str(error)
 
     def lines_at(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines of a file that are not empty, each with where it begins."""
+        """Yield the non-empty lines of a file, each with the offset of its first byte."""
         at = 0
         for line in self.raw_lines():
             if line.strip():
@@ -239,17 +240,18 @@ class SourceFile:
             at += len(line)
 
     def raw_lines(self) -> Iterator[bytes]:
-        """Yield the lines of a file, which is never whole in memory."""
+        """Yield the lines of a file, one in memory at a time."""
         with self.opened() as file:
             yield from lines_of(file, self.path, MOST_BYTES)
 
     def yaml(self, tags: Mapping[str, Callable[[str], Any]] = {}) -> Any:
-        """Return what a YAML file says: texts, numbers, truths, lists and mappings; a date is a text. `tags` are those
-        that a text may have, with what is made of it. Raises `ValueError` as `read_yaml` does."""
+        """Return the value of a YAML file as texts, numbers, booleans, lists and mappings; a date is a text. `tags`
+        maps each tag that a text may have to the function that converts the text. Raises `ValueError` as `read_yaml`
+        does."""
         return read_yaml(self.content(), tags)
 
     def csv(self) -> list[dict[str, str]]:
-        """Return the lines of a table in CSV by its first line. Raises `ValueError` for one that is damaged."""
+        """Return the rows of a CSV table, keyed by its first line. Raises `ValueError` if it is damaged."""
         before = csv.field_size_limit(MOST_CELL)
         try:
             lines = csv.DictReader(io.StringIO(self.text("utf-8-sig"), newline=""))
@@ -260,11 +262,11 @@ class SourceFile:
             csv.field_size_limit(before)
 
     def archive(self) -> SourceArchive:
-        """Open a zip file of JSON members. Raises `ValueError` if it is none."""
+        """Open a zip file of JSON members. Raises `ValueError` if it is not one."""
         return SourceArchive(self)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield the records of a table. Raises `DataError` for one that cannot be read."""
+        """Yield the records of a table. Raises `DataError` if it cannot be read."""
         try:
             with self.opened():
                 pass
@@ -273,18 +275,19 @@ class SourceFile:
         yield from rows_in(self.path, self.path.name, self.folder.access.trust.limits)
 
     def placed(self) -> Any:
-        """Return what a JSON or YAML file without aliases says, with the lines of its texts. Raises `DataError`."""
+        """Return the value of a JSON or YAML file without aliases, with the line numbers of its texts. Raises
+        `DataError` if it cannot be read."""
         with self.opened():
             pass
         return placed_in(self.path, str(self.path), self.folder.access.trust.limits)
 
     def copy(self, target: Path) -> None:
-        """Copy the content to another path, which is written anew."""
+        """Copy the content to another path, replacing what is there."""
         with self.opened() as file, target.open("wb") as new:
             shutil.copyfileobj(file, new)
 
     def sha256(self) -> str:
-        """Return the SHA-256 of the content."""
+        """Return the SHA-256 of the content as hexadecimal digits."""
         with self.opened() as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -293,12 +296,12 @@ class SourceFile:
         return min(MOST_BYTES, limits.whole_bytes) if most is None else min(most, limits.data_bytes)
 
 
-# --- JSON and YAML ---
+# JSON and YAML
 
 
 def read_json(raw: bytes) -> Any:
-    """Return what JSON says, also with NaN and Infinity, which some tools write. Raises `ValueError`, also where it is
-    nested too deeply.
+    """Return the value of JSON, which may contain NaN and Infinity as some tools write them. Raises `ValueError` if it
+    is not JSON or is nested too deeply.
 
     >>> read_json(b'{"a": [1, NaN]}')["a"]
     [1, nan]
@@ -315,8 +318,8 @@ def read_json(raw: bytes) -> Any:
 
 
 def read_exact_json(raw: bytes) -> Any:
-    """Return what JSON says, as `read_json` does. Raises `ValueError` also for a text with half of a character, which
-    no file in UTF-8 can hold."""
+    """Return the value of JSON as `read_json` does. Raises `ValueError` also for a text with half of a surrogate pair,
+    which UTF-8 cannot encode."""
     value = read_json(raw)
     if LONE.search(raw):
         check_characters(value)
@@ -331,8 +334,8 @@ def _check_depth(value: Any) -> None:
 
 
 def read_yaml(raw: bytes, tags: Mapping[str, Callable[[str], Any]] = {}) -> Any:
-    """Return what YAML says, as plain values. Raises `ValueError` for what is no YAML, has another tag, is nested too
-    deeply, or is far larger once its aliases are expanded.
+    """Return the value of YAML as plain values. Raises `ValueError` if it is not YAML, has an unknown tag, is nested
+    too deeply, or is far larger once its aliases are expanded.
 
     >>> read_yaml(b"{a: &x [1, 2024-01-31], b: *x}")
     {'a': [1, '2024-01-31'], 'b': [1, '2024-01-31']}
@@ -360,8 +363,11 @@ def read_yaml(raw: bytes, tags: Mapping[str, Callable[[str], Any]] = {}) -> Any:
 
 
 def _check_expanded(root: Any) -> None:
-    """Raise `ValueError` if a document is nested too deeply, or its aliases make far more of it than is written. The
-    nodes of an alias and of its anchor are one object."""
+    """Raise `ValueError` if a document is nested too deeply, or if its aliases expand to far more than is written.
+
+    An alias and its anchor are the same node object, so that sizes and depths are computed once for each object,
+    without recursion.
+    """
     sizes: dict[int, int] = {}
     depths: dict[int, int] = {}
     open_nodes: set[int] = set()
@@ -398,12 +404,12 @@ def _below(node: Any) -> list[Any]:
 
 
 PLAIN_TAGS = ("null", "bool", "int", "float", "str", "seq", "map")
-"""The tags of YAML for values that JSON has too. Another one, such as that of a date or of bytes, is refused."""
+"""The tags of YAML values that JSON has too. Others, such as those of dates and bytes, are refused."""
 
 
 @cache
 def _loader(tags: tuple[tuple[str, Callable[[str], Any]], ...]) -> Any:
-    """Return a loader of YAML that makes plain values: what is written like a date is a text."""
+    """Return a YAML loader class that constructs plain values: a text in the form of a date stays a text."""
     import yaml
 
     base = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -422,7 +428,7 @@ def _loader(tags: tuple[tuple[str, Callable[[str], Any]], ...]) -> Any:
     def whole(loader: Any, node: Any) -> int:
         value = loader.construct_yaml_int(node)
         try:
-            str(value)  # Python prints no number of more digits than a limit of its own
+            str(value)  # Python refuses to print integers of more digits than its limit
         except ValueError as error:
             raise yaml.constructor.ConstructorError(None, None, str(error), node.start_mark) from error
         return int(value)
@@ -442,16 +448,16 @@ def _loader(tags: tuple[tuple[str, Callable[[str], Any]], ...]) -> Any:
 
 
 def _key(name: Any) -> str:
-    """Return the name of an entry as JSON has it, where all names are texts."""
+    """Return the name of a mapping entry as JSON has it, where all names are texts."""
     return name if isinstance(name, str) else json.dumps(name)
 
 
-# --- archives ---
+# Archives
 
 
 def member_faults(archive: zipfile.ZipFile, size: int) -> dict[str, str]:
-    """Return the members of a zip file of `size` bytes that programs may read differently, or that lead out of it, by
-    name, each with what is wrong."""
+    """Return what is wrong with members of a zip file of `size` bytes, by name: members that programs may read
+    differently, or whose paths lead out of the archive."""
     found: dict[str, str] = {}
     names = Counter(_folded(each.filename) for each in archive.infolist())
     for each in archive.infolist():
@@ -471,7 +477,8 @@ def member_faults(archive: zipfile.ZipFile, size: int) -> dict[str, str]:
 
 
 def is_inside(name: str) -> bool:
-    """Return true if the name of a member or of a file in a manifest is a path below its folder, for every system.
+    """Return true if a name of an archive member or manifest file is a relative path below its folder on every
+    system.
 
     >>> [is_inside(name) for name in ("a/b", "../a", "/a", "a//b", "./a", "C:a", "")]
     [True, False, False, False, False, False, False]
@@ -483,12 +490,12 @@ def is_inside(name: str) -> bool:
 
 
 def _folded(name: str) -> str:
-    """Return a name as a file system has it that tells neither capitals nor forms of Unicode apart."""
+    """Return a name as a file system has it that ignores case and Unicode normalization."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold()).rstrip("/")
 
 
 def collisions(names: Sequence[str]) -> list[str]:
-    """Return the names that are one on some file system.
+    """Return the names that denote the same file on some file system.
 
     >>> collisions(["a/B", "a/b", "c"]), collisions(["a", "b"])
     (['a/B', 'a/b'], [])
@@ -498,7 +505,8 @@ def collisions(names: Sequence[str]) -> list[str]:
 
 
 class SourceArchive:
-    """A zip file of JSON members, which are unpacked one by one, each once. Raises `ValueError` where it is none."""
+    """A zip file of JSON members. Each member is unpacked on its own, and only once. Raises `ValueError` if it is not a
+    zip file."""
 
     def __init__(self, source: SourceFile) -> None:
         self.path = source.path
@@ -520,14 +528,15 @@ class SourceArchive:
         except BaseException:
             self.close()
             raise
-        self.file.filelist.clear()  # what was read of a member is in memory once, and until the member is unpacked
+        self.file.filelist.clear()  # `NameToInfo` alone keeps each entry, until its member is unpacked
 
     def names(self) -> list[str]:
-        """Return the names of the members that are left, each once."""
+        """Return the names of the members that were not read yet."""
         return list(self.file.NameToInfo)
 
     def json(self, name: str) -> Any:
-        """Return what a member says, and forget it. Raises `ValueError` where it is damaged, too large or no JSON."""
+        """Return the value of a member, and drop its entry. Raises `ValueError` if it is damaged, too large or not
+        JSON."""
         info = self.file.NameToInfo.pop(name)
         if name in self.faults:
             raise ValueError(f"it {self.faults[name]}")
@@ -566,6 +575,7 @@ class SourceArchive:
 
 
 def _checked(raw: bytes, info: zipfile.ZipInfo) -> bytes:
+    """Return the unpacked bytes. Raises `ValueError` if their length or checksum differs from the entry."""
     if len(raw) != info.file_size or zlib.crc32(raw) != info.CRC:
         raise ValueError("it is damaged: its length or its checksum is another")
     return raw

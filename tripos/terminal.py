@@ -1,7 +1,8 @@
-"""A terminal: its width, its colors, and text that cannot control it.
+"""Output to a terminal: width, colours, wrapped messages, and texts that cannot control the terminal.
 
-A character that the encoding of a stream cannot express is written in ASCII instead of being lost. Messages are in the
-reader's language and wrapped to the width of the terminal.
+All output goes through `show_text`, because names of folders and texts of benchmarks may contain escape sequences. A
+character that the encoding of a stream lacks is written in ASCII instead of being dropped. Messages are localized and
+wrapped for a terminal, but stay on one line in a file or pipe, where they are searched.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import TextIO
 from tripos_compiler.diagnostics.i18n import localized
 
 ERRORS = "tripos.shown"
-"""The name under which Python's codecs know what is written instead of such a character."""
+"""The name of our error handler in Python's registry of codecs."""
 SIGNS = {
     "─": "-",
     "━": "=",
@@ -40,12 +41,13 @@ SIGNS = {
     "“": '"',
     "”": '"',
 }
-"""Signs of tables and sentences, which ASCII has under another form. Every other character is shown by its number."""
+"""ASCII equivalents of signs in tables and sentences. Other characters are written by their code point."""
 LAST_OF_UNICODE_16 = 0xFFFF
 
 
+# Encodings of streams
 def write_every_character() -> None:
-    """Let standard output and standard error take every character, whatever their encoding is."""
+    """Let standard output and standard error accept every character, whatever their encoding."""
     codecs.register_error(ERRORS, _shown)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -53,7 +55,7 @@ def write_every_character() -> None:
 
 
 def spelt(char: str) -> str:
-    r"""Return the number of a character, as Python writes it.
+    r"""Return the escape sequence of a character in a Python literal.
 
     >>> print(spelt("\x1b"), spelt("学"), spelt("🎓"))
     \x1b \u5b66 \U0001f393
@@ -63,7 +65,7 @@ def spelt(char: str) -> str:
 
 
 def escaped(char: str) -> str:
-    r"""Return a character as JSON escapes it.
+    r"""Return the escape sequence of a character in JSON.
 
     >>> print(escaped("学"), escaped("🎓"))
     \u5b66 \ud83c\udf93
@@ -76,7 +78,7 @@ def escaped(char: str) -> str:
 
 
 def json_for(text: str, stream: TextIO) -> str:
-    r"""Return JSON that says the same in the characters that a stream can write.
+    r"""Return equal JSON in characters that the encoding of a stream has.
 
     >>> print(json_for('"é学"', io.TextIOWrapper(io.BytesIO(), "cp1252")))
     "é\u5b66"
@@ -96,15 +98,17 @@ def _takes(text: str, encoding: str) -> bool:
 
 
 def _shown(error: UnicodeError) -> tuple[str, int]:
+    """Return the replacement for unencodable characters, and the position after them, as `codecs.register_error`
+    expects."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     wrong = error.object[error.start : error.end]
     return "".join(SIGNS.get(char) or spelt(char) for char in wrong), error.end
 
 
+# Texts that cannot control the terminal
 def harmless(text: str) -> str:
-    """Return a text without anything that a terminal would obey: control characters are spelt out, and so are marks
-    that change the direction of what follows; line ends and tabs stay.
+    """Return a text with escaped control characters and marks of text direction. Line ends and tabs stay.
 
     >>> harmless("red \\x1b[31m, bell \\x07, turned \\u202e")
     'red \\\\x1b[31m, bell \\\\x07, turned \\\\u202e'
@@ -115,7 +119,7 @@ def harmless(text: str) -> str:
 
 
 def harmless_json(text: str) -> str:
-    """Return JSON that says the same. What a terminal would obey stands in its texts alone, and is escaped there.
+    """Return equal JSON with such characters escaped. In JSON they occur only inside of texts.
 
     >>> harmless_json('"turned \u202e"')
     '"turned \\\\u202e"'
@@ -126,7 +130,7 @@ def harmless_json(text: str) -> str:
 
 
 def with_marks(text: str) -> str:
-    """Return a text of the same length, with U+FFFD for everything that a terminal would obey.
+    """Return a text of the same length, with U+FFFD in place of such characters.
 
     >>> with_marks("red \\x1b[31m")
     'red �[31m'
@@ -135,6 +139,8 @@ def with_marks(text: str) -> str:
 
 
 def _is_obeyed(char: str) -> bool:
+    """Return true if a terminal may interpret a character. Line ends, tabs, and the joiners that scripts need may
+    stay."""
     return (
         char not in "\n\t"
         and unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -143,7 +149,7 @@ def _is_obeyed(char: str) -> bool:
 
 
 _STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
-"""Colours and weights, which change how a text looks and nothing else."""
+"""Escape sequences for colours and weights, which change only how a text looks."""
 
 
 def show_text(
@@ -155,8 +161,8 @@ def show_text(
     flush: bool = False,
     styled: bool = False,
 ) -> None:
-    """Print texts as `print` does, with nothing in them that a terminal would obey. This is the one way to a terminal:
-    a name of a folder or a text of a benchmark may hold anything. A `styled` text keeps its colours."""
+    """Print texts as `print` does, with control characters escaped. All output to a terminal goes through this
+    function. A `styled` text keeps its colours."""
     stream = stream or (sys.stderr if stderr else sys.stdout)
     whole = sep.join(map(str, texts)) + end
     parts = _STYLE.split(whole) if styled else [whole]
@@ -170,7 +176,7 @@ def show_json(text: str) -> None:
 
 
 def show_output(text: str) -> None:
-    """Print what a program reads, such as CSV, on standard output: as it is and in UTF-8, as in a file, except on a
+    """Print the input of another program, such as CSV, on standard output: unchanged and in UTF-8, except on a
     terminal."""
     terminal = sys.stdout.isatty()
     if not terminal and isinstance(sys.stdout, io.TextIOWrapper):
@@ -179,7 +185,7 @@ def show_output(text: str) -> None:
 
 
 def print_stderr(text: str, stream: TextIO | None = None) -> None:
-    """Print a text on `stream` (standard error), if that can still be written."""
+    """Print a text on `stream` (default: standard error). If it is closed, discard the text and later output."""
     stream = sys.stderr if stream is None else stream
     try:
         show_text(text, stream=stream, flush=True)
@@ -194,22 +200,23 @@ def print_json(value: object) -> None:
 
 
 def to_nowhere(stream: TextIO) -> None:
-    """Let everything that is still written to `stream` vanish. Otherwise Python tries once more at its exit, and says
-    with its exit code that it could not."""
+    """Discard all further output to `stream`. Otherwise Python flushes it again at exit, and reports the failure in its
+    exit code."""
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
 
 
+# Width and colours
 def terminal_width() -> int:
-    """Return the width of the terminal, or what `COLUMNS` says; 80 where there is neither."""
+    """Return the width of the terminal in columns, `COLUMNS` if that is set, or 80 if neither is known."""
     return shutil.get_terminal_size((80, 24)).columns
 
 
 def table_width() -> int:
-    """Return the cells that a table on standard output may take: as many as it needs where that is no terminal, since
-    who reads it from a pipe or a file wants it whole. `COLUMNS` sets them anywhere."""
+    """Return the maximum width of a table on standard output, in cells. It is unbounded in a pipe or a file unless
+    `COLUMNS` is set, since readers there need whole rows."""
     from tripos_warehouse.tables.text import UNBOUNDED
 
     bounded = os.environ.get("COLUMNS", "").isdigit() or sys.stdout.isatty()
@@ -217,9 +224,10 @@ def table_width() -> int:
 
 
 def is_colored(stream: TextIO) -> bool:
-    """Return true if to write colours: on a terminal, unless `NO_COLOR` is set, and anywhere where `FORCE_COLOR` is.
+    """Return true if colours are to be written: on a terminal unless `NO_COLOR` is set, and always if `FORCE_COLOR` is
+    set.
 
-    `NO_COLOR` wins; a variable that is set to nothing does not count (https://no-color.org, https://force-color.org).
+    `NO_COLOR` takes precedence; an empty variable does not count (https://no-color.org, https://force-color.org).
     """
     if os.environ.get("NO_COLOR"):
         return False
@@ -227,15 +235,14 @@ def is_colored(stream: TextIO) -> bool:
 
 
 NARROWEST = 20
-"""Columns that the words of a message get however narrow a terminal is."""
+"""The minimum width in columns for the words of a message."""
 
 
 def show_message(
     text: str, *, stderr: bool = False, stream: TextIO | None = None, flush: bool = False, whole: bool = False
 ) -> None:
-    """Print a message in the reader's language. On a terminal its words are wrapped, and its further lines stand below
-    its first; elsewhere a line stays whole, so that a log can be searched for what it says. So does on a terminal what
-    is `whole`, such as a command to copy."""
+    """Print a message in the reader's language. On a terminal, wrap it with a hanging indent; elsewhere keep each line
+    whole, so that logs can be searched. A `whole` message, such as a command to copy, is never wrapped."""
 
     stream = stream or (sys.stderr if stderr else sys.stdout)
     lines = localized(text).split("\n")
@@ -245,8 +252,8 @@ def show_message(
 
 
 def show_diagnostic(kind: str, code: str, message: str, hint: str | None = None, places: Iterable[str] = ()) -> None:
-    """Print an error or a warning on standard error in the form of a diagnostic, in the reader's language: its message,
-    then places and notes, then how to mend it."""
+    """Print an error or a warning on standard error as a localized diagnostic: its message, then places and notes, then
+    the hint."""
 
     colon = localized(": ")
     parts = [(f"{localized(kind)}[{code}]{colon}", message), *(("  = ", each) for each in places)]
@@ -256,8 +263,7 @@ def show_diagnostic(kind: str, code: str, message: str, hint: str | None = None,
 
 
 def hung(begin: str, text: str, stream: TextIO) -> str:
-    """Return a text that begins with something, its further lines below its first. For a terminal its words are wrapped
-    too.
+    """Return a text with a prefix and a hanging indent. For a terminal, wrap it too.
 
     >>> import io
     >>> print(hung("  = help: ", "write\\ninput = ...", io.StringIO()))

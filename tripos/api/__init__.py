@@ -2,12 +2,11 @@
 
 | module | content |
 | --- | --- |
-| `spec`, `compilation` | `compile` and `Spec`; a compiled spec with the folders of its data |
-| `run_plan`, `forecast`, `forecast_rows` | `RunPlan`: items, calls, tokens and cost before a run |
-| `selection`, `preparation` | models and cases of a run, and all else that a `PreparedRun` of the runtime needs |
-| `job`, `run`, `progress` | a run under way, `Run` for what it left, `Progress` for a callback |
+| `spec` | `compile` and `Spec`; keywords of a run |
+| `job`, `run` | a running job; `Run` for its results, `Progress` for a callback |
+| `workers` | a run in several processes |
 | `results`, `releases` | `Results` of a store; `release` and `verify` |
-| `errors` | `TriposError` and its kinds |
+| `errors` | `TriposError` and its subclasses |
 
-`tripos` shows the names that users need.
+The package `tripos` exports the public names. Compilation, preparation and forecasts are in `tripos.runs`.
 """

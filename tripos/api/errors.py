@@ -1,4 +1,5 @@
-"""The exceptions of the Python API: each has a code, a message, and a hint that mends it."""
+"""The exceptions of the Python API. Each has a code, a message and a hint, worded for Python rather than the command
+line."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class TriposError(Exception):
-    """A failure that the user can do something about. `tripos explain CODE` says more about its code.
+    """A failure that the user can act on. `tripos explain CODE` describes its code.
 
     >>> print(TriposError("R0201", "no model fills the role `judge`", "give one"))
     R0201: no model fills the role `judge`
@@ -36,7 +37,7 @@ class TriposError(Exception):
 
 
 class SpecError(TriposError):
-    """A spec that cannot be read, or that has mistakes. `diagnostics` has every mistake and warning."""
+    """A spec that cannot be read or has errors. `diagnostics` lists all errors and warnings."""
 
     def __init__(self, code: str, message: str, hint: str = "", diagnostics: Sequence[Diagnostic] = ()) -> None:
         super().__init__(code, message, hint)
@@ -51,7 +52,7 @@ class SpecError(TriposError):
 
 
 class RunError(TriposError):
-    """A run that cannot start, or that had to stop. `run` is the run that stopped: the store keeps its results."""
+    """A run that cannot start or had to stop. `run` is the run that stopped; the store keeps its results."""
 
     def __init__(self, code: str, message: str, hint: str = "", run: Run | None = None) -> None:
         super().__init__(code, message, hint)
@@ -64,7 +65,7 @@ class ReleaseError(TriposError):
 
 @contextlib.contextmanager
 def raised_as(kind: type[TriposError]) -> Iterator[None]:
-    """Raise the failures of the block as exceptions of the API, whose hints name parameters instead of options."""
+    """Raise failures of the block as exceptions of the API, whose hints name parameters instead of options."""
     try:
         yield
     except Failure as failure:
@@ -72,7 +73,7 @@ def raised_as(kind: type[TriposError]) -> Iterator[None]:
 
 
 def for_python(text: str) -> str:
-    """Write a message for Python: with parameters instead of options, and without any key."""
+    """Return a message for Python: with parameters instead of options, and without API keys."""
     return in_python(without_keys(text, key_values(every_variable())))
 
 
@@ -84,7 +85,7 @@ _PARAMETERS = {
     "scenario": "scenarios",
     "timeout": "timeout_s",
 }
-"""The parameters that are not called like their options."""
+"""Parameters whose names differ from their options."""
 _TABLES = ("artefacts", "only", "roles")
 _NUMBERS = ("limit", "max_connections", "max_retries", "seed")
 _TEXTS = ("budget", "data", "deny", "digest", "key", "locked", "models", "parent", "patience_s", "profile")
@@ -94,7 +95,8 @@ _OPTION = re.compile(r"--(?P<name>[a-z][a-z-]*)(?:(?P<gap>[ =])(?P<value>[A-Za-z
 
 
 def in_python(text: str) -> str:
-    """Write the options in a message as parameters. Commands such as `tripos check --format json` stay as they are.
+    """Return a message with parameters in place of options. Commands such as `tripos check --format json` stay as they
+    are.
 
     >>> in_python("give one: --role judge=PROVIDER/MODEL, with --limit N too")
     'give one: roles={"judge": "PROVIDER/MODEL"}, with limit=N too'
@@ -119,4 +121,4 @@ def _parameter(found: re.Match[str]) -> str:
         return f"{name}={value}"
     if name not in _NUMBERS and (value.isupper() or not value.isalpha()):
         return f'{name}="{value}"'
-    return f"{name}{found['gap']}{value}"  # a word of the sentence, and no value
+    return f"{name}{found['gap']}{value}"  # a word of the sentence rather than a value

@@ -1,4 +1,4 @@
-"""One run from its plan to its last row: what the `run` verb does, apart from what it says."""
+"""The execution of one run, from its plan to its last row, without any output to the user."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunEnding:
-    """How a run ended: `finished`, `interrupted`, `stopped` (a model could not be had, or the budget is spent),
-    `submitted` (it left its batches at their providers) or `failed` (the store)."""
+    """How a run ended: `finished`, `interrupted`, `stopped` (a model is unavailable, or the budget is spent),
+    `submitted` (its batches are at their providers) or `failed` (the store)."""
 
     status: str
     failure: Failure | None = None
@@ -56,15 +56,15 @@ class Pool(Protocol):
     """Other processes that make the calls of a job."""
 
     def check(self, limits: Limits) -> None:
-        """Raise `Failure` where these limits cannot be divided."""
+        """Raise `Failure` if these limits cannot be divided."""
         ...
 
     async def run(self, job: Job) -> RunEnding:
-        """Make them."""
+        """Make the calls of a job, and return how it ended."""
         ...
 
     def interrupt(self) -> bool:
-        """Finish the calls under way and stop; called again, stop at once. Whether this was the first time."""
+        """Finish the calls in progress and stop; if called again, stop at once. Return true for the first call."""
         ...
 
     def endpoints(self) -> Sequence[Snapshot]:
@@ -74,7 +74,7 @@ class Pool(Protocol):
 
 @dataclass
 class Job:
-    """Everything about one run but its models."""
+    """A run without its models: what to run, where to store it, and its state."""
 
     plan: Plan
     binding: RoleBinding
@@ -86,20 +86,20 @@ class Job:
     limits: Limits
     budget: Budget | None
     origin: RunOrigin = WORKING_TREE
-    """The release, or the state of the working tree, that the plan is of."""
+    """The release or working tree that the plan comes from."""
     others: OtherReplies = NO_OTHERS
-    """Other stores, whose replies are taken over."""
+    """Other stores whose replies are reused."""
     tally: CallCounters = field(default_factory=CallCounters)
     callers: Mapping[str, Caller] = field(default_factory=dict)
-    """How each model is called, once the run is under way."""
+    """How each model is called, set when the run starts."""
     pool: Pool | None = None
-    """The processes that make the calls, where those are others than this one."""
+    """The other processes that make the calls, if any."""
     batches: BatchCalls | None = None
-    """The batches that the calls go in, where they do."""
+    """The batches that contain the calls, if any."""
     settler: Settler | None = None
-    """The judge of when the run is settled, of one that stops then."""
+    """The stopping rule of a run that may stop early."""
     settled: Mapping[str, Any] | None = None
-    """What was settled, and after how many items, once such a run is over."""
+    """For such a run, what was settled after how many items; set when it is over."""
     _engine: Engine | None = None
     _running: asyncio.Task[None] | None = None
     _interrupted: bool = False
@@ -109,8 +109,8 @@ class Job:
         return snapshot(self.callers) if self.pool is None else self.pool.endpoints()
 
     def interrupt(self, *, at_once: bool = False) -> bool:
-        """Finish the calls under way and stops; called again, or with `at_once`, it stops at once. Whether this was the
-        first time."""
+        """Finish the calls in progress and stop; if called again or with `at_once`, stop at once. Return true for the
+        first call."""
         if self.pool is not None:
             return self.pool.interrupt()
         if self._engine is None or self._running is None or self._running.done():
@@ -123,12 +123,13 @@ class Job:
         return True
 
     def look_again(self) -> None:
-        """Let cases look again that wait for others to be read."""
+        """Let cases that wait for other workers' cases check again."""
         if self._engine is not None:
             self._engine.look_again()
 
     async def run(self, models: Mapping[str, Model], around: Around) -> RunEnding:
-        """Run to an ending. `around` gives the context in which calls are made, such as one that shows progress."""
+        """Run to the end, and return how it ended. `around` provides the context in which calls are made, such as a
+        progress display."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
         ending: RunEnding | None = None
         try:
@@ -146,7 +147,7 @@ class Job:
                 if done is None and ending.failure is None:
                     self._carry_scores()
                 self._end(ending)
-            except StoreError as error:  # what was asked is told all the same
+            except StoreError as error:  # calls and cost are still reported
                 ending = _failed(error)
         finally:
             for each in self.functions.values():
@@ -159,8 +160,8 @@ class Job:
     async def work(
         self, models: Mapping[str, Model], around: Around, share: Share, reader: CaseReader | None = None
     ) -> RunEnding:
-        """Make the calls of a share of a run that another process began and ends; a `reader` stands for its settler.
-        Raises `StoreError` where what was asked cannot be committed."""
+        """Make the calls of a share of a run that another process begins and ends. A `reader` replaces its stopping
+        rule. Raises `StoreError` if results cannot be committed."""
         ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
         ending: RunEnding | None = None
         try:
@@ -174,15 +175,15 @@ class Job:
         return _with_losses(ending, ledger.lost)
 
     def _done(self, ledger: RunLedger) -> Mapping[str, Any] | None:
-        """Return what an earlier run said of this work, if the store has every result of it and the list of its
-        items."""
+        """Return the row of an earlier finished run of the same work, if the store has all of its results and its list
+        of items."""
         said = ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld)).finished()
         if said is None or ledger.item_count(said["run_id"]) < said.get("items", math.inf):
             return None
         return said
 
     def _carry_scores(self) -> None:
-        """Write the scores of what people said, or a file, of the replies."""
+        """Write the scores of the replies by people or from a file."""
         if any(
             isinstance(step, Grade) for each in self.plan.scenarios for way in each.treatments for step in way.steps
         ):
@@ -236,8 +237,8 @@ class Job:
             if self.batches is not None:
                 self.batches.leave = engine.stop
             self._running = asyncio.create_task(engine.run())
-            # What was made before the first call stays to the end, and calls leave few cycles behind: looking for
-            # them after every few hundred objects costs a tenth of the time.
+            # Objects created before the first call live to the end, and calls leave few cycles. Collecting after
+            # every few hundred objects would cost a tenth of the time.
             gc.collect()
             gc.freeze()
             gc.set_threshold(20_000, 20, 50)
@@ -263,7 +264,8 @@ class Job:
         return RunEnding("interrupted" if engine.stopping else "finished")
 
     def _most_at_once(self, models: Mapping[str, Model]) -> int:
-        """Return how many calls all endpoints together can bear; those in batches bear a whole level."""
+        """Return the total number of concurrent calls that the endpoints allow. With batches, a whole level is in
+        progress."""
         if self.batches is not None:
             return MOST_UNITS
         at: dict[str, list[Model]] = {}
@@ -290,7 +292,7 @@ class Job:
         self.store.append({"runs": [row | self.origin.columns], "run_steps": steps})
 
     def _end(self, ending: RunEnding) -> None:
-        """Commit how the run ended; where the store cannot be written the first failure is the one to tell."""
+        """Commit how the run ended. If the run has already failed, ignore a second error of the store."""
         tally = self.tally
         failed = "; ".join(self.failed_functions()) if ending.failure is None else ending.failure.message
         row = {
@@ -308,7 +310,7 @@ class Job:
             self.store.append({"run_ends": [row]})
 
     def failed_functions(self) -> list[str]:
-        """For every Python function that failed, how often it did and what was wrong first."""
+        """Return a line for each Python function that failed: the number of failures and the first error."""
         return [
             f"`{name}` failed {each.failed:,} {'time' if each.failed == 1 else 'times'}, first with {each.first}"
             for name, each in self.functions.items()
@@ -317,7 +319,7 @@ class Job:
 
 
 Around = Callable[[Job], contextlib.AbstractAsyncContextManager[None]]
-"""Gives the context in which the calls of a job are made, such as one that shows its progress."""
+"""Provides the context in which the calls of a job are made, such as a progress display."""
 
 
 def _failed(error: StoreError) -> RunEnding:
@@ -325,7 +327,7 @@ def _failed(error: StoreError) -> RunEnding:
 
 
 def _with_losses(ending: RunEnding, lost: int) -> RunEnding:
-    """Return the ending of a run with what is to be said of results that arrived and could be written nowhere."""
+    """Return the ending with a remark on replies that arrived but could not be stored."""
     if not lost or ending.failure is None:
         return ending
     message = f"{ending.failure.message}; {counted(lost, 'result')} that arrived could not be written"
@@ -334,6 +336,6 @@ def _with_losses(ending: RunEnding, lost: int) -> RunEnding:
 
 
 def _untold(ending: RunEnding | None) -> contextlib.AbstractContextManager[None]:
-    """Return where a run has failed, what the store says to whatever is still to be written is no news."""
+    """Ignore errors of the store once the run has failed: the first failure is the one to report."""
     failed = ending is not None and ending.failure is not None
     return contextlib.suppress(StoreError) if failed else contextlib.nullcontext()

@@ -1,4 +1,4 @@
-"""Releases: a benchmark frozen in a folder."""
+"""Releases for Python: `verify` a release, or `release` a benchmark into a folder."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def verify(
     signed: bool = False,
     allow_private: bool = False,
 ) -> Verified:
-    """Check a release: a folder, a zip or a URL. `wrong` of the answer has everything that is not as it was released.
+    """Check a release: a folder, a zip or a URL. `wrong` in the result lists everything that differs from the release.
 
-    `data`, `releases` and `artefacts` say where parts are that the release only names; `digest` is the digest that it
-    was cited with, `key` the public key that it must be signed with. With `untrusted` less is read, and nothing is
-    fetched. A URL is fetched without your keys unless `signed`, and from public addresses unless `allow_private`.
+    `data`, `releases` and `artefacts` locate parts that the release only names. `digest` is the digest that was cited,
+    `key` the public key that must have signed it. With `untrusted` less is read, and nothing is fetched. A URL is
+    fetched without your keys unless `signed`, and from public addresses only unless `allow_private`.
 
-    Raises `ReleaseError` where there is no release.
+    Raises `ReleaseError` if there is no release.
     """
     with raised_as(ReleaseError):
         named = {role: str(each) for role, each in artefacts.items()}
@@ -81,7 +81,7 @@ def check_release(
     trust: Trust = TRUSTED,
     reach: Reach = TYPED,
 ) -> Verified:
-    """Check a release. Raises `Failure`: S0851 where there is none, R0202 for a digest that is none."""
+    """Check a release. Raises `Failure` S0851 if there is none, R0202 for an invalid digest."""
     check_given(trust, path, *releases)
     folder = find_release(path, reach) or Path(path)
     if not folder.is_dir():
@@ -101,19 +101,19 @@ def check_release(
 
 @dataclass(frozen=True)
 class Released:
-    """A release that was made: its folder, its digest by which it is cited, and its manifest."""
+    """A release that was made: its folder, its digest for citation, and its manifest."""
 
     path: Path
     digest: str
     manifest: Manifest
     was_there: bool
-    """The folder held the same release already."""
+    """True if the folder already held the same release."""
     private: Path | None
-    """The folder with the text of items that are withheld, beside the release."""
+    """The folder with the text of withheld items, next to the release."""
     copies: tuple[str, ...] = ()
     """The zip, and the URL that it was pushed to."""
     open_roles: tuple[str, ...] = ()
-    """The roles that take a reward model of which the release says nothing."""
+    """Roles that take a reward model which the release does not name."""
 
 
 def release(
@@ -130,11 +130,11 @@ def release(
 ) -> Released:
     """Freeze a benchmark in the folder `to/NAME-VERSION`, which can be checked, run and cited.
 
-    `parent` is the release that this one follows (default: the highest version in `to`), `day` the date that it bears,
-    `artefacts` the reward models of roles (folders or digests), `sign_key` a secret key of minisign or SSH, `store` the
-    store with items that models wrote. With `zip` it is written as a zip too; with `push` it is copied to a URL.
+    `parent` is the previous release (default: the highest version in `to`), `day` its date, `artefacts` the reward
+    models of roles (folders or digests), `sign_key` a secret key of minisign or SSH, and `store` the store with
+    generated items. With `zip` a zip is written too; with `push` the release is copied to a URL.
 
-    Raises `ReleaseError`; `SpecError` where the spec has mistakes.
+    Raises `ReleaseError`; `SpecError` if the spec has errors.
     """
     from tripos.api.spec import Spec, compile as compile_spec
 
@@ -187,7 +187,7 @@ def freeze_benchmark(
 
 
 def write_copies(made: WrittenRelease, zipped: bool, url: str | None) -> list[str]:
-    """Write a release as a zip, and push it to a URL; return where it went. Raises `Failure`."""
+    """Write a release as a zip, and push it to a URL. Return the places written to. Raises `Failure`."""
     try:
         copies = [str(pack(made.path))] if zipped else []
     except OSError as error:

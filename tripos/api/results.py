@@ -1,4 +1,4 @@
-"""The results of a store, for Python: queries as DuckDB relations, runs and reports, and their display in notebooks."""
+"""The results of a store for Python: queries as DuckDB relations, runs, reports and plots, shown in notebooks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def measure_table(report: Report) -> Table:
-    """Return every value of every measure as a row, as a relation."""
+    """Return a relation with one row for each value of each measure."""
     import duckdb
 
     from tripos_warehouse.query.results import as_table
@@ -37,7 +37,7 @@ def measure_table(report: Report) -> Table:
 
 
 class Results:
-    """The results of a store when it was opened; `refresh` looks again. Threads need one each.
+    """The results of a store as of its opening or the last `refresh`. Each thread needs its own.
 
     Every method raises `StoreError`, which has `code`, `message` and `hint`.
     """
@@ -52,13 +52,12 @@ class Results:
         return self._store.root
 
     def sql(self, query: str, params: object = None) -> Table:
-        """Return what a query gives, as a relation of DuckDB: `.to_pandas()`, `.to_polars()` and
-        `.to_arrow()` are these, `.fetchall()` tuples; it is computed when it is asked for one of these. `params` fill
-        `?` or `$name`. What would write a file or run a statement, such as `.to_parquet(…)` or `.query(…)`, raises
-        `StoreError` S0205.
+        """Return the result of a query as a DuckDB relation, which is computed on demand: `.to_pandas()`,
+        `.to_polars()`, `.to_arrow()`, or `.fetchall()` for tuples. `params` fill `?` or `$name`. Methods that would
+        write a file or run a statement, such as `.to_parquet(…)` or `.query(…)`, raise `StoreError` S0205.
 
-        Raises `StoreError`: S0203 for anything but one query that reads, S0204 for a name that is not there, S0205 for
-        a file or a setting, S0201 for what else is wrong with it.
+        Raises `StoreError` S0203 for anything but one read-only query, S0204 for an unknown name, S0205 for access to a
+        file or a setting, and S0201 for other errors in the query.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder, Results(Store.open(folder, create=True)) as results:
@@ -68,7 +67,7 @@ class Results:
         from tripos_warehouse.query.results import reading
 
         statements = statements_of(self._connection, query)
-        self._connection.make_views()  # a condition that is put to the relation later may name any
+        self._connection.make_views()  # a later filter on the relation may name any
         last = None
         for statement in statements:
             text = statement.query
@@ -79,18 +78,18 @@ class Results:
         return relation
 
     def tables(self) -> dict[str, list[str]]:
-        """Return every table and macro that can be asked, with its columns or parameters."""
+        """Return every table and macro, with its columns or parameters."""
         return names_of(self._connection)
 
     def runs(self) -> list[ListedRun]:
-        """Return every run, newest first, with what it covers."""
+        """Return every run, newest first, with its extent."""
         from tripos_warehouse.views.runs import list_runs
 
         return list_runs(self._connection)
 
     def report(self, run: str | None = None) -> Report:
-        """Return the measures of a run, with their errors and intervals; of the last one without `run`, which is the id
-        of a run or how one begins. Raises `StoreError` S0301 where there is no such run."""
+        """Return the measures of a run with their errors and intervals; by default of the last run. `run` is the id of
+        a run or its beginning. Raises `StoreError` S0301 if there is no such run."""
         from tripos_warehouse.report.run_report import report
         from tripos_warehouse.views.runs import get_selected
 
@@ -99,31 +98,34 @@ class Results:
             return ShownReport.of(report(connection, get_selected(connection, found), found))
 
     def plan(self, run: str | None = None) -> Plan:
-        """Return the plan that a run was made from. Raises as `report` does."""
+        """Return the plan of a run. Raises as `report` does."""
         from tripos_warehouse.views.runs import find_run, get_plan
 
         return get_plan(self._connection, find_run(self._connection, run))
 
     def plot(self, kind: PlotKind, run: str | Sequence[str] | None = None, **choices: Unpack[PlotChoices]) -> Any:
-        """Return a picture as a chart of Altair, of the last run without `run`; `leaderboard` and `cost` then show all
-        models of its benchmark. The keywords are the options of `tripos plot`: `measure`, `models`, `against`,
-        `metric`, `cost`, `size`, `width`, `font`, `font_size`, `language`, `bare` and `out`, a file to write. Raises
-        `StoreError` S0621 where nothing is to be drawn, S0622 without the extra `plot`, and others as `report` does."""
+        """Return a plot as an Altair chart. Without `run`, plot the last run; `leaderboard` and `cost` then show all
+        models of its benchmark.
+
+        The keywords are the options of `tripos plot`: `measure`, `models`, `against`, `metric`, `cost`, `size`,
+        `width`, `font`, `font_size`, `language`, `bare` and `out`, a file to write. Raises `StoreError` S0621 if there
+        is nothing to plot, S0622 without the extra `plot`, and others as `report` does.
+        """
         from tripos.plots.plot import plot
 
         return plot(self._store, kind, run, choices).chart
 
     def snippet(self) -> str:
-        """Return the SQL that makes the same views and macros in any DuckDB."""
+        """Return SQL that creates the same views and macros in any DuckDB."""
         return "".join(f"{statement.strip()};\n" for statement in snippet(self._store))
 
     def refresh(self) -> None:
-        """Look what has been committed since. Relations made before are of no use any more."""
+        """Include what has been committed since. Existing relations become invalid."""
         self._connection.close()
         self._connection = connect(self._store)
 
     def close(self) -> None:
-        """Let go of the store."""
+        """Close the store."""
         self._connection.close()
 
     def __repr__(self) -> str:
@@ -144,8 +146,8 @@ class Results:
 
 
 def open(root: str | Path = "results") -> Results:  # noqa: A001 - `tripos.open` is its name
-    """Return the results in a store. What of it is damaged is left out, with a `UserWarning` that names it. Raises
-    `StoreError`: S0101 where there is none, S0103 and S0104 where it cannot be read."""
+    """Return the results of a store. Damaged parts are skipped, with a `UserWarning` that names them. Raises
+    `StoreError` S0101 if there is no store, S0103 and S0104 if it cannot be read."""
     return Results(Store.open(root, create=False, tell=_warn, tolerant=True))
 
 
@@ -153,8 +155,9 @@ def _warn(error: StoreError) -> None:
     warnings.warn(f"{error.code}: {error.message}: what it held is left out", stacklevel=2)
 
 
+# Display in notebooks
 def bundle(line: str, tables: Sequence[PaperTable]) -> dict[str, str]:
-    """Return a line and tables in the forms that a notebook chooses from."""
+    """Return a line and tables in the formats that a notebook chooses from."""
     head = PaperTable("line", line, ())
     return {
         "text/plain": line,
@@ -164,13 +167,13 @@ def bundle(line: str, tables: Sequence[PaperTable]) -> dict[str, str]:
 
 
 class ShownReport(Report):
-    """A report of which a notebook shows the headline."""
+    """A report whose headline a notebook shows."""
 
     __slots__ = ()
 
     @classmethod
     def of(cls, report: Report) -> ShownReport:
-        """Return the same report, to be shown."""
+        """Return a report in the form that notebooks show."""
         return cls(**{each.name: getattr(report, each.name) for each in fields(report)})
 
     def __repr__(self) -> str:
@@ -183,7 +186,7 @@ class ShownReport(Report):
 
 
 def shortened(report: Report) -> list[PaperTable]:
-    """Return the tables of a report, those of its headline first, up to as many rows as a notebook shows."""
+    """Return the tables of a report, headline first, up to the number of rows that a notebook shows."""
     from tripos_warehouse.query.results import SHOWN
 
     headline = set(report.plan.benchmark.headline)

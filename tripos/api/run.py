@@ -1,4 +1,4 @@
-"""A run: its progress while it is under way, and then its status, its report and its measures."""
+"""A run for Python: its progress, and then its status, report and measures."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Value = TypeVar("Value")
 
 
 class Run:
-    """A run of a benchmark. `spec.run(…)` and `spec.run_async(…)` give one that is over."""
+    """A run of a benchmark. `spec.run(…)` and `spec.run_async(…)` return it when it is over."""
 
     def __init__(self, prepared: PreparedRun, job: Job) -> None:
         self.prepared = prepared
@@ -64,13 +64,12 @@ class Run:
 
     @property
     def id(self) -> str:
-        """The name of the run in its store."""
+        """The id of the run in its store."""
         return self.job.run_id
 
     @property
     def status(self) -> str:
-        """`running`, or how the run ended: `finished`, `interrupted`, `stopped`, `submitted` or
-        `failed`."""
+        """`running`, or how the run ended: `finished`, `interrupted`, `stopped`, `submitted` or `failed`."""
         return "running" if self._ending is None else self._ending.status
 
     @property
@@ -80,7 +79,7 @@ class Run:
 
     @property
     def store(self) -> Path:
-        """The folder of the store that keeps the results, or of its copy on this machine."""
+        """The folder of the store with the results, or of its local copy."""
         return self.job.store.root
 
     @property
@@ -90,25 +89,25 @@ class Run:
 
     @property
     def reused(self) -> int:
-        """The number of calls that an earlier run made."""
+        """The number of calls that were reused from earlier runs."""
         return self.job.tally.reused.total()
 
     @property
     def failed(self) -> int:
-        """The number of calls that failed. The same run again asks them again, and nothing else."""
+        """The number of calls that failed. Running the same again repeats these calls only."""
         return self.job.tally.failed.total()
 
     @property
     def cost_usd(self) -> float | None:
-        """The cost of this run's calls in USD; `None` where the price of a model is not known."""
+        """The cost of this run's calls in USD; `None` if the price of a model is unknown."""
         return None if self.job.tally.cost_unknown else self.job.tally.cost_usd
 
     @property
     def measures(self) -> Table:
-        """The measures as a table, one row for each value: a relation of DuckDB, as `Results.sql` gives.
+        """The measures as a DuckDB relation, as from `Results.sql`, with one row for each value.
 
-        Its columns are `measure`, `model`, a column for each dimension of any measure, `value`, `standard_error`,
-        `low` and `high` (the 95 % interval), `items`, `n`, `total`, `coverage`, `method` and `reason`.
+        Its columns are `measure`, `model`, a column for each dimension of any measure, `value`, `standard_error`, `low`
+        and `high` (the 95 % interval), `items`, `n`, `total`, `coverage`, `method` and `reason`.
         """
         from tripos.api.results import measure_table
 
@@ -135,7 +134,7 @@ class Run:
 
     @property
     def samples(self) -> Table:
-        """The replies of the compared role as a table: what was asked, what came, with its status, tokens and cost."""
+        """The replies of the compared role as a table, with their prompts, status, tokens and cost."""
         from tripos_warehouse import sql
         from tripos_warehouse.query.results import reading
         from tripos_warehouse.views.connect import connect_run
@@ -146,18 +145,18 @@ class Run:
         return relation
 
     def plot(self, kind: PlotKind, **choices: Unpack[PlotChoices]) -> Any:
-        """Return a picture of this run as a chart of Altair, as `Results.plot` does. Raises `StoreError`."""
+        """Return a plot of this run as an Altair chart, as `Results.plot` does. Raises `StoreError`."""
         from tripos.plots.plot import plot
 
         return plot(self.job.store, kind, self.id, choices).chart
 
     def stop(self) -> None:
-        """Finish the calls under way and stop. May be called from another thread, or from a progress callback."""
+        """Finish the calls in progress and stop. May be called from another thread or from a progress callback."""
         if self._loop is not None and self._ending is None:
             self._loop.call_soon_threadsafe(self.job.interrupt)
 
     async def go(self, around: Around) -> RunEnding:
-        """Make the calls, in the context that `around` gives, and commit how the run ended. Raises `StoreError`."""
+        """Make the calls in the context that `around` provides, and commit how the run ended. Raises `StoreError`."""
         self._loop = asyncio.get_running_loop()
         try:
             self._ending = await self.job.run(self.prepared.models, around)
@@ -166,10 +165,10 @@ class Run:
         return self._ending
 
     def keep_report(self) -> Report:
-        """Make the report, and keep its measures in the store. Raises `StoreError`."""
+        """Compute the report, and store its measures. Raises `StoreError`."""
         store = self.job.store
-        with contextlib.suppress(StoreError):  # it takes room for a while; a store that has not been compacted is whole
-            compact_if_needed(store)  # first: a report on few parts takes less memory and less time
+        with contextlib.suppress(StoreError):  # optional: a store works without it
+            compact_if_needed(store)  # fewer parts make the report faster
         self._report = None
         report = self.report()
         if report.measures:
@@ -178,7 +177,7 @@ class Run:
         return report
 
     def check_served(self) -> None:
-        """Raise `Failure` R0261 where the run is held to a lock, and its replies came from other models."""
+        """Raise `Failure` R0261 if the run is locked and its replies came from other models."""
         if self.prepared.lock is not None:
             self.prepared.lock.check_served(self.id)
 
@@ -202,9 +201,11 @@ def open_run(
     *,
     detach: bool = False,
 ) -> Run:
-    """Open everything that a prepared run needs: functions, models and the store. `warn` is told the warnings about the
-    models; a `pool` makes the calls in other processes; `detach`: batches are submitted, and not waited for. Raises
-    `Failure`."""
+    """Open everything that a prepared run needs: functions, models and the store.
+
+    `warn` receives warnings about the models. A `pool` makes the calls in other processes. With `detach`, batches are
+    submitted without waiting for them. Raises `Failure`.
+    """
     if pool is not None and prepared.wiring.batch:
         raise Failure("R0202", "`--batch` and `--workers` do not go together", "leave out --workers")
     if detach and not prepared.wiring.batch:
@@ -275,8 +276,8 @@ def store_failure(error: StoreError) -> Failure:
 
 
 def run_here(make: Callable[[], Coroutine[Any, Any, Value]], stop: Callable[[], None]) -> Value:
-    """Run a coroutine to its end, also where this thread has a running event loop, as a notebook has: then in a thread
-    of its own, while this one waits. `stop` is called where Ctrl-C, or a notebook's interrupt, ends the wait."""
+    """Run a coroutine to its end and return its value. If this thread has a running event loop, as in a notebook, use
+    another thread and wait for it. `stop` is called if Ctrl-C or a notebook's interrupt ends the wait."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -296,7 +297,7 @@ def run_here(make: Callable[[], Coroutine[Any, Any, Value]], stop: Callable[[], 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="tripos-run")
     thread.start()
     try:
-        over.wait()  # not `thread.join()`, which takes a thread for dead once it was interrupted
+        over.wait()  # not `thread.join()`, which considers the thread dead after an interrupt
     except KeyboardInterrupt:
         stop()
         over.wait()
@@ -307,12 +308,13 @@ def run_here(make: Callable[[], Coroutine[Any, Any, Value]], stop: Callable[[], 
 
 
 LOOK_S = 0.25
-"""The time between two calls of the callback."""
+"""The interval in seconds between two calls of the callback."""
 
 
+# Progress callbacks
 @dataclass(frozen=True)
 class Progress:
-    """A run at one moment. `done` of `total` calls are behind it: asked, reused, skipped or failed."""
+    """The state of a run at one time. `done` of `total` calls are settled: asked, reused, skipped or failed."""
 
     run: Run
     done: int
@@ -324,13 +326,13 @@ class Progress:
     tokens_in: int
     tokens_out: int
     cost_usd: float
-    """The cost of the calls whose price is known, in USD."""
+    """The cost in USD of the calls whose price is known."""
     elapsed_s: float
     notes: tuple[str, ...] = ()
-    """Note that are new since the last call, such as that an endpoint does not respond."""
+    """Notes since the last call of the callback, such as that an endpoint does not respond."""
 
     def stop(self) -> None:
-        """Finish the calls under way and stop the run; its results are kept."""
+        """Finish the calls in progress and stop the run. Its results are kept."""
         self.run.stop()
 
 
@@ -338,8 +340,8 @@ Callback = Callable[[Progress], object]
 
 
 class Watcher:
-    """Calls a callback while a run is under way, and once at its end. An exception of the callback stops the run, and
-    is in `error`."""
+    """Calls a callback during a run and once at its end. An exception of the callback stops the run and is stored in
+    `error`."""
 
     def __init__(self, run: Run, callback: Callback | None, secrets: Sequence[str] = ()) -> None:
         self.run = run

@@ -1,4 +1,4 @@
-"""A compiled spec, and its plans and runs."""
+"""A compiled spec for Python, with its plans and runs, and the keywords of a run."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Places = str | Path | Sequence[str | Path]
 
 
 def paths_of(given: Places) -> list[str]:
-    """List the paths.
+    """Return the paths as a list of texts.
 
     >>> paths_of("data"), paths_of(["data", "more"])
     (['data'], ['data', 'more'])
@@ -49,28 +49,28 @@ Names = str | Sequence[str]
 
 
 class CaseOptions(TypedDict, total=False):
-    """The cases of a run: all of them where nothing is given."""
+    """The cases of a run; all cases by default."""
 
     scenarios: Names
     only: Mapping[str, Names]
     """Values of axes, such as `{"tone": ["warm", "plain"]}`."""
     subset: str | None
     limit: int | None
-    """The number of items of each scenario, at the most: the first ones, or drawn with `seed`."""
+    """The maximum number of items of each scenario: the first ones, or with `seed` a random sample."""
     seed: int | None
     shard: str | None
-    """`"1/3"`: the first of three parts, which a hash of the item decides."""
+    """`"1/3"` is the first of three parts, assigned by a hash of the item."""
     reuse: Places
-    """Stores whose replies are taken over, and which are only read."""
+    """Stores whose replies are reused. They are only read."""
     budget: Names
-    """The most that the run may spend: `"5usd"`, `"200000tokens"`, `"1000calls"`."""
+    """The maximum to spend: `"5usd"`, `"200000tokens"`, `"1000calls"`."""
     batch: bool
-    """Ask models in batches of their providers: half the price, and replies within a day."""
+    """Send calls in batches of their providers: half the price, with replies within a day."""
     until: Literal["settled", "end"] | None
-    """`"settled"`: items come in random order, and the run stops once every comparison and expectation is settled.
-    `"end"`: the run goes on to its last item, also where the spec says `until settled`."""
+    """`"settled"`: take items in random order, and stop once every comparison and expectation is settled. `"end"`: go
+    on to the last item, even if the spec says `until settled`."""
     margin: float | None
-    """With `until`: the run stops once every measure is this close to what all items would show."""
+    """With `until`: stop once every measure is this close to its value over all items."""
 
 
 class RunOptions(CaseOptions, total=False):
@@ -81,38 +81,38 @@ class RunOptions(CaseOptions, total=False):
     timeout_s: float
     patience_s: float
     allow_programs: Names
-    """The programs that scorers may start, as `--allow-program` takes them."""
+    """Programs that scorers may start, as in `--allow-program`."""
     allow_unsandboxed: Names
-    """The programs that may execute what models write without a sandbox."""
+    """Programs that may execute code of models without a sandbox."""
     locked: str | Path | None
-    """The lock file that the run is held to."""
+    """The lock file that the run must match."""
     workers: int
-    """The number of processes that make the calls; they share the limits and the budget."""
+    """The number of processes that make the calls. They share the limits and the budget."""
     detach: bool
-    """With `batch`: submit the batches and leave, with the status `submitted`; the same run collects them later."""
+    """With `batch`: submit the batches and return with the status `submitted`. The same run collects them later."""
 
 
 @dataclass(frozen=True)
 class Spec:
-    """A benchmark that compiled without a mistake."""
+    """A benchmark that compiled without errors."""
 
     path: str
-    """The path that was given: a file, a folder, or a release."""
+    """The path as given: a file, a folder, or a release."""
     compiled: CompiledSpec = field(repr=False)
     """The compilation, and the folders of its data."""
     settings: ChosenSettings = field(repr=False)
-    """The settings that hold: `tripos.toml`, its profile, and the environment."""
+    """The effective settings: `tripos.toml`, its profile, and the environment."""
     denied: Mapping[str, str] = field(repr=False)
-    """The codes of warnings that count as errors."""
+    """Codes of warnings that count as errors."""
 
     @property
     def compiled_plan(self) -> Plan:
-        """The plan that the spec compiled to: everything that it says, with its digest."""
+        """The plan of the spec: its whole content, with a digest."""
         return self.compiled.plan
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """The compiler's warnings."""
+        """The warnings of the compiler."""
         return self.compiled.compilation.diagnostics
 
     @property
@@ -127,12 +127,12 @@ class Spec:
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of the plan: two specs with one digest are the same benchmark."""
+        """The SHA-256 of the plan. Two specs with the same digest are the same benchmark."""
         return self.compiled_plan.digest
 
     @property
     def roles(self) -> tuple[str, ...]:
-        """The names of the roles that models fill; the compared role is among them."""
+        """The names of the roles that models fill, including the compared role."""
         return tuple(role.name for role in self.compiled_plan.roles)
 
     @property
@@ -148,9 +148,9 @@ class Spec:
         store: str | Path | None = None,
         **options: Unpack[CaseOptions],
     ) -> RunPlan:
-        """Plan a run: its items, its calls, its tokens and its cost. No model is called, and no key is needed.
+        """Plan a run: its items, calls, tokens and cost. No model is called, and no key is needed.
 
-        The parameters are those of `run`. Without models the plan has one model in each role, and no cost.
+        The parameters are those of `run`. Without models, the plan has one model in each role and no cost.
 
         Raises `RunError`.
         """
@@ -169,16 +169,16 @@ class Spec:
         progress: Callback | None = None,
         **options: Unpack[RunOptions],
     ) -> Run:
-        """Run the benchmark, keep every result in the store, and return the run with its report.
+        """Run the benchmark, store every result, and return the run with its report.
 
-        `models` fill the compared role, `roles` the others by name; what is not given comes from `tripos.toml`. Calls
-        that the store has already are not made again. `progress` is called a few times a second with a `Progress`.
-        Further keywords are those of `RunOptions`.
+        `models` fill the compared role, `roles` the others by name; the rest comes from `tripos.toml`. Calls whose
+        results are in the store are not repeated. `progress` is called a few times a second with a `Progress`. Further
+        keywords are those of `RunOptions`.
 
         In a notebook, whose thread has a running event loop, the run gets its own thread, and the cell waits for it.
         `await spec.run_async(…)` does not block the notebook.
 
-        Raises `RunError`, whose `run` is the run where it had to stop; `StoreError` where the report cannot be made.
+        Raises `RunError`, with the run in `run` if it had to stop; `StoreError` if the report cannot be made.
         """
         started: list[Run] = []
 
@@ -197,8 +197,8 @@ class Spec:
         progress: Callback | None = None,
         **options: Unpack[RunOptions],
     ) -> Run:
-        """Run the benchmark in the running event loop: see `run`. Where the task is cancelled, the calls under way are
-        given up, and everything before them is kept."""
+        """Run the benchmark in the running event loop, as `run` does. If the task is cancelled, calls in progress are
+        abandoned; earlier results are kept."""
         return await self._run([], models, roles, store, progress, options)
 
     async def _run(
@@ -233,7 +233,7 @@ class Spec:
         if ending.failure is not None:
             failure = ending.failure
             raise RunError(failure.code, for_python(failure.message), for_python(failure.hint or ""), run) from failure
-        if ending.status == "submitted":  # a report would be of a part
+        if ending.status == "submitted":  # a report would cover only part of the run
             return run
         await asyncio.to_thread(run.keep_report)
         with raised_as(RunError):
@@ -274,7 +274,7 @@ class Spec:
 
 @dataclass(frozen=True)
 class Warner:
-    """Collects warnings. Raises `Failure` for one that counts as an error."""
+    """A collector of warnings. Raises `Failure` for a warning that counts as an error."""
 
     denied: Mapping[str, str]
     warnings: list[RunWarning]
@@ -297,17 +297,17 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
     signed: bool = False,
     allow_private: bool = False,
 ) -> Spec:
-    """Compile a spec: a `.tripos` file, a folder that holds one, a release, or the name of a benchmark that comes with
+    """Compile a spec: a `.tripos` file, a folder with one, a release, or the name of a benchmark that comes with
     Tripos.
 
-    `data` and `releases` are further folders for data files and for releases that the spec extends; `deny` has the
-    codes of warnings that count as errors; `profile` is a profile of `tripos.toml`. With `allow_outside` the spec may
-    read files outside of its folder, its project and `data`; with `untrusted` it may do as little as with `--untrusted`
-    on the command line. A release at a URL is fetched without your keys unless `signed`, and from public addresses
-    unless `allow_private`. Settings are read as the command line reads them:
-    `tripos.toml` of the working directory or above it, `.env`, and the environment.
+    `data` and `releases` are further folders for data files and for releases that the spec extends. `deny` lists codes
+    of warnings that count as errors. `profile` is a profile of `tripos.toml`. With `allow_outside` the spec may read
+    files outside of its folder, its project and `data`; `untrusted` restricts it as `--untrusted` does on the command
+    line. A release at a URL is fetched without your keys unless `signed`, and from public addresses only unless
+    `allow_private`. Settings are read as on the command line: `tripos.toml` of the working directory or above it,
+    `.env`, and the environment.
 
-    Raises `SpecError`, whose `diagnostics` has every mistake.
+    Raises `SpecError`, whose `diagnostics` list all errors.
     """
     with raised_as(SpecError):
         trust = trust_in(untrusted, os.environ)
@@ -335,7 +335,7 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
 
 
 def _with_options(config: Config, store: str | Path | None, options: Mapping[str, Any]) -> Config:
-    """Return the settings, with the keywords that stand for one."""
+    """Return the settings with the keywords that replace one."""
     limits = {
         name: options[name]
         for name in ("max_connections", "max_retries", "timeout_s", "patience_s")
@@ -362,7 +362,7 @@ def _names(given: Names) -> tuple[str, ...]:
 
 
 def _check_known(options: Mapping[str, Any], known: Collection[str]) -> None:
-    """Raise `TypeError` for a keyword that is not known."""
+    """Raise `TypeError` for an unknown keyword."""
     for name in options:
         if name not in known:
             close = nearest(name, known)

@@ -1,1 +1,1 @@
-"""The command line: one module a verb, imported when the verb is used."""
+"""The command line: one module for each command or group of commands, imported when the command is used."""

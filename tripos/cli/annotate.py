@@ -1,4 +1,4 @@
-"""`tripos annotate`: hands a person replies to grade, as a spreadsheet or as a page, and takes their grades back."""
+"""`tripos annotate`: assigns replies to a person as a spreadsheet or a page, and imports the grades."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from tripos_warehouse.views.runs import find_run, get_selected, known_in_run, ma
 SHEET = ".xlsx"
 MOST_FAULTS = 40
 LONGEST_NAME = 200
-"""Bytes of the name of a person, which is also that of a file."""
+"""The maximum length of a person's name in bytes. It is also used as a file name."""
 
 
 def main(options: Namespace) -> int:
-    """Hands out, or takes back."""
+    """Assign replies, or import grades."""
     _check(options)
     try:
         return _take(options) if options.take else _hand(options)
@@ -45,7 +45,7 @@ def main(options: Namespace) -> int:
 
 
 def _check(options: Namespace) -> None:
-    """Raise `Failure` R0202 where options of the one are given with the other."""
+    """Raise `Failure` R0202 if options for assigning and for importing are combined."""
     asked = (
         "run",
         "role",
@@ -76,7 +76,7 @@ def _check(options: Namespace) -> None:
     raise Failure("R0202", f"`{shown}` is for a file that is taken back", "give --take FILE too")
 
 
-# Handing out
+# Assignment
 
 
 def _hand(options: Namespace) -> int:
@@ -106,7 +106,7 @@ def _hand(options: Namespace) -> int:
 
 
 def _round(options: Namespace) -> int | None:
-    """Return the round, where it is not the first, which is what grades without one are of."""
+    """Return the round, or None for the first, which grades without a round belong to."""
     return options.round if options.round and options.round > 1 else None
 
 
@@ -155,8 +155,7 @@ def _choice(options: Namespace, desk: AssignmentDesk) -> AssignmentOptions:
 
 
 def _items(name: str | None, desk: AssignmentDesk) -> Drawn | None:
-    """Return the items of the run that it has marked as those of a subset. Raises `Failure` R0202 where there are
-    none."""
+    """Return the items that the run has marked as those of a subset. Raises `Failure` R0202 if there are none."""
     if name is None:
         return None
     chosen_subset(name, desk.plan)
@@ -168,8 +167,7 @@ def _items(name: str | None, desk: AssignmentDesk) -> Drawn | None:
 
 
 def _resumed(desk: AssignmentDesk, path: Path) -> Batch:
-    """Return the batch of a file that was begun. Raises `Failure` S0703 where it is not of this person, role and
-    run."""
+    """Return the batch of a file in progress. Raises `Failure` S0703 if it belongs to another person, role or run."""
     batch = get_batch(desk.store, read_grades(path).batch)
     wanted = desk.run.run_id, desk.role, desk.name, desk.round
     if (batch.run_id, batch.role, batch.name, batch.round) != wanted:
@@ -237,7 +235,7 @@ def _back(path: Path, options: Namespace) -> str:
     return f"tripos annotate --take {path}" + (f" --store {options.store}" if options.store else "")
 
 
-# Taking back
+# Import of grades
 
 
 def _take(options: Namespace) -> int:
@@ -272,7 +270,7 @@ def _read(path: Path) -> Answers:
 def _keep(store: Store, batch: Batch, taken: IngestedGrades) -> KeptCounts:
     connection = connect(store)
     with connection:
-        find_run(connection, batch.run_id)  # grades of a run that is not in this store would count nowhere
+        find_run(connection, batch.run_id)  # grades of a run that this store lacks would not count
     kept = keep(store, taken.scores, _now())
     carry_to_other_runs(store, taken.scores)
     return kept

@@ -1,4 +1,4 @@
-"""Options that several verbs have."""
+"""Options that several commands have, and the types of their values."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 
 def duration(text: str) -> float:
-    """Return seconds of a time such as `30m`."""
+    """Return the seconds of a time such as `30m`."""
     number, unit = (text[:-1], text[-1]) if text[-1:] in "smhd" else (text, "s")
     value = float(number) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
     if not 0 <= value < float("inf"):
@@ -17,7 +17,7 @@ def duration(text: str) -> float:
 
 
 def minutes_long(text: str) -> float:
-    """Return the seconds of a time such as `4h` that is a minute at least."""
+    """Return the seconds of a time such as `4h`. Raises `ArgumentTypeError` if it is less than a minute."""
     value = duration(text)
     if value < 60:
         raise argparse.ArgumentTypeError(f"{text} is less than a minute")
@@ -25,7 +25,7 @@ def minutes_long(text: str) -> float:
 
 
 def positive(text: str) -> int:
-    """Return a whole number from 1 on."""
+    """Return a whole number of at least 1."""
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is less than 1")
@@ -41,7 +41,7 @@ def share(text: str) -> float:
 
 
 def port(text: str) -> int:
-    """Return the number of a port."""
+    """Return a port number."""
     value = int(text)
     if not 0 <= value <= 65535:
         raise argparse.ArgumentTypeError(f"{text} is not a port")
@@ -49,7 +49,7 @@ def port(text: str) -> int:
 
 
 def count(text: str) -> int:
-    """Return a whole number from 0 on."""
+    """Return a whole number of at least 0."""
     value = int(text)
     if value < 0:
         raise argparse.ArgumentTypeError(f"{text} is less than 0")
@@ -57,7 +57,7 @@ def count(text: str) -> int:
 
 
 def amount(text: str) -> float:
-    """Return a number from 0 on."""
+    """Return a number of at least 0."""
     value = float(text)
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"{text} is less than 0")
@@ -73,7 +73,7 @@ def above_zero(text: str) -> float:
 
 
 def margin(text: str) -> tuple[str | None, float]:
-    """Return a number above 0, and the name that it is for, such as `accuracy=0.02`.
+    """Return a number above 0 and the measure it applies to, such as `accuracy=0.02`.
 
     >>> margin("0.02"), margin("accuracy=0.02")
     ((None, 0.02), ('accuracy', 0.02))
@@ -85,14 +85,14 @@ def margin(text: str) -> tuple[str | None, float]:
 
 
 def length(text: str) -> float:
-    """Return a length in points, such as 238.11 of `8.4cm`."""
+    """Return a length in points: 238.11 for `8.4cm`."""
     from tripos.plots.picture import length_pt
 
     return length_pt(text)
 
 
 def seconds(text: str) -> float:
-    """Return a time above 0."""
+    """Return a number of seconds above 0."""
     value = float(text)
     if not 0 < value < math.inf:
         raise argparse.ArgumentTypeError(f"{text} is not a time in seconds")
@@ -107,7 +107,7 @@ def wait(text: str) -> float:
     return value
 
 
-# What argparse calls them where a value is none.
+# The names of the types in argparse's error messages.
 duration.__name__ = minutes_long.__name__ = "time"
 positive.__name__ = count.__name__ = port.__name__ = "whole number"
 amount.__name__ = share.__name__ = above_zero.__name__ = margin.__name__ = "number"
@@ -116,7 +116,8 @@ seconds.__name__ = wait.__name__ = "number of seconds"
 
 
 def add_spec(parser: argparse.ArgumentParser, *, several: str = "") -> None:
-    """The spec, and where its data are; or `several` of them, of which it says what is done with one after another."""
+    """Add the spec, or several of them, and the options for its data. `several` completes the help: what is done with
+    the specs, one after another."""
     help_ = "a .tripos file, or a folder that holds one"
     if several:
         parser.add_argument(
@@ -135,13 +136,13 @@ def add_spec(parser: argparse.ArgumentParser, *, several: str = "") -> None:
 
 
 def add_untrusted(parser: argparse.ArgumentParser) -> None:
-    """Add the option for what a stranger wrote."""
+    """Add the option for a benchmark from a stranger."""
     help_ = "do not trust the benchmark: run no Python, open no connection, read no tripos.toml, and read less"
     parser.add_argument("--untrusted", action="store_true", help=f"{help_} (also TRIPOS_UNTRUSTED=1)")
 
 
 def add_reach(parser: argparse.ArgumentParser) -> None:
-    """Add the options of fetching a release from a URL."""
+    """Add the options for fetching a release from a URL."""
     help_ = "with a URL: allow addresses of this machine and its networks, and there http too"
     parser.add_argument("--allow-private", action="store_true", help=help_)
     help_ = "with a URL: sign requests to object stores and the Hub with your keys"
@@ -155,7 +156,7 @@ def add_allow_outside(parser: argparse.ArgumentParser) -> None:
 
 
 def add_programs(parser: argparse.ArgumentParser) -> None:
-    """Add the options of programs that scorers start."""
+    """Add the options for programs that scorers start."""
     help_ = "let scorers start this program, or ask the service NAME at URL; may be repeated"
     parser.add_argument("--allow-program", metavar="NAME[=URL]", action="append", default=[], help=help_)
     help_ = "let this program execute what models write without a sandbox; may be repeated"
@@ -163,25 +164,25 @@ def add_programs(parser: argparse.ArgumentParser) -> None:
 
 
 def add_releases(parser: argparse.ArgumentParser) -> None:
-    """Where releases are that the spec extends."""
+    """Add the option for folders with releases that the spec extends."""
     help_ = "search this folder too for releases that the spec extends"
     parser.add_argument("--releases", metavar="DIR", action="append", default=[], help=help_)
 
 
 def add_deny(parser: argparse.ArgumentParser) -> None:
-    """The warnings that count as errors."""
+    """Add the option for warnings that count as errors."""
     help_ = "turn these warnings into errors; `warnings`: all of them"
     parser.add_argument("--deny", metavar="CODE[,CODE]", action="append", default=[], help=help_)
 
 
 def add_store_options(parser: argparse.ArgumentParser) -> None:
-    """The store, and the profile of settings."""
+    """Add the options for the store and the profile of settings."""
     parser.add_argument("--store", metavar="DIR", help="folder of the store, or s3://BUCKET/PREFIX (default: results)")
     parser.add_argument("--profile", metavar="NAME", help="use the settings of [profiles.NAME] in tripos.toml")
 
 
 def add_models(parser: argparse.ArgumentParser) -> None:
-    """Add the options of models and roles."""
+    """Add the options for models and roles."""
     parser.add_argument(
         "--model",
         metavar="A[,B]",
@@ -194,7 +195,7 @@ def add_models(parser: argparse.ArgumentParser) -> None:
 
 
 def add_roles(parser: argparse.ArgumentParser) -> None:
-    """Add the options of models, roles and items."""
+    """Add the options for models, roles and items."""
     add_models(parser)
     parser.add_argument("--limit", type=positive, metavar="N", help="use at most N items for each scenario")
     help_ = "use only items, or treatments, with this value of an axis or arm; may be repeated"
@@ -206,13 +207,13 @@ def add_roles(parser: argparse.ArgumentParser) -> None:
 
 
 def add_junit(parser: argparse.ArgumentParser) -> None:
-    """Where JUnit XML is written to."""
+    """Add the option for the JUnit XML file."""
     help_ = "write the result of every `expect` to a file, as JUnit XML for CI"
     parser.add_argument("--junit", metavar="FILE", help=help_)
 
 
 def listed_names(given: Sequence[str]) -> list[str]:
-    """Return the names that an option was given, several at once or one after another, each once.
+    """Return the distinct names of an option that may be repeated and takes comma-separated names.
 
     >>> listed_names(["a,b", "b, c"])
     ['a', 'b', 'c']

@@ -1,4 +1,4 @@
-"""`tripos run` and `tripos plan` of one benchmark or of several, one after another; runs under one budget."""
+"""`tripos run` and `tripos plan` for one or several benchmarks, one after another and under one budget."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.datasets.data_files import DataFolders
 
 Doing = Callable[[Namespace, ChosenSettings, Compilation, DataFolders], int]
-"""What is done with a benchmark that was compiled; gives an exit code, or raises `Failure`."""
+"""The action for one compiled benchmark. It returns an exit code, or raises `Failure`."""
 WORST_FIRST = (INTERRUPTED, USAGE, SOME_FAILED, NOT_HELD)
-"""Exit codes of runs, of which the first that any of them has is that of all."""
+"""Exit codes by precedence. The exit code of several runs is the first of these that any run has."""
 
 
 @dataclass(frozen=True)
 class _Read:
-    """A benchmark as it was read from a path: compiled, or why it could not be."""
+    """A benchmark read from a path: compiled, or the failure that prevented it."""
 
     path: str
     compiled: tuple[Compilation, DataFolders] | None = None
@@ -40,7 +40,7 @@ class _Read:
 
     @property
     def roles(self) -> frozenset[str]:
-        """The names of its roles; none where it has no plan."""
+        """The names of its roles; empty if it has no plan."""
         return frozenset(role.name for role in self._roles())
 
     @property
@@ -50,7 +50,7 @@ class _Read:
 
     @property
     def name(self) -> str | None:
-        """The name of the benchmark; `None` where it has no plan."""
+        """The name of the benchmark; None if it has no plan."""
         plan = None if self.compiled is None else self.compiled[0].plan
         return None if plan is None else plan.benchmark.name
 
@@ -60,12 +60,14 @@ class _Read:
 
 
 def main(options: Namespace) -> int:
-    """Run every benchmark that was named. Exit codes are those of `run.main`, of several the worst: 130, 2, 1, 100.
+    """Run every benchmark that was named. Return the exit code of `run.main`; for several benchmarks the worst of 130,
+    2, 1, 100.
 
-    Raises `Failure` where only one was named and it cannot be run."""
+    Raises `Failure` if only one benchmark was named and it cannot be run.
+    """
     from tripos.cli import run, run as clusters
 
-    gc.freeze()  # what was imported stays: nobody looks for cycles in it again
+    gc.freeze()  # imported modules stay: exclude them from garbage collection
     if options.on is not None:
         return clusters.clusters_main(options)
     clusters.refuse_without_cluster(options)
@@ -85,7 +87,7 @@ def main(options: Namespace) -> int:
 
 
 def _show_together(options: Namespace, names: Sequence[str]) -> None:
-    """Print the boards of several benchmarks in one table, where there are models to rank on two of them."""
+    """Print the leaderboards of several benchmarks in one table, if at least two of them rank models."""
     from tripos.cli.context import open_store
     from tripos.cli.leaderboard import together_lines
     from tripos.cli.report import store_options
@@ -96,7 +98,7 @@ def _show_together(options: Namespace, names: Sequence[str]) -> None:
     try:
         boards = leaderboard_of(open_store(options), {}, benchmarks=names, comparable=are_comparable)
     except (StoreError, Failure):
-        return  # each run has told why nothing of it can be read
+        return  # each run has already reported why it cannot be read
     if len(boards) > 1:
         show_text("\n".join(["", *(line.rstrip() for line in together_lines(boards, terminal_width())), ""]))
         show_text(f"{localized('with intervals')}  tripos leaderboard {store_options(options)}".rstrip())
@@ -105,8 +107,8 @@ def _show_together(options: Namespace, names: Sequence[str]) -> None:
 def each_of(
     options: Namespace, chosen: ChosenSettings, do: Doing, after: Callable[[Sequence[str]], None] | None = None
 ) -> int:
-    """Do one thing with every benchmark that was named, and `after` that one with the names of all that could be;
-    return the worst exit code. Raises `Failure` where no path has a benchmark, or a role is given that none has."""
+    """Call `do` for every benchmark that was named, then `after` with the names of those that compiled. Return the
+    worst exit code. Raises `Failure` if no path has a benchmark, or if a role is given that no benchmark has."""
     benchmarks = [_read(options, path, chosen) for path in _with_benchmark(options.paths)]
     if not benchmarks:
         raise Failure("E0108", "none of the paths holds a benchmark", "give .tripos files, or folders that hold one")
@@ -115,7 +117,7 @@ def each_of(
     codes: list[tuple[str, int]] = []
     for place, each in enumerate(benchmarks):
         if not options.json:
-            sys.stdout.flush()  # the line must not come before what the benchmark above it printed
+            sys.stdout.flush()  # keep the line after the output of the previous benchmark
             print_stderr(("\n" if place else "") + f"[{place + 1}/{len(benchmarks)}] {each.path}")
         code = _one(each, _for(each, options, benchmarks), _settings_for(each, chosen, every), do)
         codes.append((each.path, code))
@@ -131,7 +133,7 @@ def each_of(
 
 
 def _one(each: _Read, options: Namespace, chosen: ChosenSettings, do: Doing) -> int:
-    """Return one of them; a failure of it is told, and is its exit code. As JSON it is told in one line."""
+    """Run one benchmark. A failure is printed (with `--json` as one line) and becomes its exit code."""
     from tripos.cli.parser import show_failure
 
     printed, failure = io.StringIO(), each.failure
@@ -154,7 +156,7 @@ def _one(each: _Read, options: Namespace, chosen: ChosenSettings, do: Doing) -> 
 
 
 def _outcome_lines(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]) -> list[str]:
-    """Return what became of each, in a line each."""
+    """Return one line with the outcome of each benchmark."""
     from rich.cells import cell_len
 
     from tripos_warehouse.tables.text import pad
@@ -172,8 +174,8 @@ def _outcome_lines(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]
 
 
 def _with_benchmark(paths: Sequence[str]) -> list[str]:
-    """Return the paths without those that a pattern of the shell brings along: folders and files of no benchmark, which
-    are told, but for a folder of declarations that benchmarks share."""
+    """Return the paths that have a benchmark. Others, which a shell pattern may include, are reported, except folders
+    of declarations that benchmarks share."""
     kept = []
     for path in dict.fromkeys(path.rstrip("/") or path for path in paths):
         if not Path(path).exists() or holds_benchmark(Path(path)):
@@ -193,8 +195,8 @@ def _read(options: Namespace, path: str, chosen: ChosenSettings) -> _Read:
 
 
 def _for(each: _Read, options: Namespace, benchmarks: Sequence[_Read]) -> Namespace:
-    """Return the options with those roles only that a benchmark has; without the one that `--model` fills in it, where
-    another benchmark has a role of that name for somebody else."""
+    """Return the options for one benchmark, with its roles only. If `--model` is given and another benchmark uses the
+    name of its compared role for another role, a `--role` of that name is dropped."""
     others = {name for other in benchmarks for name in other.roles if name != other.compared}
     mine = each.roles - ({each.compared} & others if options.model else set())
     role = [text for text in options.role if _role(text) in mine or not each.roles]
@@ -202,13 +204,13 @@ def _for(each: _Read, options: Namespace, benchmarks: Sequence[_Read]) -> Namesp
 
 
 def _settings_for(each: _Read, chosen: ChosenSettings, every: frozenset[str]) -> ChosenSettings:
-    """Return the settings without the roles that only others of the benchmarks have."""
+    """Return the settings without the roles that only other benchmarks have."""
     roles = {name: models for name, models in chosen.config.roles.items() if name not in every - each.roles}
     return replace(chosen, config=chosen.config.model_copy(update={"roles": roles}))
 
 
 def _check_roles(options: Namespace, benchmarks: Sequence[_Read]) -> None:
-    """Raise `Failure` R0201 for a role that none of the benchmarks has."""
+    """Raise `Failure` R0201 for a role that no benchmark has."""
     every = sorted(frozenset().union(*(each.roles for each in benchmarks)))
     for name in map(_role, options.role):
         if every and name not in every:
@@ -222,7 +224,7 @@ def _role(text: str) -> str:
 
 
 def _refuse_shared_files(options: Namespace) -> None:
-    """Raise `Failure` R0202 for files that each run would write anew."""
+    """Raise `Failure` R0202 for an output file that each run would overwrite."""
     for option, given in (("--junit", options.junit), ("--events", options.events)):
         if given and given != "-":
             message = f"`{option} {given}` holds the results of one run, but {len(options.paths)} paths are given"

@@ -1,6 +1,7 @@
-"""`tripos check`: every mistake that can be found without a model.
+"""`tripos check`: reports every mistake that can be found without a model; with `--worlds` also the test of secrecy.
 
-`tripos check --worlds`: what the trial of secrecy found, as diagnostics and as lines.
+The test compares what models would be sent in pairs of worlds that differ only in the secrets. A message that differs
+reveals a secret.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ from tripos_runtime.secrecy_trial.trial import SecretLeak, WorldTrial, try_world
 
 
 def main(options: Namespace) -> int:
-    """Check every path and print what is wrong; exit code 2 where anything is, 1 where only the trial of secrecy found
-    something."""
-    gc.disable()  # a tree of syntax has no cycles worth collecting in a process that ends at once
+    """Check every path and print the diagnostics. Return exit code 2 if there are errors, 1 if only the test of secrecy
+    failed."""
+    gc.disable()  # syntax trees have no cycles worth collecting in a short process
     trust, reach = trust_of(options), reach_of(options)
     config = load_config(Path.cwd(), trust=trust)
     denied = chosen_denials(options, config)
     places = (options.data, config.data, (*options.releases, *config.releases))
     against = earlier_plan(options.against, *places, trust=trust, reach=reach) if options.against else None
-    # A pattern of the shell also names folders of what benchmarks share, which is checked with those that use it.
+    # A shell pattern also matches folders of shared declarations, which are checked with the benchmarks that use them.
     check_given(trust, *options.paths)
     paths = [each for each in options.paths if not holds_parts(Path(each))] or options.paths
     specs = {
@@ -84,12 +85,12 @@ def main(options: Namespace) -> int:
 
 
 SECRECY = frozenset({"E0501", "E0502"})
-"""What may be wrong with a spec that is tried all the same: the trial shows what is told by it."""
+"""Codes of errors that do not prevent the test of secrecy, because it shows the leaks that they report."""
 
 
 def _trials(pairs: int | None, specs: Mapping[str, SpecSource], found: Mapping[str, Compilation]) -> dict[str, Tried]:
-    """Return the trials in so many pairs of worlds, if that is wanted, of the specs that compile but for what they
-    tell."""
+    """Return the tests of secrecy, in this number of pairs of worlds, of the specs without errors other than leaks.
+    Return none if `pairs` is None."""
     if pairs is None:
         return {}
 
@@ -104,7 +105,7 @@ def _trials(pairs: int | None, specs: Mapping[str, SpecSource], found: Mapping[s
 
 
 def _size(compilation: Compilation) -> str:
-    """That a spec is well formed, and how much it asks: `demo 1.0.0 is well formed: 1 scenario, …`."""
+    """Return a line that a spec is well formed, with its size: `demo 1.0.0 is well formed: 1 scenario, …`."""
     plan = compilation.plan
     assert plan is not None
     cells = sum(scenario.cells for scenario in plan.scenarios)
@@ -120,7 +121,7 @@ def _size(compilation: Compilation) -> str:
 
 
 def _clusterings(spec: SpecSource, compilation: Compilation) -> tuple[Clustering, ...]:
-    """Return what items are clustered by; nothing where their data cannot be read."""
+    """Return the clusterings of the items; none if their data cannot be read."""
     plan = compilation.plan
     if plan is None or not RowClusters(plan).scenarios:
         return ()
@@ -136,8 +137,8 @@ def _clusterings(spec: SpecSource, compilation: Compilation) -> tuple[Clustering
 
 
 def _path_from_root(path: str) -> str:
-    """Return a path from the root of the repository that GitHub checked out, or else from here; absolute outside of
-    it."""
+    """Return a path relative to the root of the repository that GitHub checked out, or else to the current folder;
+    absolute outside of it."""
     workspace = os.environ.get("GITHUB_WORKSPACE")
     here, absolute = Path.cwd(), Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow links
     roots = [Path(workspace), here] if workspace else [here]
@@ -146,13 +147,13 @@ def _path_from_root(path: str) -> str:
 
 
 AROUND = 60
-"""So many characters of a message are shown before and behind the place where two part."""
+"""The number of characters shown before and after the first difference of two messages."""
 MOST_COPIES = 3
 
 
 @dataclass(frozen=True)
 class Tried:
-    """The result of a trial of a spec."""
+    """The result of the test of secrecy for a spec."""
 
     trial: WorldTrial
     compilation: Compilation
@@ -160,17 +161,18 @@ class Tried:
 
     @property
     def diagnostics(self) -> list[Diagnostic]:
-        """An error for every step whose messages depend on a secret."""
+        """Return an error for every step whose messages depend on a secret."""
         compared = next(role.name for role in self.plan.roles if role.kind == "compared")
         return [_diagnostic(leak, compared, self.compilation) for leak in self.trial.leaks]
 
     def lines(self, path: str) -> Iterator[str]:
-        """Return what it came to, for people."""
+        """Yield the lines of the result for people."""
         return _lines(path, self.trial, self.plan)
 
 
+# The test of secrecy in pairs of worlds
 def tried(compilation: Compilation, folders: DataFolders, pairs: int) -> Tried:
-    """Return what comes of a spec that compiled in so many pairs of worlds. Raises `Failure`."""
+    """Test a compiled spec in this number of pairs of worlds. Raises `Failure` if its data cannot be read."""
     assert compilation.plan is not None
     files = tuple(source.path for source in compilation.sources)
     try:
@@ -205,7 +207,7 @@ def _diagnostic(leak: SecretLeak, compared: str, compilation: Compilation) -> Di
 
 
 def _labels(leak: SecretLeak, compilation: Compilation) -> Iterator[Label]:
-    """Yield where the step is declared, or else its scenario."""
+    """Yield the declaration of the step, or else of its scenario."""
     unit, step = leak.difference.unit, leak.difference.part.step
     symbols = compilation.index.symbols.values()
     owners = [each for each in symbols if each.owner == f"scenario {unit.scenario}" and each.name == step]
@@ -236,7 +238,7 @@ def _notes(leak: SecretLeak, compared: str) -> Iterator[str]:
 
 
 def parted(one: Sent | None, other: Sent | None) -> tuple[str, str]:
-    """Return the two messages around the place where they part.
+    """Return the two messages, cut to the surroundings of their first difference.
 
     >>> parted((("user", "It is 42."),), (("user", "It is 7."),))
     ('user: It is 42.', 'user: It is 7.')
@@ -277,7 +279,7 @@ def _lines(path: str, trial: WorldTrial, plan: Plan) -> Iterator[str]:
 
 
 def _besides(trial: WorldTrial, scenario: str) -> str:
-    """Return what is to be said of a scenario beside its counts."""
+    """Return the remark that follows the counts of a scenario."""
     said = "" if trial.units.get(scenario) else "; there was no item to go through"
     if any(name == scenario for name, _ in trial.others):
         said += "; secrets of other items are shown"

@@ -1,15 +1,4 @@
-"""Options of the verbs that work on a spec: init, new, check, fmt, describe.
-
-Options of the verbs that show results: report, compare, leaderboard, export, sql, list, why, show.
-
-Options of the verbs about releases and versions: release, verify, diff, history.
-
-Options of the verbs that bring in what was made elsewhere, and of the store: import, annotate, store.
-
-Options of the verbs that export results and train models: export, train.
-
-Options of the verbs about Tripos itself: docs, doctor, explain, completion, lsp.
-"""
+"""The options of all commands except those that run a benchmark (`run_options`)."""
 
 from __future__ import annotations
 
@@ -40,8 +29,9 @@ from tripos.cli.parser import Parser
 from tripos.training.sft import RECIPES
 
 
+# Commands on a spec
 def add_new(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos new`."""
+    """Add the options of `tripos new`."""
     parser.add_argument("kind", metavar="KIND", choices=("scenario", "metric"), help="scenario or metric")
     parser.add_argument("name", metavar="NAME", help="the name that it gets")
     help_ = "add it to this spec: a .tripos file, or a folder that holds one (default: print it)"
@@ -58,7 +48,7 @@ def add_new(parser: argparse.ArgumentParser) -> None:
 
 
 def add_check(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos check`."""
+    """Add the options of `tripos check`."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a .tripos file, or a folder that holds one")
     parser.add_argument(
         "--data", metavar="DIR", action="append", default=[], help="search this folder for data files too"
@@ -78,7 +68,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fmt(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos fmt`."""
+    """Add the options of `tripos fmt`."""
     help_ = "a .tripos file, or a folder with such files; `-`: read standard input, write standard output"
     parser.add_argument("paths", metavar="PATH", nargs="+", help=help_)
     parser.add_argument(
@@ -89,7 +79,7 @@ def add_fmt(parser: argparse.ArgumentParser) -> None:
 
 
 def add_describe(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos describe`."""
+    """Add the options of `tripos describe`."""
     add_spec(parser)
     help_ = "describe these data sets only (default: all from files)"
     parser.add_argument("--dataset", metavar="NAME[,NAME]", action="append", default=[], help=help_)
@@ -110,7 +100,7 @@ def add_describe(parser: argparse.ArgumentParser) -> None:
 
 
 def add_init(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos init`."""
+    """Add the options of `tripos init`."""
     from tripos.cli.init import TEMPLATES
     from tripos.cli.parser import listed_verbs
 
@@ -131,7 +121,7 @@ SHORT = {"markdown": "md", "tex": "latex"}
 
 
 def _add_format(parser: argparse.ArgumentParser, *, intervals: bool = True) -> None:
-    """Add the format of the output, and where intervals stand in it."""
+    """Add the options for the output format and, with `intervals`, for the display of intervals."""
     help_ = "print tables as text, Markdown, LaTeX (booktabs and siunitx), CSV, JSON or HTML (default: text)"
     parser.add_argument(
         "--format", type=lambda text: SHORT.get(text, text), choices=FORMATS, default="text", help=help_
@@ -141,8 +131,9 @@ def _add_format(parser: argparse.ArgumentParser, *, intervals: bool = True) -> N
         parser.add_argument("--interval", choices=("ci", "pm", "none"), help=help_)
 
 
+# Commands that show results
 def add_report(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos report`."""
+    """Add the options of `tripos report`."""
     parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or a prefix of its name (default: the last run)")
     add_store_options(parser)
     help_ = "compute the measures of this spec from the results of the run; make no call"
@@ -166,7 +157,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 
 def add_view(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos view`."""
+    """Add the options of `tripos view`."""
     parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or a prefix of its name (default: all runs)")
     add_store_options(parser)
     where = parser.add_mutually_exclusive_group()
@@ -177,7 +168,7 @@ def add_view(parser: argparse.ArgumentParser) -> None:
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos compare`."""
+    """Add the options of `tripos compare`."""
     help_ = "two runs, or one run with two models (default: the last run; if it has one model, with the run before)"
     parser.add_argument("runs", metavar="RUN", nargs="*", help=help_)
     parser.add_argument("--models", metavar="A,B", action="append", default=[], help="the two models to compare")
@@ -193,7 +184,7 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
 
 
 def add_leaderboard(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos leaderboard`."""
+    """Add the options of `tripos leaderboard`."""
     parser.add_argument("benchmarks", metavar="BENCHMARK", nargs="*", help="benchmarks to show (default: all)")
     help_ = "rank the runs of this board alone, which `tripos promote` names"
     parser.add_argument("--board", metavar="NAME", help=help_)
@@ -209,11 +200,11 @@ def add_leaderboard(parser: argparse.ArgumentParser) -> None:
 
 
 PLOTS = ("leaderboard", "runs", "heatmap", "radar", "gain", "judges", "calibration", "power", "cost")
-"""The kinds of pictures, which `tripos.plots` makes: its import would take longer than most commands."""
+"""The kinds of plots. They are repeated here because importing `tripos.plots` takes longer than most commands."""
 
 
 def add_plot(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos plot`."""
+    """Add the options of `tripos plot`."""
     parser.add_argument("kind", metavar="KIND", choices=PLOTS, help=", ".join(PLOTS))
     help_ = (
         "a run, or a prefix of its name (default: the last run; leaderboard and cost: all models of its benchmark); "
@@ -248,7 +239,7 @@ def add_plot(parser: argparse.ArgumentParser) -> None:
 
 
 def add_sql(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos sql`."""
+    """Add the options of `tripos sql`."""
     parser.add_argument("query", metavar="QUERY", nargs="?", help="DuckDB SQL")
     add_store_options(parser)
     parser.add_argument(
@@ -266,13 +257,13 @@ def add_sql(parser: argparse.ArgumentParser) -> None:
 
 
 def add_list(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos list`."""
+    """Add the options of `tripos list`."""
     add_store_options(parser)
     parser.add_argument("--json", action="store_true", help="print the runs as JSON")
 
 
 def add_why(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos why`."""
+    """Add the options of `tripos why`."""
     help_ = "a sample_id, judgement_id or score_id, or a prefix of one, of 6 characters or more"
     parser.add_argument("key", metavar="KEY", help=help_)
     add_store_options(parser)
@@ -281,7 +272,7 @@ def add_why(parser: argparse.ArgumentParser) -> None:
 
 
 def add_show(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos show`."""
+    """Add the options of `tripos show`."""
     help_ = (
         "a conversation_id, turn_id or sample_id, or a prefix of one, of 6 characters or more "
         "(default: list the last replies)"
@@ -295,8 +286,9 @@ def add_show(parser: argparse.ArgumentParser) -> None:
 SEARCHED = "search this folder for data files too"
 
 
+# Commands on releases and versions
 def add_release(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos release`."""
+    """Add the options of `tripos release`."""
     add_spec(parser)
     help_ = "write NAME-VERSION to this folder (default: releases)"
     add_store_options(parser)
@@ -316,7 +308,7 @@ def add_release(parser: argparse.ArgumentParser) -> None:
 
 
 def add_fetch(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos fetch`."""
+    """Add the options of `tripos fetch`."""
     help_ = "the URL of a release, or a spec, whose releases and data are fetched"
     parser.add_argument("path", metavar="URL|PATH", help=help_)
     parser.add_argument("--to", metavar="DIR", help="keep them here (default: releases, beside the spec)")
@@ -329,7 +321,7 @@ def add_fetch(parser: argparse.ArgumentParser) -> None:
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos verify`."""
+    """Add the options of `tripos verify`."""
     parser.add_argument("path", metavar="DIR", nargs="?", help="a release: its folder, its zip, or its URL")
     help_ = "verify this statement of `tripos attest` instead; with --store against the rows of the store"
     parser.add_argument("--result", metavar="FILE", help=help_)
@@ -350,7 +342,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 
 
 def add_diff(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos diff`."""
+    """Add the options of `tripos diff`."""
     help_ = "a spec, a release, a plan in JSON, or REVISION:PATH of git"
     parser.add_argument("before", metavar="A", help=help_)
     parser.add_argument("after", metavar="B", help="the later version, in the same form")
@@ -368,7 +360,7 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
 
 
 def add_history(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos history`."""
+    """Add the options of `tripos history`."""
     parser.add_argument("measure", metavar="MEASURE", help="a measure, such as accuracy or parity.accuracy")
     help_ = "a benchmark of the store, or its spec or release (default: the one that has the measure)"
     parser.add_argument("benchmark", metavar="BENCHMARK|SPEC", nargs="?", help=help_)
@@ -382,7 +374,7 @@ def add_history(parser: argparse.ArgumentParser) -> None:
 
 
 def add_attest(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos attest`."""
+    """Add the options of `tripos attest`."""
     parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or a prefix of its name (default: the last run)")
     add_store_options(parser)
     parser.add_argument("-o", "--output", metavar="FILE", help="the file (default: BENCHMARK-RUN.result.json)")
@@ -393,7 +385,7 @@ def add_attest(parser: argparse.ArgumentParser) -> None:
 
 
 def add_promote(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos promote`."""
+    """Add the options of `tripos promote`."""
     parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or a prefix of its name")
     parser.add_argument("--as", dest="board", metavar="NAME", help="the board, such as leaderboard")
     parser.add_argument("--withdraw", action="store_true", help="take the run off the board; the history stays")
@@ -406,7 +398,7 @@ def add_promote(parser: argparse.ArgumentParser) -> None:
 
 
 def add_lock(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos lock`."""
+    """Add the options of `tripos lock`."""
     add_spec(parser)
     parser.add_argument(
         "--model",
@@ -422,8 +414,9 @@ def add_lock(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", metavar="FILE", default="tripos.lock", help=help_)
 
 
+# Commands that import, and the store
 def add_import(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos import`."""
+    """Add the options of `tripos import`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
     scores = actions.add_parser("scores", help="import scores of replies in the store, by people or other judges")
     samples = actions.add_parser("samples", help="import replies to the items of a spec")
@@ -465,7 +458,7 @@ def add_import(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_trust(action: argparse.ArgumentParser) -> None:
-    """Options on what an import may read."""
+    """Add the options for what an import may read."""
     add_untrusted(action)
     help_ = "read files outside of the folder and the project of what is imported"
     action.add_argument("--allow-outside", action="store_true", help=help_)
@@ -546,7 +539,7 @@ def _add_task(action: argparse.ArgumentParser) -> None:
 
 
 def add_approve(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos approve`."""
+    """Add the options of `tripos approve`."""
     parser.add_argument("file", metavar="FILE", help="the reviewed tree: `NAME.draft.yaml` or `.json`")
     parser.add_argument("--name", metavar="NAME", help="name of the reviewer")
     parser.add_argument("--replace", action="store_true", help="replace another tree of that name")
@@ -554,7 +547,7 @@ def add_approve(parser: argparse.ArgumentParser) -> None:
 
 
 def add_annotate(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos annotate`."""
+    """Add the options of `tripos annotate`."""
     parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or a prefix of its name (default: the last run)")
     parser.add_argument("--role", metavar="ROLE", help="role of the person (default: the role that grades)")
     parser.add_argument("--name", metavar="NAME", help="name of the person; the evaluator is human/NAME")
@@ -591,7 +584,7 @@ def add_annotate(parser: argparse.ArgumentParser) -> None:
 
 
 def add_store(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos store`."""
+    """Add the options of `tripos store`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
     gc = actions.add_parser("gc", help="remove files that are no longer used")
     help_ = "keep younger files: seconds, or a time such as 30m, 12h, 7d (default: 1h)"
@@ -623,7 +616,7 @@ def add_store(parser: argparse.ArgumentParser) -> None:
 
 
 def add_judges(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos judges`."""
+    """Add the options of `tripos judges`."""
     parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or a prefix of its name (default: the last run)")
     add_store_options(parser)
     help_ = "count the drift of judges from this earlier run, on the same replies"
@@ -635,8 +628,9 @@ def add_judges(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
+# Commands that export and train
 def add_export(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos export`."""
+    """Add the options of `tripos export`."""
     help_ = (
         "distillation, preferences, eee, inspect, lm-eval, hub, otel, csv, parquet, xlsx, "
         "or the name of an `export` of the spec"
@@ -689,7 +683,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
 
 
 def add_emit(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos emit`."""
+    """Add the options of `tripos emit`."""
     forms = ("jsonschema", "lm-eval", "openai-evals", "promptfoo")
     help_ = "the form: jsonschema, lm-eval, openai-evals or promptfoo"
     parser.add_argument("form", choices=forms, metavar="FORM", help=help_)
@@ -703,14 +697,14 @@ def add_emit(parser: argparse.ArgumentParser) -> None:
 
 
 def add_train(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos train`."""
+    """Add the options of `tripos train`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
     _add_sft(actions)
     _add_reward(actions)
 
 
 def _add_reward(actions: argparse._SubParsersAction[Parser]) -> None:
-    """Options of `tripos train reward`."""
+    """Add the options of `tripos train reward`."""
     reward = actions.add_parser("reward", help="train a reward model on pairs of a better and a worse reply")
     help_ = "pairs as JSON Lines, or a spec, for the pairs of its exports"
     reward.add_argument("source", metavar="FILE", help=help_)
@@ -758,7 +752,7 @@ def _add_reward(actions: argparse._SubParsersAction[Parser]) -> None:
 
 
 def _add_sft(actions: argparse._SubParsersAction[Parser]) -> None:
-    """Options of `tripos train sft`."""
+    """Add the options of `tripos train sft`."""
     sft = actions.add_parser("sft", help="train a model on the replies of chats (supervised fine-tuning)")
     help_ = "chats as JSON Lines, or a spec, for the export of its last run"
     sft.add_argument("source", metavar="FILE", help=help_)
@@ -797,8 +791,9 @@ def _add_sft(actions: argparse._SubParsersAction[Parser]) -> None:
     sft.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
+# Commands on Tripos itself
 def add_doctor(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos doctor`."""
+    """Add the options of `tripos doctor`."""
     help_ = "check this model; may be repeated (default: those of the settings)"
     parser.add_argument("--model", metavar="A[,B]", action="append", default=[], help=help_)
     help_ = "check the models of a role too; may be repeated"
@@ -809,7 +804,7 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
 
 
 def add_explain(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos explain`."""
+    """Add the options of `tripos explain`."""
     help_ = (
         "a code such as E0201, a prefix such as E02, or a word of the language such as `scenario`, `shots` or `mean`; "
         "`index` lists all words (default: list all codes)"
@@ -818,14 +813,14 @@ def add_explain(parser: argparse.ArgumentParser) -> None:
 
 
 def add_docs(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos docs`."""
+    """Add the options of `tripos docs`."""
     help_ = "a page such as `running`, a statement or function, or a code such as E0501 (default: the first page)"
     parser.add_argument("page", metavar="PAGE|CODE", nargs="?", help=help_)
     parser.add_argument("--print", action="store_true", help="print the address and open nothing")
 
 
 def add_completion(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos completion`."""
+    """Add the options of `tripos completion`."""
     from tripos.cli.help import SHELLS
     from tripos.cli.parser import listed_verbs
 
@@ -836,6 +831,6 @@ def add_completion(parser: argparse.ArgumentParser) -> None:
 
 
 def add_lsp(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos lsp`."""
+    """Add the options of `tripos lsp`."""
     help_ = "use standard input and output, which is also the default; some editors need the option"
     parser.add_argument("--stdio", action="store_true", help=help_)

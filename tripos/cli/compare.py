@@ -1,4 +1,4 @@
-"""`tripos compare`: two runs, or two models of one, item by item; refuses what cannot be compared."""
+"""`tripos compare`: compares two runs, or two models of a run, item by item; refuses incomparable ones."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from tripos_warehouse.views.connect import connect_run
 from tripos_warehouse.views.runs import RunRecord, find_previous, get_selected
 
 MOST_CHANGES = 12
-"""The number of changes of the spec that are shown; the rest are counted."""
+"""The maximum number of changes of the spec that are shown. The rest are counted."""
 
 
 def main(options: Namespace) -> int:
-    """Print how two runs, or two models, differ."""
+    """Print the differences of two runs or two models."""
     if len(options.runs) > 2:
         raise Failure("R0202", f"{len(options.runs)} runs cannot be compared at once", "give two: tripos compare A B")
     form = chosen_format(options)
@@ -87,7 +87,8 @@ def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Si
 
 
 def _models(options: Namespace, one: RunRecord, two: RunRecord, alone: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the models of both sides, those in the same place being compared. Raises `StoreError` S0614."""
+    """Return the models of both sides; models at the same position are compared. Raises `StoreError` S0614 if they do
+    not match."""
     named = [name.strip() for each in options.models for name in each.split(",") if name.strip()]
     if named:
         if len(named) != 2:
@@ -135,7 +136,7 @@ def _head(one: Side, two: Side, changed: list[ChangeLine]) -> list[str]:
 
 
 def _fit(line: str) -> list[str]:
-    """Return a line in lines that the terminal has room for; what goes on stands further in."""
+    """Return a line wrapped for the terminal, with a hanging indent."""
     room = table_width()
     if cell_len(line) <= room:
         return [harmless(line)]
@@ -196,7 +197,7 @@ def _data(one: Side, two: Side, changed: list[ChangeLine], found: Comparison) ->
 
 
 def _equivalence(found: Equivalence | None) -> dict[str, Any]:
-    """Return what a row says of its margin as columns; none of a row without one."""
+    """Return the columns on equivalence within a margin; all None for a row without one."""
     if found is None:
         return {}
     return {

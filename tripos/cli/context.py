@@ -1,4 +1,8 @@
-"""The inputs of verbs: the store that is read, the spec that is compiled, and the warnings about them."""
+"""The inputs of a command: its store, its compiled spec, and the warnings about them.
+
+A store that is only read is opened tolerantly: damaged parts are reported and skipped. The module keeps the stores that
+the command has opened, so that `main` can run the command again without damaged rows.
+"""
 
 from __future__ import annotations
 
@@ -25,21 +29,23 @@ if TYPE_CHECKING:
 
 
 MOST_SHOWN = 4
-"""The number of places of a warning that are named; the rest are counted."""
+"""The maximum number of places that a warning names. The rest are counted."""
 
 
 COMMITTED = ("S0103", "S0402")
-"""The codes of damage that takes away rows which were committed, and which figures then lack."""
+"""Codes of damage that removes committed rows, so that figures lack them."""
 _opened: list[Store] = []
-"""The stores that the command reads, so that it is tried again without what made it fail."""
+"""The stores that the command reads. A second attempt uses the same ones, without their damaged rows."""
 _damage: list[StoreError] = []
-"""What was damaged in them."""
+"""The damage reported for these stores."""
 
 
 def open_store(options: Namespace, *, writes: bool = False, on_bucket: bool = True) -> Store:
-    """Return the store of `--store`, the settings or `results`. What is damaged is told on standard error and left out,
-    but of a store that the command writes to: what it does not know it could spoil. Raises `Failure` where there is
-    none, and S0113 for one on a bucket where `on_bucket` is false."""
+    """Return the store of `--store`, of the settings, or `results`.
+
+    Report damaged parts on standard error and skip them. A store that the command writes to must be undamaged. Raises
+    `Failure` if there is no store, and S0113 for a store on a bucket if `on_bucket` is false.
+    """
     from tripos_warehouse.store.paths import address_of
     from tripos_warehouse.store.store import Store
 
@@ -61,23 +67,25 @@ def open_store(options: Namespace, *, writes: bool = False, on_bucket: bool = Tr
 
 
 def found_damage() -> bool:
-    """Return true if the stores that this command reads hold rows that are not sound, which it then leaves out."""
+    """Check the stores that this command reads, and return true if rows are damaged. The command then skips these
+    rows."""
     found = [store.sweep() for store in _opened]
     return any(found)
 
 
 def left_out() -> bool:
-    """Return true if this command answers without rows that its stores had committed."""
+    """Return true if the answer of this command lacks rows that its stores had committed."""
     return any(error.code in COMMITTED for error in _damage)
 
 
 def forget() -> None:
-    """Let go of the stores, at the end of a command."""
+    """Release the stores at the end of a command."""
     _opened.clear()
     _damage.clear()
 
 
 def _tell(error: StoreError) -> None:
+    """Print damage of a store, and remember it for `left_out`."""
     from tripos_compiler.diagnostics.i18n import localized
 
     message = f"{localized(error.message)}{localized(': ')}{localized('what it held is left out')}"
@@ -86,7 +94,7 @@ def _tell(error: StoreError) -> None:
 
 
 def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
-    """Compile the spec that a command was given and prints its diagnostics; also where its data is looked for."""
+    """Compile the spec of a command and print its diagnostics. Return the compilation and its data folders."""
     from tripos.releases.download import reach_of
     from tripos.runs.compilation import find_spec
     from tripos.settings.config import chosen_denials
@@ -110,8 +118,8 @@ def compile_given(options: Namespace, config: Config) -> tuple[Compilation, Data
 
 
 def with_stand_ins(options: Namespace, chosen: ChosenSettings, compilation: Compilation) -> ChosenSettings:
-    """Return the settings with the mock models of a benchmark that comes with Tripos, where nobody says which models
-    take part; that is told. They are those of `tripos.toml` beside its main file."""
+    """Return the settings with mock models for a benchmark that comes with Tripos, if no model is given. They come from
+    the `tripos.toml` beside its main file. A message says so."""
     from tripos.runs.compilation import is_shipped
     from tripos.runs.selection import choices_of, has_models
 
@@ -126,7 +134,7 @@ def with_stand_ins(options: Namespace, chosen: ChosenSettings, compilation: Comp
 
 
 def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) -> None:
-    """Print diagnostics on standard error: the first hundred, or every one."""
+    """Print diagnostics on standard error: the first hundred, or all with `every`."""
     from tripos_compiler.diagnostics.renderers import MOST_SHOWN, render_text
 
     most, others = None if every else MOST_SHOWN, ": `tripos check --all` shows them"
@@ -136,7 +144,7 @@ def show_diagnostics(diagnostics: Iterable[Diagnostic], *, every: bool = False) 
 
 
 def warning_printer(options: Namespace, config: Config) -> Callable[[RunWarning | None], None]:
-    """Return a function that prints a warning, where there is one. It raises `Failure` for one that is denied."""
+    """Return a function that prints a warning if it gets one, and raises `Failure` if that warning is denied."""
     from tripos.runs.preparation import check_denied
     from tripos.settings.config import chosen_denials
 

@@ -29,20 +29,23 @@ from tripos_warehouse.tables.text import NOTHING, TextColumn, grid
 
 Row = Mapping[str, Any]
 Group = tuple[str, ...]
-"""The value of every field that rows are counted by."""
+"""The values of the fields that rows are grouped by."""
 NO_VALUE = "(none)"
-"""Stands for a missing value of a field that rows are counted by."""
+"""The label of a missing value of such a field."""
 UNITS: dict[str, Callable[[str], int]] = {"characters": len, "words": words}
-"""How the length of a text is counted."""
+"""Functions that measure the length of a text."""
 FIGURES = ("rows", "values", "distinct", "mean", "least", "median", "most")
-"""What is said of a field."""
+"""The statistics of a field."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """The statistics of one field in one group. `unit` is what `mean`, `least`, `median` and `most` count: characters
-    or words of a text, items of a list, turns of a dialogue, or nothing where they are of the numbers themselves; they
-    are None of what has no length, such as a choice. `distinct` counts different values, of a list different items."""
+    """The statistics of one field in one group.
+
+    `unit` is the unit of `mean`, `least`, `median` and `most`: characters or words of a text, items of a list, turns of
+    a dialogue, or none for numbers. These four are None for values without a length, such as a choice. `distinct`
+    counts different values; for a list, different items.
+    """
 
     rows: int
     values: int
@@ -65,7 +68,7 @@ class Gathered:
 
 @dataclass(frozen=True)
 class FieldPart:
-    """A field, a part of a record, or the texts of a list `joined`: its name with dots, and its type without `?`."""
+    """A field, a part of a record, or the `joined` texts of a list. Its name has dots; its type is without `?`."""
 
     name: str
     path: tuple[str, ...]
@@ -73,7 +76,7 @@ class FieldPart:
     joined: bool = False
 
     def of(self, row: Row) -> Any:
-        """Return its value in a row; None where it is missing."""
+        """Return its value in a row, or None if it is missing."""
         value: Any = row
         for name in self.path:
             value = None if value is None else value.get(name)
@@ -81,8 +84,8 @@ class FieldPart:
 
 
 def parts_of(fields: Iterable[DataField]) -> list[FieldPart]:
-    """Return the fields of a data set, those of records in their place, and behind a list of texts its texts
-    together."""
+    """Return the fields of a data set. A record is replaced by its fields; a list of texts is followed by its joined
+    texts."""
     return [part for each in fields for part in _parts((each.name,), each.type)]
 
 
@@ -105,8 +108,8 @@ def describe(
     unit: str = "characters",
     names: Mapping[str, str] | None = None,
 ) -> dict[Group, dict[str, Figures]]:
-    """Return the figures of every part in every group of rows, the groups in the order in which the rows have them.
-    `names` has the name under which a value of `by` is counted, where that is not its own.
+    """Return the statistics of every part in every group of rows, in the order in which groups first occur. `names`
+    maps values of `by` to the group under which they are counted.
 
     >>> from tripos_compiler.plan import TextType
     >>> kind, text = (FieldPart(name, (name,), TextType()) for name in ("kind", "text"))
@@ -157,7 +160,7 @@ def _gather(into: Gathered, value: Any, length: Callable[[str], int]) -> None:
 
 
 COUNTED = {"list": "items", "set": "items", "dialogue": "turns"}
-"""What is counted of a value of a type; of a text it is the unit that was asked for, and a number is itself."""
+"""The unit of a length by type. Texts have the requested unit, and numbers have none."""
 
 
 def _figures(of: Gathered, part: FieldPart, rows: int, unit: str) -> Figures:
@@ -170,12 +173,12 @@ def _figures(of: Gathered, part: FieldPart, rows: int, unit: str) -> Figures:
 
 
 DIGITS = {"rows": 0, "values": 0, "distinct": 0, "mean": 2, "least": 0, "median": 1, "most": 0}
-"""The decimals that a figure is printed with in a table; of numbers, as many as they have."""
+"""The decimals of a statistic in a table. A number keeps its own decimals."""
 
 
 @dataclass(frozen=True)
 class Described:
-    """One data set, or several together: its name, its files, and what was found in every group of its rows."""
+    """One data set, or several together: name, files, and the statistics of each group of rows."""
 
     name: str
     files: tuple[tuple[str, int], ...]
@@ -185,12 +188,12 @@ class Described:
 
     @property
     def rows(self) -> int:
-        """Return how many rows it has."""
+        """The number of rows."""
         return sum(next(iter(of.values())).rows for of in self.groups.values())
 
 
 def main(options: Namespace) -> int:
-    """Print the statistics. Raise `Failure` for a data set, a field or a group that is not there."""
+    """Print the statistics. Raises `Failure` for an unknown data set, field or group."""
     if not listed_names(options.by) and (options.group or options.figure):
         given = "--group" if options.group else "--figure"
         raise Failure("R0202", f"`{given}` has no meaning without `--by`", "name the field: --by FIELD")
@@ -255,7 +258,7 @@ def _part(dataset: str, parts: Sequence[FieldPart], name: str) -> FieldPart:
 
 
 def _grouped(given: Sequence[str]) -> dict[str, str]:
-    """Return the name that each value is counted under, of `NAME=V,V`."""
+    """Return the group of each value, from texts `NAME=V,V`."""
     names: dict[str, str] = {}
     for text in given:
         name, equals, values = text.partition("=")
@@ -272,8 +275,8 @@ def _grouped(given: Sequence[str]) -> dict[str, str]:
 def _sorted(
     groups: Mapping[Group, Mapping[str, Figures]], by: Sequence[FieldPart], given: Sequence[str]
 ) -> dict[Group, Mapping[str, Figures]]:
-    """Return the groups in the order in which `--group` names them, values of a choice in its own order behind, and the
-    rest as the rows have them."""
+    """Return the groups in the order of `--group`; then values of a choice in its order, and others in the order of the
+    rows."""
     named = [text.partition("=")[0].strip() for text in given]
     orders = [[*named, *(part.type.values if isinstance(part.type, ChoiceType) else ())] for part in by]
 
@@ -286,7 +289,7 @@ def _sorted(
 
 
 def _lines(found: Described, figure: str) -> Iterator[str]:
-    """Yield a table: a line for each field, or with groups one for each group and a column of one figure for each
+    """Yield a table: a line for each field, or with groups a line for each group and a column of one statistic for each
     field."""
     count = len(found.files)
     yield localized(f"{found.name}: {found.rows:,} rows of {count:,} file{'' if count == 1 else 's'}")
@@ -332,7 +335,7 @@ def _lines(found: Described, figure: str) -> Iterator[str]:
 
 
 def _shown(value: float | None, figure: str) -> str:
-    """Return a figure as text; without the decimals of a whole number where the figure has none.
+    """Return a statistic as text. A whole number has no decimals if the statistic counts.
 
     >>> _shown(1234.5, "mean"), _shown(3.0, "least"), _shown(0.25, "least"), _shown(None, "mean")
     ('1,234.50', '3', '0.25', '—')
@@ -345,7 +348,7 @@ def _shown(value: float | None, figure: str) -> str:
 
 
 def _to_data(plan: Plan, found: Sequence[Described]) -> dict[str, object]:
-    """Return all figures, for programs."""
+    """Return all statistics for JSON."""
     return {
         "benchmark": plan.benchmark.name,
         "version": plan.benchmark.version,
@@ -369,7 +372,7 @@ def _to_data(plan: Plan, found: Sequence[Described]) -> dict[str, object]:
 
 
 def _write_csv(found: Sequence[Described]) -> None:
-    """All figures, a line for each field of each group."""
+    """Write all statistics as CSV, one line for each field of each group."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     by = found[0].by

@@ -1,6 +1,6 @@
-"""`tripos diff`: what changed between two versions of a benchmark, and what of it can change a score.
+"""`tripos diff`: the changes between two versions of a benchmark, and their effect on scores.
 
-The changes between two versions as a comment on a pull request: their effect on measures, and figures of a store.
+With `--comment` the changes are printed as a comment on a pull request, with figures from a store.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from tripos_warehouse.views.runs import RunRecord
 
 _ARCHIVE = ".revision.tar"
 GIT_S = 60
-"""Seconds after which git is not waited for any longer."""
+"""The timeout of git in seconds."""
 
 
 @dataclass(frozen=True)
 class Version:
-    """One of the versions that are compared: its plan, and the spec behind it; a plan in JSON has none."""
+    """A version to compare: its plan, and its spec; a plan in JSON has no spec."""
 
     plan: Plan
     spec: CompiledSpec | None = None
@@ -62,7 +62,7 @@ def opened_version(
     trust: Trust = TRUSTED,
     reach: Reach = TYPED,
 ) -> Iterator[Version]:
-    """Open a spec, a release, a plan in JSON, or `REVISION:PATH`, whose files are there until it is closed. Raises
+    """Open a spec, a release, a plan in JSON, or `REVISION:PATH`, whose files exist until it is closed. Raises
     `Failure`."""
     with ExitStack() as until:
         revision, colon, path = given.partition(":")
@@ -78,9 +78,8 @@ def opened_version(
 
 
 def _check_out(revision: str, path: str, to: Path) -> None:
-    """Put the files of a revision into a folder, under the same path: those of the spec's folder, and of the folders
-    beside it, which specs may have files in common with. The path is seen from the top of the repository, as git
-    does."""
+    """Write the files of a git revision into a folder: those of the spec's folder and of its sibling folders, which may
+    have shared files. The path is relative to the root of the repository, as in git."""
     if Path(path).is_absolute() or ".." in Path(path).parts or revision.startswith("-"):
         raise Failure("E0108", f"`{revision}:{path}` is no place in this repository", "write REVISION:specs/NAME")
     try:
@@ -99,8 +98,11 @@ def _check_out(revision: str, path: str, to: Path) -> None:
 
 
 def _unpack(archive: Path, to: Path) -> None:
-    """Write the regular files of an archive below a folder. Links are left out: a spec reads none that lead outside.
-    Python has filters for this from 3.11.4 on."""
+    """Extract the regular files of an archive below a folder. Links are skipped, since a spec may not read outside of
+    its folder.
+
+    `tarfile` has extraction filters only from Python 3.11.4 on.
+    """
     with tarfile.open(archive) as packed:
         for member in packed:
             path = PurePosixPath(member.name)
@@ -126,7 +128,7 @@ _TITLES = {
 
 
 def main(options: Namespace) -> int:
-    """Print what changed, the weightiest first, and the least version that says so."""
+    """Print the changes, the most severe first, and the least version number that they require."""
     config = chosen_settings(options).config
     releases = (*options.releases, *config.releases)
     if options.store is None and (options.model or options.role):
@@ -158,8 +160,8 @@ def _following(options: Namespace, config: Config, before: Plan, after: Version)
 
 
 def _comment(before: Plan, after: Plan, found: Sequence[Change], place: str | None) -> Iterator[str]:
-    """Return the lines of a comment on a pull request, with the figures of a store where one is named. A store that is
-    not there yet has none."""
+    """Return the lines of a comment on a pull request, with figures of a store if one is named. A missing store has no
+    figures."""
     from tripos_warehouse.report.history import effects_between, figures_between
 
     effects = effects_between(before, after)
@@ -247,7 +249,7 @@ def _data(before: Plan, after: Plan, found: Sequence[Change], following: NextRun
 
 
 def _next_lines(following: NextRun) -> Iterator[str]:
-    """Yield what the next run asks for, and as which runs."""
+    """Yield the calls of the next run, and the runs that it repeats."""
     forecast, texts = following.forecast, following.asked("vectors")
     replies = _counted(following.asked("samples", "turns"), "reply", "replies")
     judgements = _counted(following.asked("judgements"), "judgement", "judgements")
@@ -266,19 +268,20 @@ def _next_lines(following: NextRun) -> Iterator[str]:
 
 
 def _counted(calls: tuple[int, int], one: str, many: str) -> str:
-    """Return a number of calls in words: `0..24 replies` where it is not known."""
+    """Return a number of calls in words, or a range such as `0..24 replies`."""
     least, most = calls
     told = f"{least:,}" if least == most else f"{least:,}..{most:,}"
     return f"{told} {one if least == most == 1 else many}"
 
 
 MARK = "<!-- tripos diff: {} -->"
-"""The first line, by which the comment is found again."""
+"""The first line of the comment, by which CI finds it again."""
 MOST = 40
-"""The rows of a table that are shown; a comment has at most 65,536 characters."""
+"""The maximum number of rows of a table. A comment may have 65,536 characters."""
 _LINES = {CONTINUES: "goes on", OTHER_ROWS: "may break", BREAKS: "**breaks**"}
 
 
+# The comment on a pull request
 def comment_lines(
     before: Plan,
     after: Plan,
@@ -287,8 +290,8 @@ def comment_lines(
     effects: Sequence[MeasureEffect],
     figures: Sequence[FigurePair] | None,
 ) -> Iterator[str]:
-    """Yield the lines of the comment. `head` is the title and the version that is demanded; `figures` are those of a
-    store, `None` where none was named."""
+    """Yield the lines of the comment. `head` is the title and the required version; `figures` are those of a store, or
+    `None` without one."""
     title, demanded = head
     yield from (MARK.format(after.benchmark.name), f"### {markdown_text(title)}", "")
     yield from (f"{demanded[:1].upper()}{markdown_text(demanded[1:])}.", "")

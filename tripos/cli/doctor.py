@@ -1,11 +1,4 @@
-"""`tripos doctor`: whether everything that a run needs is in order, and what to do where it is not.
-
-The result of a check, and how checks are shown.
-
-Python and the packages that Tripos needs.
-
-The models of the roles: whether they are known, have a key and a price, and can be reached.
-"""
+"""`tripos doctor`: checks of everything that a run needs, each with a fix if it fails."""
 
 from __future__ import annotations
 
@@ -56,13 +49,14 @@ Status = Literal["ok", "warning", "problem"]
 WIDTH = 80
 MARGIN = " " * 11
 NARROWEST = 20
-"""Columns that the words of a check get however narrow a terminal is."""
+"""The minimum width in columns for the text of a check."""
 
 
+# Results of checks
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at: `subject` is what it belongs to, `told` what was found, `mend` what to do about it.
-    Lines of `mend` stay as they are."""
+    """The result of a check. `subject` is what was checked, `told` the result, `mend` the fix. Line breaks of `mend`
+    are kept."""
 
     subject: str
     name: str
@@ -72,22 +66,22 @@ class Finding:
 
 
 def ok(subject: str, name: str, told: str) -> Finding:
-    """Return a check that found nothing wrong."""
+    """Return a check without a problem."""
     return Finding(subject, name, "ok", told)
 
 
 def warning(subject: str, name: str, told: str, mend: str) -> Finding:
-    """Return a check that found what may go wrong, or could go better."""
+    """Return a check that found a risk or a possible improvement."""
     return Finding(subject, name, "warning", told, mend)
 
 
 def problem(subject: str, name: str, told: str, mend: str) -> Finding:
-    """Return a check that found why a run cannot succeed."""
+    """Return a check that found a reason why no run can succeed."""
     return Finding(subject, name, "problem", told, mend)
 
 
 def lines_of(checks: Sequence[Finding], width: int = WIDTH) -> Iterator[tuple[Status | None, str]]:
-    """Yield the checks as lines of at most `width` columns, each with the status of its check on the first line.
+    """Yield the lines of the checks, wrapped to `width` columns. The first line of each check has its status.
 
     >>> for _, line in lines_of([ok("store", "place", "results"), problem("store", "disk", "no space", "free some")]):
     ...     print(line)
@@ -115,7 +109,7 @@ def lines_of(checks: Sequence[Finding], width: int = WIDTH) -> Iterator[tuple[St
 
 
 def verdict(checks: Sequence[Finding]) -> str:
-    """Return the last line.
+    """Return the last line, which sums up the checks.
 
     >>> verdict([ok("a", "b", "c")]), verdict([problem("a", "b", "c", "d"), warning("a", "b", "c", "d")])
     ('everything is in order', '1 problem, 1 warning')
@@ -133,15 +127,15 @@ def _wrapped(head: str, text: str, margin: str, width: int) -> list[str]:
 
 
 MOST = 80
-"""Columns of a line, however wide the terminal is."""
+"""The maximum width of a line in columns."""
 COLOURS: dict[Status, str] = {"ok": "32", "warning": "33", "problem": "31"}
 
 
 def main(options: Namespace) -> int:
-    """Print a table of checks, or the checks as JSON. Exit code 1 where there is a problem."""
+    """Print a table of checks, or the checks as JSON. Return exit code 1 if there is a problem."""
     roles = _roles(options)
     checks, secrets = _checks(options, roles)
-    # Whatever an endpoint or a file said may hold a key; nothing is printed before it has been through here.
+    # Answers of endpoints and contents of files may contain an API key, so everything printed passes through here.
     checks = [
         replace(each, told=without_keys(each.told, secrets), mend=without_keys(each.mend, secrets)) for each in checks
     ]
@@ -174,7 +168,7 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Findi
     config = with_options(chosen.config, options)
     checks.insert(of_machine, sandbox_check(config))
     table = role_table(config, _names(options.model), roles)
-    if readable or table:  # settings that cannot be read may name models
+    if readable or table:  # unreadable settings may name models
         checks += model_checks(table, config, environ, ask=options.ask)
     checks += store_checks(config.store, folder)
     return checks, chosen.secrets
@@ -211,8 +205,9 @@ def _names(values: Sequence[str]) -> list[str]:
 SETTINGS = "settings"
 
 
+# The project, its store and the disk
 def project_checks(chosen: ChosenSettings, folder: Path, environ: Mapping[str, str]) -> Iterator[Finding]:
-    """Look at `tripos.toml`, the profile, `.env` and the variables of the environment."""
+    """Check `tripos.toml`, its profile, `.env` and environment variables."""
     if chosen.path is None:
         yield ok(SETTINGS, SETTINGS_FILE, "none here or above; what is built in holds")
     else:
@@ -236,7 +231,7 @@ def project_checks(chosen: ChosenSettings, folder: Path, environ: Mapping[str, s
 
 
 def failed_check(failure: Failure) -> Finding:
-    """Return the check of settings that cannot be read."""
+    """Return the check of unreadable settings."""
     return problem(SETTINGS, SETTINGS_FILE, f"[{failure.code}] {failure.message}", failure.hint or "")
 
 
@@ -261,7 +256,7 @@ def _budget_checks(texts: tuple[str, ...]) -> Iterator[Finding]:
 
 STORE = "store"
 LITTLE, TOO_LITTLE = 2**30, 100 * 2**20
-"""Bytes of free disk below which a run is warned, and below which it cannot go far."""
+"""Free bytes of the disk below which a run gets a warning, and below which it will fail."""
 MANY_PARTS = 4 * MANY_COMMITS
 
 
@@ -278,8 +273,8 @@ def _bucket_checks(address: str) -> Iterator[Finding]:
 
 
 def store_checks(place: str | Path, folder: Path) -> Iterator[Finding]:
-    """Look at the store at `place`, which need not be there, seen from `folder`. Like every reader it first commits
-    what a process that died had kept."""
+    """Check the store at `place`, which may not exist; `folder` is the current one. Like every reader, first commit the
+    results of a process that died."""
     if address_of(place):
         yield from _bucket_checks(str(place))
         return
@@ -346,13 +341,14 @@ def _write_checks(root: Path) -> Iterator[Finding]:
 
 MACHINE = "machine"
 SHOWN = ("litellm", "aiohttp", "duckdb", "pyarrow", "pydantic", "obstore", "rich")
-"""Packages whose version is told even where all is well: bugs are reported with it."""
+"""Packages whose version is always shown, for bug reports."""
 OLDEST = (3, 11)
 PACKAGE = re.compile(r"[A-Za-z0-9._-]+")
 
 
+# Python and packages
 def machine_checks() -> Iterator[Finding]:
-    """Look at Python, Tripos and what it is made with."""
+    """Check Python, Tripos and its packages."""
     from tripos.version import __version__
 
     version = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
@@ -370,7 +366,7 @@ def machine_checks() -> Iterator[Finding]:
 
 
 def sandbox_check(config: Config) -> Finding:
-    """Look at the sandbox of code that models write, which only runs of such programs need."""
+    """Check the sandbox for code of models, which only runs of such programs need."""
     from tripos_runtime.asking.functions.code_runner import RUNNERS, no_sandbox_hint, sandbox_fault
 
     fault = sandbox_fault()
@@ -387,7 +383,7 @@ def sandbox_check(config: Config) -> Finding:
 
 
 def _wrong_packages() -> Iterator[tuple[str, str]]:
-    """Packages that are needed and missing, or of a version that does not fit."""
+    """Yield required packages that are missing or have an unsuitable version."""
     needed: list[str] = []
     with contextlib.suppress(metadata.PackageNotFoundError):
         needed = [each for each in metadata.requires("tripos") or () if "extra ==" not in each]
@@ -404,7 +400,7 @@ def _wrong_packages() -> Iterator[tuple[str, str]]:
 
 
 def _fits(requirement: str, version: str) -> bool:
-    """Return true if a version is one that a requirement allows; where nothing here can tell, it is."""
+    """Return true if a requirement allows a version, or if that cannot be determined."""
     try:
         from packaging.requirements import Requirement
     except ImportError:
@@ -417,9 +413,10 @@ MOST_BYTES = 4 * 2**20
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
+# Models
 @dataclass(frozen=True)
 class EndpointAnswer:
-    """The response: `status` of HTTP, the names that were listed, or an `error` in words."""
+    """The answer of an endpoint: HTTP `status`, the names of its models, or an `error` in words."""
 
     status: int = 0
     models: tuple[str, ...] = ()
@@ -427,7 +424,7 @@ class EndpointAnswer:
 
 
 async def look_at(address: str, key: str | None, timeout_s: float = LONGEST_S) -> EndpointAnswer:
-    """Ask an address for its list of models, with the key where one is given. Redirections are not followed."""
+    """Request the list of models at an address, with the key if one is given. Redirects are not followed."""
     import aiohttp
     import orjson
 
@@ -454,7 +451,7 @@ async def look_at(address: str, key: str | None, timeout_s: float = LONGEST_S) -
 
 
 def _reason(error: BaseException) -> str:
-    """Return why an address cannot be reached, without the address.
+    """Return the reason why an address cannot be reached, without the address.
 
     >>> _reason(ConnectionRefusedError(111, "Connection refused"))
     'connection refused'
@@ -476,7 +473,7 @@ PATHS = {
 
 @dataclass(frozen=True)
 class Opened:
-    """A model that can be asked, or why it cannot."""
+    """An opened model, or the reason why it cannot be opened."""
 
     name: str
     roles: tuple[str, ...]
@@ -485,13 +482,13 @@ class Opened:
 
     @property
     def address(self) -> str | None:
-        """Return where it is reached, where that is known."""
+        """The address of the model, if it is known."""
         address = self.model.endpoint.split(" ")[0] if self.model is not None else ""
         return address if address.startswith(("http://", "https://")) else None
 
     @property
     def variable(self) -> str:
-        """The environment variable of its key; empty where it has none."""
+        """The environment variable of its key; empty if it has none."""
         return self.model.endpoint.partition(" ")[2] if self.model is not None and self.address is not None else ""
 
 
@@ -503,7 +500,7 @@ def model_checks(
     ask: bool = False,
     clock: Callable[[], float] = time.monotonic,
 ) -> list[Finding]:
-    """Look at the models of the roles; with `ask` each is asked one small question, which may cost a little."""
+    """Check the models of the roles. With `ask`, each is sent one short question, which may cost a little."""
     if not any(roles.values()):
         mend = f'give --model PROVIDER/MODEL, or write models = ["…"] into {SETTINGS_FILE}'
         return [warning("models", "roles", "no model is named", mend)]
@@ -554,7 +551,7 @@ def _open(name: str, roles: tuple[str, ...], config: Config) -> Opened:
 
 
 def _recorded_check(name: str, config: Config) -> Finding:
-    """Return whether there is the run that a name such as `replay/RUN` stands for."""
+    """Check that the run exists which a name such as `replay/RUN` denotes."""
     try:
         cassette = open_recording(name, config.store)
     except Failure as failure:
@@ -564,7 +561,7 @@ def _recorded_check(name: str, config: Config) -> Finding:
 
 
 def _lists(opened: Opened, config: Config) -> bool:
-    """Return true if its address has a list of models in OpenAI's way, which may be asked for with the key."""
+    """Return true if the address lists its models in OpenAI's form, and may be sent the key."""
     return path_of(opened.name, endpoints_of(config)) == "direct"
 
 
@@ -649,7 +646,7 @@ async def _asked_check(model: Model, clock: Callable[[], float]) -> Finding:
 
 
 def role_table(config: Config, models: Sequence[str], roles: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
-    """Return the models to look at by role; those of the command line in place of those of the settings.
+    """Return the models to check by role. Those of the command line replace those of the settings.
 
     >>> role_table(Config(models=("a/b",)), [], {"judge": ["c/d"]})
     {'the compared role': ['a/b'], 'judge': ['c/d']}

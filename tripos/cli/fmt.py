@@ -1,4 +1,4 @@
-"""`tripos fmt`: spec files in the one layout."""
+"""`tripos fmt`: formats spec files in the standard layout."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from tripos_compiler.diagnostics.text_format import not_utf8
 from tripos_compiler.editing.formatter import Unparsable, format_text
 
 WOULD_CHANGE = 1
-"""The exit code of `--check` where a file is not in the layout."""
+"""The exit code of `--check` if a file is not in the layout."""
 STDIN = "-"
 STDIN_SHOWN = "<stdin>"
 
 
 def main(options: Namespace) -> int:
-    """Format every file; exit code 2 where one has a mistake of syntax, which is left as it is."""
+    """Format every file. Return exit code 2 if one has a syntax error; that file is left unchanged."""
     if STDIN in options.paths and len(options.paths) > 1:
         raise Failure("R0202", "`-` stands alone", "format standard input, or files")
     wrong: list[Diagnostic] = []
@@ -52,7 +52,7 @@ def main(options: Namespace) -> int:
 
 
 def _change(path: Path | None, shown: str, before: str, after: str, options: Namespace) -> None:
-    """Do with a change what was asked for: shows it, names it, or make it."""
+    """Apply the requested action to a change: show it, name it, or write it."""
     if options.diff:
         show_output(_difference(before, after, shown))
     if options.check:
@@ -67,8 +67,8 @@ def _change(path: Path | None, shown: str, before: str, after: str, options: Nam
 
 
 def _files(paths: Sequence[str]) -> list[Path | None]:
-    """Return the files to format, each once, those of a folder in the order of their names; None stands for standard
-    input. Raises `Failure` where there is none."""
+    """Return the distinct files to format, those of a folder sorted by name. None denotes standard input. Raises
+    `Failure` if there are none."""
     found: dict[Path, Path | None] = {}
     for path in paths:
         given = Path(path)
@@ -114,7 +114,7 @@ def _decoded(content: bytes, shown: str) -> str:
 
 
 def _difference(before: str, after: str, shown: str) -> str:
-    """Return a unified diff that `patch` takes. Lines end at LF only: a CR belongs to its line."""
+    """Return a unified diff for `patch`. Only LF ends a line; a CR is part of its line."""
     return "".join(difflib.unified_diff(_lines(before), _lines(after), shown, shown))
 
 
@@ -124,7 +124,7 @@ def _lines(text: str) -> list[str]:
 
 
 def write_spec(path: Path, text: str) -> None:
-    """Replace a file at once, keeping its mode; a link still leads to it. Raises `Failure` where the disk refuses."""
+    """Replace a file atomically, keeping its mode and following links. Raises `Failure` if it cannot be written."""
     target = path.resolve()
     try:
         handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")

@@ -1,4 +1,4 @@
-"""A forecast as text: what is reused and called by role and model, why, what that takes, and how to tell a price."""
+"""The text of a forecast: reused replies and calls by role and model, their reasons, tokens, time and cost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ENOUGH = {
 def lines_of(
     found: Forecast, plan: Plan, width: int, budget: Budget | None = None, batches: BatchForecast | None = None
 ) -> list[str]:
-    """Return the lines of a forecast, none wider than `width` columns."""
+    """Return the lines of a forecast, wrapped to `width` columns."""
     lines = _table(found, plan, width)
     if any(line.ruled_out for line in found.lines.values()):
         count = sum(line.ruled_out for line in found.lines.values())
@@ -128,7 +128,7 @@ def _why(found: Forecast, width: int) -> Iterator[str]:
 
 
 def _places(places: Sequence[tuple[str, str]], of: int) -> str:
-    """Return the steps that are meant, by name; nothing where it is every one."""
+    """Return the names of the steps, or nothing if they are all steps."""
     if len(places) == of:
         return ""
     steps: dict[str, list[str]] = {}
@@ -190,12 +190,12 @@ def _prices(models: Sequence[str], width: int) -> Iterator[str]:
     yield from _wrapped(text, width)
     for model in models:
         yield f"  [prices.{_quoted(model)}]"
-        yield "  input = ..."  # no number, so that it cannot be left as it is
+        yield "  input = ..."  # not a number, so that it must be replaced
         yield "  output = ..."
 
 
 def _quoted(model: str) -> str:
-    """Return a name as a key of TOML.
+    """Return a name as a TOML key.
 
     >>> _quoted('a/"b"')
     '"a/\\\\"b\\\\""'
@@ -212,7 +212,7 @@ def _many(noun: str, count: int) -> str:
 
 
 def _hung(text: str, width: int, margin: int) -> list[str]:
-    """Return a text in lines, of which those below the first begin further in."""
+    """Return a text as wrapped lines with a hanging indent."""
     first, *rest = fold(text, width)
     return [first, *(f"{'':{margin}}{line}" for line in fold(" ".join(rest), max(width - margin, 8)) if rest)]
 
@@ -222,7 +222,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 def batch_lines(found: BatchForecast, width: int) -> list[str]:
-    """Return the lines about batches, none wider than `width` columns."""
+    """Return the lines about batches, wrapped to `width` columns."""
     if not found.batches:
         return wrap(localized("No call goes into a batch."), width)
     cells = [

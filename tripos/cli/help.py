@@ -1,13 +1,7 @@
-"""`tripos explain`: the pages of diagnostic codes, and those of the language.
+"""`tripos explain`, `docs`, `completion` and `lsp`: pages on codes and words, documentation, shell completion, editors.
 
-`tripos docs`: the documentation in the browser, from the copy that comes with Tripos.
-
-`tripos completion`: the script that completes commands in a shell.
-
-shtab writes it from the parser, for all four shells. It is static: a key stroke starts no Python. Names of runs,
-scenarios and models of one's own are read by the shell itself, from the store, the specs and `tripos.toml`.
-
-`tripos lsp`: the language server, which an editor starts and speaks to over standard input and output.
+shtab generates the completion script from the parser, for all four shells. The script is static: a key press starts no
+Python. The shell itself reads the names of runs, scenarios and models from the store, the specs and `tripos.toml`.
 """
 
 from __future__ import annotations
@@ -37,16 +31,17 @@ from tripos_compiler.diagnostics.i18n import localized, localized_page, reader_l
 from tripos_compiler.diagnostics.text_format import wrap
 
 PLACES = (Path(__file__).parents[1] / "language", Path(__file__).parents[2] / "docs" / "language")
-"""Where the pages lie: in the package, or in a checkout beside it."""
+"""The folders of the pages: in the package, or in a checkout next to it."""
 COLLECTIONS = ("functions", "aggregates")
-"""Pages with a section for each word."""
+"""Pages with one section for each word."""
 MARK = re.compile(r"^<!-- .*? -->\n\n?", re.MULTILINE)
 LINK = re.compile(r"(?<!!)\[((?:`[^`]*`|[^\]`])+)\]\([^)\s]+\)")
 
 
+# Pages of the language
 @cache
 def find_language_page(word: str) -> str | None:
-    """Return the page about a word, in Markdown, or the section of a page; None where there is none.
+    """Return the page or section on a word, in Markdown, or None.
 
     >>> (find_language_page("arms") or "").splitlines()[0], (find_language_page("contains") or "").splitlines()[0]
     ('# arms', '# contains')
@@ -65,14 +60,14 @@ def find_language_page(word: str) -> str | None:
 
 @cache
 def language_words() -> tuple[str, ...]:
-    """Return every word that there is a page or a section about."""
+    """Return every word that has a page or a section."""
     pages = (path.stem for folder in PLACES for path in folder.glob("*.md"))
     sections = (word for name in COLLECTIONS for word in _sections(name))
     return tuple(sorted({*(each.starts_with for each in CONSTRUCTS if each.starts_with), *pages, *sections}))
 
 
 def _page_name(word: str) -> str:
-    """Return the page of a word: of its own where there is one, or of the statement in which it stands."""
+    """Return the name of the page on a word: its own page, or that of the statement that contains it."""
     if _path(word) is not None or not word:
         return word
     return next((page_of(each) for each in CONSTRUCTS if each.starts_with == word), word)
@@ -95,20 +90,21 @@ def _section(page: str, word: str) -> str | None:
 
 
 def _without_markup(page: str) -> str:
-    """Return a page without what only other programs read, and without links, which lead nowhere in a terminal."""
+    """Return a page without comments for other programs and without links, which do not work in a terminal."""
     return LINK.sub(r"\1", MARK.sub("", page))
 
 
 SHORT_CODE = re.compile(r"[A-Z][0-9]{3}")
-"""A code without its first zero."""
+"""A code without its leading zero."""
 FENCE = "```"
 MOST = 100
-"""Lines longer than this are hard to read, however wide the terminal is."""
+"""The maximum width of a line in columns. Longer lines are hard to read."""
 
 
+# tripos explain
 def main(options: Namespace) -> int:
-    """Print the pages of codes, or a list of all codes, or of those that begin as what is given; of a word of the
-    language, its page."""
+    """Print the pages of codes, the page of a word of the language, or a list of all codes or of those with a
+    prefix."""
     if not options.codes:
         _list(CODES)
         return GOOD
@@ -141,7 +137,7 @@ def _page(code: str) -> str:
 
 
 def _near(name: str) -> str:
-    """Return what to say of the codes near to one that is not there.
+    """Return a hint with codes similar to an unknown one.
 
     >>> _near("E99"), _near("OPEMS")
     ('the nearest is E0919; `tripos explain E` lists its kin', 'did you mean opens?')
@@ -170,7 +166,7 @@ def _show(page: str | None) -> None:
     from rich.console import Console
     from rich.markdown import Markdown
 
-    # A code block shows only its text, so the file that it is stands above it.
+    # A code block shows only its text, so its file name is printed above it.
     named = re.sub(r"^```(\w+) (\S+)$", r"`\2`\n\n```\1", page, flags=re.MULTILINE)
     console = Console(width=min(terminal_width(), MOST), force_terminal=True)
     with console.capture() as captured:
@@ -179,7 +175,7 @@ def _show(page: str | None) -> None:
 
 
 def wrapped(page: str, width: int) -> str:
-    """Return a page of Markdown with its paragraphs and list items in lines of `width` columns; code stays as it is.
+    """Return a page of Markdown with paragraphs and list items wrapped to `width` columns. Code is unchanged.
 
     >>> print(wrapped("# E1 a mistake\\n\\nIt is wrong to\\ndo so.\\n\\n- Do it\\n  otherwise.\\n", 12), end="")
     # E1 a mistake
@@ -217,15 +213,16 @@ def wrapped(page: str, width: int) -> str:
 
 
 HANDBOOK = Path(__file__).parents[1] / "handbook"
-"""The built pages: in the package, and in a checkout where `make docs` writes them."""
+"""The built pages: in the package, or in a checkout where `make docs` writes them."""
 BUILDER = Path(__file__).parents[2] / "docs/site/build.py"
-"""The program that builds them, in a checkout alone."""
+"""The program that builds the pages, which only a checkout has."""
 SOURCES = ("docs", "specs", "compiler/tripos_compiler/diagnostics/pages")
-"""The folders of a checkout that they are built from."""
+"""The folders of a checkout that the pages are built from."""
 
 
+# tripos docs
 def docs_main(options: Namespace) -> int:
-    """Print the address of a page and open it. Raises `Failure` R0202 where there is no such page."""
+    """Print the address of a page and open it in a browser. Raises `Failure` R0202 if there is no such page."""
     _build_in_checkout()
     if not (HANDBOOK / "index.html").is_file():
         hint = "run `make docs` in a clone of the repository, or read its docs/index.md"
@@ -238,8 +235,8 @@ def docs_main(options: Namespace) -> int:
 
 
 def find_address(handbook: Path, page: str | None) -> str:
-    """Return the address of a page by its name, of a statement or function, or of a code; of the first page without a
-    name. Raises `Failure` R0202."""
+    """Return the address of a page, by its name, a statement, a function or a code; without a name, of the first page.
+    Raises `Failure` R0202 if there is none."""
     name = (page or "index").strip()
     code = name.upper()
     if code in CODES:
@@ -260,7 +257,7 @@ def find_address(handbook: Path, page: str | None) -> str:
 
 
 def _build_in_checkout() -> None:
-    """Build the pages of a checkout where they are missing or older than their sources."""
+    """Build the pages of a checkout if they are missing or older than their sources."""
     if not BUILDER.is_file():
         return
     built = HANDBOOK / "index.html"
@@ -275,21 +272,22 @@ def _build_in_checkout() -> None:
 
 
 SPECS = ("PATH", "URL|PATH", "A", "B")
-"""How options call a benchmark; A and B are those of `tripos diff`."""
+"""Metavars of options that take a benchmark. A and B are those of `tripos diff`."""
 FOLDERS = ("DIR", "FOLDER")
 FILES = ("FILE", "TOML")
 MODELS = ("A[,B]", "A,B", "MODEL")
 RUNS = ("RUN", "RUN[,RUN]")
 
 
+# tripos completion
 class Shell(NamedTuple):
-    """A shell: how it loads the script, and the lines that stand below it."""
+    """A shell: how it loads the script, and lines to append to the script."""
 
     install: str
     after: str = ""
 
 
-# Behind `openai/` or a folder the word goes on: no space is wanted there.
+# After `openai/` or a folder the word continues, so no space is added.
 _BASH = """
 _tripos_without_space() {
   _shtab_tripos "$@"
@@ -309,7 +307,7 @@ SHELLS = {
 
 
 def completion_main(options: argparse.Namespace) -> int:
-    """Print the script for a shell."""
+    """Print the completion script for a shell."""
     import shtab
 
     parser = build_parser()
@@ -331,14 +329,14 @@ def completion_main(options: argparse.Namespace) -> int:
             action.choices = _words()
     script = shtab.complete(parser, options.shell)
     if options.shell == "zsh":
-        # shtab excludes all further words here, and zsh then completes neither them nor an option.
+        # shtab excludes further words here, which makes zsh complete neither them nor options.
         script = script.replace('"(*):', '"*:')
     show_output(f"{script}\n{SHELLS[options.shell].after}")
     return GOOD
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield every option and argument of a parser and of the parsers below it."""
+    """Yield every option and argument of a parser and its subparsers."""
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():
@@ -348,8 +346,8 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
 
 
 def _models() -> dict[str, Any]:
-    """Return how each shell completes a model: by the names of mocks and of the local model, by those in `tripos.toml`,
-    and by providers, after whose `/` the word goes on."""
+    """Return the completion of a model for each shell: mocks, the local model, models in `tripos.toml`, and providers,
+    whose `/` is followed by more."""
     from tripos_runtime.models.catalog import FOREIGN, PROVIDERS
     from tripos_runtime.models.local import WEIGHTS
     from tripos_runtime.models.mocks import CHARACTERS
@@ -368,7 +366,7 @@ def _models() -> dict[str, Any]:
 
 
 def _scenarios() -> dict[str, Any]:
-    """Return how each shell completes the name of a scenario: by those of the specs below the folder."""
+    """Return the completion of a scenario for each shell: those of the specs below the current folder."""
     pattern = "^ *scenario +[a-zA-Z_][a-zA-Z0-9_]*"
     return _completed(
         "scenarios",
@@ -380,9 +378,11 @@ def _scenarios() -> dict[str, Any]:
 
 
 def _runs() -> dict[str, Any]:
-    """Return how each shell completes the name of a run: by those in the store that `TRIPOS_STORE` names, or in
-    `results`. The statistics of a file of runs have the first and the last of its names as they are: of every file but
-    one that was compacted, these are all."""
+    """Return the completion of a run for each shell: those in the store of `TRIPOS_STORE`, or in `results`.
+
+    The names are read from the Parquet statistics, which contain the least and the greatest name of a file as plain
+    text. A file that was not compacted has no others.
+    """
     name = "[0-9]{8}-[0-9]{6}-[0-9a-f]{4}"
     return _completed(
         "runs",
@@ -395,8 +395,8 @@ def _runs() -> dict[str, Any]:
 
 
 def _completed(what: str, found: str, in_powershell: str, words: Sequence[str] = ()) -> dict[str, Any]:
-    """Return how each shell completes a word: by `words`, and by the lines of a pipeline that bash, zsh and fish
-    read alike. Behind one of `words` the word may go on: no space is wanted there."""
+    """Return a completion for each shell: the words `words`, and the output lines of a pipeline that works in bash, zsh
+    and fish. A word in `words` may continue, so no space follows it."""
     name, listed = f"_tripos_{what}", " ".join(words)
     first, printed, quoted = "", "", ""
     if words:
@@ -418,20 +418,21 @@ def _completed(what: str, found: str, in_powershell: str, words: Sequence[str] =
 
 
 def _words() -> list[str]:
-    """Return the codes and the words of the language, which `tripos explain` takes."""
+    """Return the codes and the words of the language for `tripos explain`."""
     from tripos_compiler.diagnostics.codes import CODES
 
     return [*CODES, *language_words()]
 
 
+# tripos lsp
 def lsp_main(options: Namespace) -> int:
-    """Serve one editor until it is done. Raises `Failure` where the server is not installed."""
+    """Run the language server for one editor. Raises `Failure` if the server is not installed."""
     if importlib.util.find_spec("pygls") is None:
         raise Failure("R0206", "the language server is not installed", "pip install 'tripos[lsp]'")
     from tripos.lsp.server import serve
 
-    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # the server says what went wrong in lines of its own
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # the server logs its own errors
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # whatever else is printed must not get into the conversation
+    sys.stdout = sys.stderr  # other output must not mix with the protocol
     serve(stdin, stdout)
     return GOOD

@@ -1,12 +1,7 @@
-"""`tripos import`: scores that people or other judges gave, and replies that were produced elsewhere.
+"""`tripos import` and `tripos approve`: scores, replies, data sets, logs, tasks and trees from elsewhere.
 
-`tripos import dataset`: a data set for rows from a file, the Hub or a database, proposed to be read and mended.
-
-`tripos import logs`: logs of other evaluation tools, as runs of a spec that is made of them.
-
-`tripos import task`: a task of lm-eval, Inspect or promptfoo as a spec, and what was translated.
-
-`tripos import tree`: a tree for a spec, of an outline in a file or of the outlines that a run has drafted.
+Logs of other tools become runs of a generated spec, tasks of lm-eval, Inspect and promptfoo become specs, and outlines
+become trees. Parts that could not be read or translated are reported.
 """
 
 from __future__ import annotations
@@ -71,13 +66,13 @@ COUNTS = {
     "repeated": "given again by other rows about the same reply, with the same value: counted once",
     "blank": "blank",
 }
-"""The counts of an import, in the order in which they are told, with their words."""
+"""The counts of an import with their descriptions, in printed order."""
 MOST_NAMES = 3
 MOST_CHANGED = 20
 
 
 def main(options: Namespace) -> int:
-    """Do what was asked: `scores`, `samples`, `logs`, `tree`, `dataset` or `task`."""
+    """Import `scores`, `samples`, `logs`, a `tree`, a `dataset` or a `task`."""
     if options.action == "dataset":
         return datasets_main(options)
     if options.action == "logs":
@@ -108,7 +103,7 @@ def _scores(options: Namespace) -> int:
 
 
 def _bring_in(options: Namespace, store: Store, run_id: str, table: FileRows, found: ScoreImport) -> int:
-    """Write the scores that are new, where nothing speaks against it, and say what was done."""
+    """Write new scores if there is no objection, and print the counts."""
     from tripos.annotation.carry_over import carry_to_other_runs
     from tripos_warehouse.ledger.imported_scores import difference, rows_of
 
@@ -188,7 +183,7 @@ def _samples(options: Namespace) -> int:
 
 
 def _run_of(options: Namespace) -> list[str]:
-    """Return how a run of the spec is typed, into the same store."""
+    """Return the command that runs the spec into the same store."""
     folders = [word for folder in options.data for word in ("--data", folder)]
     return ["tripos", "run", options.path, *folders, *(["--store", options.store] if options.store else [])]
 
@@ -201,7 +196,7 @@ def _table(options: Namespace, fixed: Mapping[str, object]) -> FileRows:
 
 
 class _Telling:
-    """Prints what came of an import as JSON, where that was asked for, also where it was refused."""
+    """Prints the outcome of an import as JSON with `--json`, also if it was refused."""
 
     def __init__(self, options: Namespace, told: dict[str, Any], rejected: Sequence[RowError]) -> None:
         self.options, self.told, self.rejected = options, told, rejected
@@ -255,7 +250,7 @@ def _shown(value: float | str | None) -> str:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return names in a line, the first few.
+    """Return the first few names in one line.
 
     >>> _listed(["a", "b", "c", "d", "e"]), _listed([])
     ('a, b, c and 2 more', 'nobody')
@@ -265,12 +260,13 @@ def _listed(names: Sequence[str]) -> str:
 
 
 UNSAVED = "spec.tripos"
-"""The spec that a printed data set is for: it lies in the current folder."""
+"""The file name assumed for the spec of a printed data set, in the current folder."""
 
 
+# Data sets
 def datasets_main(options: Namespace) -> int:
-    """Print a data set for the rows of a source, or add it to a spec, with the rows beside it where they are fetched or
-    queried."""
+    """Print a data set declaration for a source, or add it to a spec. Rows that were fetched or queried are written
+    next to it."""
     from tripos.importing.datasets import DATABASES
 
     database = Path(options.source).suffix.casefold() in DATABASES
@@ -326,7 +322,8 @@ def _proposed(options: Namespace, name: str, spec: Path, axes: list[str] | None 
 
 
 def _brought(options: Namespace, name: str, spec: Path) -> str:
-    """Return how a spec names the files of a source, after what lies elsewhere was put beside the spec."""
+    """Fetch or query a remote source into the folder of the spec if necessary, and return the path of its files as
+    written in the spec."""
     from tripos.importing.datasets import DATABASES, files_of_hub, json_lines
     from tripos.releases.download import reach_of
     from tripos.releases.locations import DataFetcher, list_hub_files
@@ -366,7 +363,7 @@ def _rows_asked(path: Path, options: Namespace) -> Iterator[dict[str, Any]]:
 
 
 def _place_of(given: str) -> tuple[str, str]:
-    """Return a data set of the Hub, and the path in it.
+    """Return the name of a data set on the Hub, and the path in it.
 
     >>> _place_of("hf://lab/sums@v1/main/test.jsonl"), _place_of("hf://datasets/lab/sums")
     (('hf://lab/sums@v1', 'main/test.jsonl'), ('hf://lab/sums', ''))
@@ -379,7 +376,7 @@ def _place_of(given: str) -> tuple[str, str]:
 
 
 def _name_of(source: str) -> str:
-    """Return the name of a data set that is called as its file, or as the data set of the Hub.
+    """Return a name for a data set, from its file or from its name on the Hub.
 
     >>> _name_of("data/Exam items-2.csv.gz"), _name_of("hf://lab/quiz@v1"), _name_of("hf://lab/quiz/main/test.jsonl")
     ('Exam_items_2', 'quiz', 'quiz')
@@ -394,7 +391,7 @@ def _datasets_shown(path: Path) -> str:
 
 
 def _tell(found: ProposedDataset) -> None:
-    """Say what a reader of the proposal has to look at."""
+    """Print what a reader of the proposal should check."""
     if found.secrets:
         shown = ", ".join(f"`{each}`" for each in found.secrets)
         show_message(f"kept from the models under test: {shown}", stderr=True)
@@ -414,12 +411,12 @@ TOOLS = ("Inspect", "lm-eval", "HELM", "promptfoo", "Every Eval Ever", "OpenAI e
 FOLDER, LOCK = "imported", ".lock"
 UNREADABLE, CHANGED, MENDED = "S0501", "S0505", "S0507"
 SHOWN = 8
-"""So many lines of a kind are shown."""
+"""The maximum number of lines of one kind."""
 
 
 @dataclass
 class _Imported:
-    """The outcome of an import of logs: those that were read by benchmark, and files that could not be or are none."""
+    """The outcome of an import of logs: the logs by benchmark, and the files that could not be read or are not logs."""
 
     gatherings: dict[str, Gathering] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
@@ -428,8 +425,9 @@ class _Imported:
     changed: int = 0
 
 
+# Logs of other tools
 def logs_main(options: Namespace) -> int:
-    """Import logs."""
+    """Import logs of other tools as runs."""
     found = _Imported()
     with ExitStack() as held:
         try:
@@ -450,8 +448,10 @@ def logs_main(options: Namespace) -> int:
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    """Keep other imports of logs out of a folder: the samples of each stand by the order of the items that it finds
-    there. Raises `Failure`: S0506 while another one is at work, S0102 where the folder cannot be written."""
+    """Lock a folder against other imports of logs, since samples are identified by the order of the items in it.
+
+    Raises `Failure` S0506 if another import is running, S0102 if the folder cannot be written.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         locks = Locks(folder, LOCK)
@@ -498,7 +498,7 @@ def _gather(options: Namespace, file: SourceFile, found: _Imported, held: ExitSt
 
 
 def _names(texts: Sequence[str]) -> dict[str, str]:
-    """Return the names of scores that `--score` gives. Raises `Failure` R0202."""
+    """Return the names of scores from `--score`. Raises `Failure` R0202 if one is malformed."""
     found = {}
     for text in texts:
         name, equals, here = text.partition("=")
@@ -513,7 +513,7 @@ def _spec(folder: Path, name: str) -> Path:
 
 
 def _record(options: Namespace, gathering: Gathering, found: _Imported) -> None:
-    """Write the spec of some logs, and take them into the store."""
+    """Write the spec of some logs, and add the logs to the store."""
     if not gathering.spec.tasks:
         found.unread |= {log.path: "it has no samples" for log in gathering.logs}
         return
@@ -534,7 +534,7 @@ def _record(options: Namespace, gathering: Gathering, found: _Imported) -> None:
 
 @contextmanager
 def _written_folder(gathering: Gathering, *, dry: bool) -> Iterator[Path]:
-    """The folder of the spec and the items: that of the benchmark, or for a dry run a copy that is removed."""
+    """Provide the folder of the spec and the items: that of the benchmark, or for a dry run a temporary copy."""
     if not dry:
         yield gathering.folder
         return
@@ -546,7 +546,7 @@ def _written_folder(gathering: Gathering, *, dry: bool) -> Iterator[Path]:
 
 
 def _write_spec(path: Path, gathering: Gathering) -> None:
-    """Write the spec, unless a person has mended the one that is there."""
+    """Write the spec, unless a person has edited the existing one."""
     known: LogSpec | None = gathering.known
     if known is not None and path.read_text("utf-8") != known.text:
         lacking = [
@@ -565,8 +565,8 @@ def _write_spec(path: Path, gathering: Gathering) -> None:
 
 
 def _compiled(options: Namespace, path: Path, shown: Path | None = None) -> tuple[Plan, CaseSource]:
-    """Return the plan of a spec of logs, with its items; a copy is called by what is `shown`. Raises `Failure` where
-    it is not well formed."""
+    """Return the plan of a generated spec, with its items. Diagnostics name the file `shown`. Raises `Failure` if the
+    spec has errors."""
     from tripos.cli.context import show_diagnostics
     from tripos.runs.compilation import find_spec
     from tripos_runtime.datasets.cases import CaseSource
@@ -617,7 +617,7 @@ def _logs_tell(options: Namespace, gathering: Gathering, log: GatheredLog, run: 
 
 
 def _hidden(gathering: Gathering, log: GatheredLog) -> list[str]:
-    """Return the earlier logs of these that had a model do the same task: views show the log that came last."""
+    """Return earlier logs in this import with a model and items in common; views show only the last of them."""
     before = gathering.logs[: gathering.logs.index(log)]
     return [
         each.path
@@ -689,7 +689,7 @@ def _end(options: Namespace, found: _Imported) -> int:
 
 
 def _nothing(paths: Sequence[str], found: _Imported) -> Failure:
-    """That none of the files is a log."""
+    """Return the failure that none of the files is a log."""
     if found.unread:
         path, reason = next(iter(found.unread.items()))
         return Failure(UNREADABLE, f"cannot read `{path}`: {reason}", "give a log as the tool wrote it")
@@ -700,8 +700,9 @@ def _nothing(paths: Sequence[str], found: _Imported) -> Failure:
 CODE = "R0246"
 
 
+# Tasks of other tools
 def tasks_main(options: Namespace) -> int:
-    """Write the spec and the files beside it; exit code 1 where a part is left as a hole."""
+    """Write the spec and its files. Return exit code 1 if a part was left as a hole."""
     from tripos.importing.spec_text import name_of
     from tripos.importing.tasks.promptfoo import is_promptfoo, promptfoo_spec
 
@@ -739,7 +740,7 @@ def tasks_main(options: Namespace) -> int:
 
 
 def _made(task: TaskFile, others: Mapping[str, TaskFile], folder: Path, options: Namespace) -> ImportedTask:
-    """Return a task or a group as a spec, once its Python was run where that is asked for."""
+    """Return a task or a group as a spec. Its Python is executed if the user allows it."""
     from tripos.importing.tasks.lm_eval import WrittenRows, group_of, spec_of, spec_of_group, write_rows
 
     folders = (task.path.parent, Path.cwd(), *(Path(each) for each in options.data))
@@ -756,7 +757,7 @@ def _made(task: TaskFile, others: Mapping[str, TaskFile], folder: Path, options:
 
 
 def _of_inspect(path: Path, options: Namespace) -> ImportedTask:
-    """Return a task of Inspect as a spec; its module is executed, which the user has to ask for."""
+    """Return an Inspect task as a spec. Its module is executed, which the user has to allow."""
     from tripos.importing.tasks.inspect import inspect_spec, read_inspect_task
 
     if not options.run_python:
@@ -788,7 +789,7 @@ def _check_trust(options: Namespace) -> None:
 
 
 def _task(path: Path, name: str | None, source: SourceFolder) -> tuple[TaskFile, Mapping[str, TaskFile]]:
-    """Return the task that is meant, and those among which the members of a group are looked up."""
+    """Return the requested task, and the tasks among which members of a group are looked up."""
     from tripos.importing.tasks.lm_eval import read_folder, read_task, tagged
 
     if not path.is_dir():
@@ -845,8 +846,9 @@ def _tasks_show(made: ImportedTask, spec: str) -> None:
         show_message(f"it is checked with: tripos check {spec}")
 
 
+# Trees
 def approve_main(options: Namespace) -> int:
-    """Note the approval beside the tree."""
+    """Record the approval in the file of the tree."""
     by = " ".join((options.name or "").split())
     if not by:
         raise Failure("R0202", "the name of the reviewer is missing", "say who read it: `--name YOU`")
@@ -921,7 +923,7 @@ def _below(tree: ParsedTree, top: str | None) -> ParsedTree:
 
 
 def _trees_write(tree: ParsedTree, options: Namespace, said: str = "", *, draft: bool = False) -> int:
-    """Write a tree to where it is wanted. A draft is called one, whatever name it was given."""
+    """Write a tree to the requested file. A draft is marked in its name, whatever name was given."""
     leaves = f"{len(tree.leaves()):,} leaves, {tree.depth} levels"
     if options.output is None:
         show_text(harmless(tree_text(tree, ".yaml", said)), end="")

@@ -1,10 +1,6 @@
-"""`tripos init`: a folder with a benchmark that runs at once, from a template or from one that comes with Tripos.
+"""`tripos init` and `tripos new`: begin a benchmark from a template or a shipped one, or extend a spec.
 
-The benchmarks that `tripos init` begins with: templates, and those that come with Tripos, as files of a folder.
-
-`tripos new`: a scenario or a metric for a spec, added where it belongs, or printed.
-
-New statements for a spec: the text of a scenario or a metric, and the place where it goes.
+A new benchmark runs at once, with mock models. An extended spec must stay well formed, or nothing is written.
 """
 
 from __future__ import annotations
@@ -43,24 +39,25 @@ if TYPE_CHECKING:
 
 
 MOCKS = ("mock/careful", "mock/careless")
-"""The models under test where none is given."""
+"""The models under test if none is given."""
 GRADER = "anthropic/claude-sonnet-4-5"
-"""A model of another family than those that `--profile hosted` compares."""
+"""A grader of another family than the models that `--profile hosted` compares."""
 
 
+# Templates and shipped benchmarks
 @dataclass(frozen=True)
 class Start:
-    """A benchmark to begin with. The files of a template lie in the folder of its name."""
+    """A benchmark to begin with. The files of a template lie in the folder of the same name."""
 
     name: str
     help: str
     mocks: Sequence[str] = MOCKS
-    """Mock models under test that give it figures to look at."""
+    """Mock models under test, so that there are figures to look at."""
     roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Mock models for its other roles."""
+    """Mock models for the other roles."""
     local: Sequence[str] = ("local/smollm2-135m",)
     shipped: Mapping[str, bytes] | None = None
-    """The files of one that comes with Tripos, by their paths in its folder."""
+    """The files of a shipped benchmark, by their paths in its folder."""
     main: str = "spec.tripos"
     """The main file among them."""
 
@@ -87,13 +84,13 @@ TEMPLATES = {
         Start("bilingual", "one quiz in English and Chinese"),
     )
 }
-"""Every template; the first is the default."""
+"""Every template; the first one is the default."""
 DEFAULT = next(iter(TEMPLATES))
 
 
 def files_of(start: Start, name: str, models: Sequence[str], where: str) -> dict[str, bytes]:
-    """Return each file of a new benchmark, by its path in its folder. `name` is that of the benchmark, `models` are
-    those under test, and `where` is the path of the folder in its repository; empty where it is the root."""
+    """Return the files of a new benchmark, by their paths in its folder. `name` is the name of the benchmark, `models`
+    are the models under test, and `where` is the path of the folder in its repository, empty for the root."""
     from tripos.settings.config import SETTINGS_FILE
 
     templates = files("tripos.cli").joinpath("templates")
@@ -130,8 +127,8 @@ def files_of(start: Start, name: str, models: Sequence[str], where: str) -> dict
 
 
 def shipped_start(given: str) -> Start:
-    """Return the start of a benchmark that comes with Tripos, by its path below `specs`, with its mock models. Spec
-    files that it uses of other folders come along, in a folder `shared`. Raises `Failure` E0108 where there is none."""
+    """Return a benchmark that comes with Tripos, by its path below `specs`, with its mock models. Spec files that it
+    uses from other folders are copied to a folder `shared`. Raises `Failure` E0108 if there is no such benchmark."""
     from tripos.runs.compilation import find_spec, shipped_spec
     from tripos.settings.config import SETTINGS_FILE
     from tripos.settings.load import load_config
@@ -165,7 +162,7 @@ USE = re.compile(r'^(\s*use\s+")([^"]+)(")', re.MULTILINE)
 
 
 def _moved_uses(path: Path, moved: Mapping[Path, Path]) -> bytes:
-    """Return the text of a spec file whose `use` statements name files by their new places."""
+    """Return the text of a spec file with the `use` statements changed to the new paths of files."""
     here = moved[path].parent
 
     def named(match: re.Match[str]) -> str:
@@ -176,7 +173,7 @@ def _moved_uses(path: Path, moved: Mapping[Path, Path]) -> bytes:
 
 
 def _is_made(path: Path) -> bool:
-    """Return true for what runs and Python leave behind."""
+    """Return true for files that runs and Python generate."""
     return bool({"results", "__pycache__"} & set(path.parts))
 
 
@@ -202,7 +199,7 @@ def _settings(common: Traversable, start: Start, spec: str, models: Sequence[str
 
 
 def _other_tables(own: str) -> str:
-    """Return the tables of a `tripos.toml` beside models and roles, as they stand there.
+    """Return the tables of a `tripos.toml` other than models and roles, unchanged.
 
     >>> _other_tables('models = ["mock/careful"]\\n[roles]\\njudge = "mock/fair"\\n[programs]\\npython-tests = {}\\n')
     '\\n[programs]\\npython-tests = {}\\n'
@@ -217,11 +214,12 @@ def _toml(names: Sequence[str]) -> str:
 
 
 INIT_NAME = re.compile(r"[^\W\d_]\w*")
-"""A name of a benchmark."""
+"""The form of a benchmark's name."""
 
 
+# tripos init
 def main(options: Namespace) -> int:
-    """Make a folder with a spec, its data, settings and a workflow, and print the next commands."""
+    """Create a folder with a spec, its data, settings and a CI workflow, and print the next commands."""
     asks = not options.yes and sys.stdin.isatty()
     template = _chosen(options, asks)
     proposed = Path(template.main).stem if template.shipped is not None else template.name
@@ -240,7 +238,7 @@ def main(options: Namespace) -> int:
 
 
 def _chosen(options: Namespace, asks: bool) -> Start:
-    """Return the start that the options name, or that is asked for. Raises `Failure` where there is none."""
+    """Return the benchmark that the options name, or that the user picks. Raises `Failure` if there is none."""
     if options.shipped is None:
         return TEMPLATES[options.template or (_ask_template() if asks else DEFAULT)]
     if options.template is not None:
@@ -249,7 +247,8 @@ def _chosen(options: Namespace, asks: bool) -> Start:
 
 
 def _benchmark_name(path: str) -> str:
-    """Return the name that the benchmark in a folder gets. Raises `Failure` where the folder has none that fits."""
+    """Return the name of the benchmark for a folder. Raises `Failure` R0202 if the name of the folder does not yield
+    one."""
     last = Path(path).resolve().name
     name = re.sub(r"[-. ]", "_", last)
     if not INIT_NAME.fullmatch(name):
@@ -259,7 +258,7 @@ def _benchmark_name(path: str) -> str:
 
 
 def _ask(what: str, default: str) -> str:
-    """Return the answer to a question; the default where it is empty."""
+    """Ask the user a question, and return the answer, or the default if it is empty."""
     try:
         return input(f"{localized(what)} [{default}]{localized(': ')}").strip() or default
     except EOFError:
@@ -279,13 +278,13 @@ def _ask_template() -> str:
 
 
 def _repository(folder: Path) -> Path | None:
-    """Return the folder with the repository of git that a folder is in, if there is one."""
+    """Return the root of the git repository that contains a folder, or None."""
     here = folder.resolve()
     return next((each for each in (here, *here.parents) if (each / ".git").exists()), None)
 
 
 def _write(folder: Path, texts: Mapping[str, bytes]) -> None:
-    """Write files that are not there yet. Raises `Failure`, before anything is written, where one is in the way."""
+    """Write new files. Raises `Failure` if one of them exists, before anything is written."""
     in_the_way = [name for name in texts if (folder / name).exists() or (folder / name).is_symlink()]
     if folder.exists() and not folder.is_dir():
         raise Failure("R0208", f"`{folder}` is a file", "give a folder that does not exist yet")
@@ -310,7 +309,7 @@ def _tell(
     written: Sequence[str],
     repository: Path | None,
 ) -> None:
-    """Print what was written, and the next commands."""
+    """Print the files that were written and the next commands."""
     here = folder.resolve() == Path.cwd()
     spec = f"{name}.tripos"
     if template.shipped is None:
@@ -345,9 +344,10 @@ CODE = "R0209"
 NONE = (".", "-")
 
 
+# Insertions into a spec
 @dataclass(frozen=True)
 class Insertion:
-    """A text for a place of a spec file."""
+    """A text to insert at a position of a spec file."""
 
     source: Source
     offset: int
@@ -355,7 +355,7 @@ class Insertion:
 
 
 def texts_with(insertions: Sequence[Insertion]) -> dict[str, str]:
-    """Return the texts of the files that change, by path."""
+    """Return the new texts of the files that change, by path."""
     found: dict[str, str] = {}
     for each in sorted(insertions, key=lambda each: each.offset, reverse=True):
         text = found.get(each.source.path, each.source.text)
@@ -364,7 +364,7 @@ def texts_with(insertions: Sequence[Insertion]) -> dict[str, str]:
 
 
 def entries_of(sources: Sequence[Source], word: str) -> list[tuple[Source, Entry]]:
-    """Return the statements at the top of files that begin with a word."""
+    """Return the top-level statements that begin with a word, with their files."""
     return [
         (source, entry)
         for source in sources
@@ -374,8 +374,8 @@ def entries_of(sources: Sequence[Source], word: str) -> list[tuple[Source, Entry
 
 
 def below(source: Source, text: str, *words: str) -> Insertion:
-    """Return where a statement goes: below the last of the file that begins with the first of `words` that stands in
-    it; at its end where none does."""
+    """Return the insertion of a statement below the last one of its kind. `words` are kinds by preference; the first
+    that the file has is used, or the end of the file if it has none."""
     for word in words:
         found = entries_of([source], word)
         if found:
@@ -387,7 +387,7 @@ def below(source: Source, text: str, *words: str) -> Insertion:
 
 
 def title_of(name: str) -> str:
-    """Return the name of something as people would write it.
+    """Return a title for a name, as people would write it.
 
     >>> title_of("CLEAR_STEPS")
     'Clear steps'
@@ -396,15 +396,15 @@ def title_of(name: str) -> str:
 
 
 def _labels(languages: Sequence[str], text: str) -> str:
-    """Return a text for each language, in one alone without its name."""
+    """Return a text for each language; with one language, without its name."""
     return f'"{text}"' if len(languages) == 1 else " ".join(f'{each} "{text}"' for each in languages)
 
 
-# --- a scenario ---
+# Scenarios
 
 
 def scenario_text(name: str, plan: Plan | None, over: str | None) -> str:
-    """Return a scenario: one question of the compared role about each row, with a score to begin with."""
+    """Return a new scenario: one question to the compared role about each row, and a score."""
     languages = plan.benchmark.languages if plan is not None else ("en",)
     role = next((each.name for each in plan.roles if each.kind == "compared"), "candidate") if plan else "candidate"
     dataset = _dataset(plan, over) if plan is not None else None
@@ -427,7 +427,7 @@ def scenario_text(name: str, plan: Plan | None, over: str | None) -> str:
 
 
 def _dataset(plan: Plan, over: str | None) -> Dataset | None:
-    names = [each.name for each in plan.datasets if "." not in each.name]  # others are of one scenario
+    names = [each.name for each in plan.datasets if "." not in each.name]  # other data sets belong to one scenario
     if over is not None and over not in names:
         close = nearest(over, names)
         hint = f"did you mean `{close}`?" if close else f"there is {', '.join(names) or 'none'}"
@@ -435,11 +435,11 @@ def _dataset(plan: Plan, over: str | None) -> Dataset | None:
     return next((each for each in plan.datasets if each.name in (over or names[:1])), None)
 
 
-# --- a metric ---
+# Metrics
 
 
 def metric_text(name: str, plan: Plan | None, dimension: str | None) -> str:
-    """Return a metric, on the scale of the others of its dimension."""
+    """Return a new metric, on the scale of the other metrics of its dimension."""
     languages = plan.benchmark.languages if plan is not None else ("en",)
     others = [each for each in plan.metrics if each.dimension == dimension] if plan is not None else []
     low, high = (others[-1].low, others[-1].high) if others else (1, 5)
@@ -455,9 +455,11 @@ def metric_text(name: str, plan: Plan | None, dimension: str | None) -> str:
 def metric_insertions(
     name: str, plan: Plan, sources: Sequence[Source], dimension: str | None, scenarios: Sequence[str]
 ) -> tuple[str, list[Insertion]]:
-    """Return the dimension that a metric is added to, and the insertions: the metric, and a column in each table that
-    has a metric of that dimension, with a mark where that counts or, if there are any, in `scenarios`. Raises
-    `Failure`."""
+    """Return the dimension that a metric is added to, and the insertions: the metric, and a column in each table with a
+    metric of that dimension.
+
+    The column is marked in the rows where that metric counts, or in `scenarios` if they are given. Raises `Failure`.
+    """
     dimensions = {_name(entry): (source, entry) for source, entry in entries_of(sources, "dimension")}
     if not dimensions:
         raise Failure(CODE, "the spec has no dimension that holds metrics", "`tripos explain dimension` shows one")
@@ -509,11 +511,12 @@ def _name(entry: Entry) -> str:
 
 NAME = re.compile(r"[^\W\d]\w*")
 OPTIONS = {"over": ("--over", "scenario"), "dimension": ("--dimension", "metric")}
-"""The options that one kind of statement has alone."""
+"""Options that apply to only one kind of statement."""
 
 
+# tripos new
 def new_main(options: Namespace) -> int:
-    """Add a statement to a spec, which stays well formed, or print it."""
+    """Add a statement to a spec, which must stay well formed, or print it."""
     _check(options)
     if options.path is None:
         text = (
@@ -532,14 +535,14 @@ def new_main(options: Namespace) -> int:
 def add_to_spec(
     options: Namespace, named: str, added: Callable[[SpecSource, Compilation], tuple[Mapping[str, str], str]]
 ) -> Plan | None:
-    """Write the texts of files that `added` gives, with words on the place, into the spec at `options.path`, say so,
-    and show what the compiler then warns of; the plan. None, with the diagnostics shown, for a spec with mistakes.
+    """Add to the spec at `options.path` the texts that `added` returns by file, with a phrase for the place, and print
+    the compiler's warnings. Return the new plan, or None after printing the diagnostics of a spec with errors.
 
-    Raises `Failure` where the spec would not be well formed with them.
+    Raises `Failure` if the extended spec would have errors.
     """
     from tripos.runs.compilation import find_spec
 
-    if not Path(options.path).exists():  # else one of those that come with Tripos would be changed
+    if not Path(options.path).exists():  # a shipped spec must not be changed
         raise Failure(
             "E0108", f"there is no spec at `{options.path}`", "give a .tripos file or a folder that holds one"
         )
@@ -568,13 +571,13 @@ def add_to_spec(
 
 
 def own_sources(before: Compilation) -> list[Source]:
-    """Return the files of a spec that are its own, and of no release; the first is its main one."""
+    """Return the files of a spec without those of releases; the main file first."""
     frozen = [Path(release.folder) for release in before.releases]
     return [each for each in before.sources if not any(Path(each.path).is_relative_to(one) for one in frozen)]
 
 
 def _tell_grades(root: str, plan: Plan, metric: str) -> None:
-    """Say how many grades by people a rubric leaves behind that has a metric more; nothing without a store."""
+    """Print how many existing human grades the changed rubric no longer uses. Print nothing without a store."""
     from tripos_compiler.plan import Grade
     from tripos_warehouse.errors import StoreError
     from tripos_warehouse.store.paths import address_of
@@ -609,7 +612,7 @@ def _check(options: Namespace) -> None:
 
 
 def _added(options: Namespace, before: Compilation) -> tuple[Mapping[str, str], str]:
-    """Return the texts of the files that change, and words on the place."""
+    """Return the new texts of the files that change, and a phrase for the place."""
     plan = before.plan
     assert plan is not None
     sources = own_sources(before)
@@ -621,7 +624,7 @@ def _added(options: Namespace, before: Compilation) -> tuple[Mapping[str, str], 
 
 
 def _laid_out(path: str, text: str, before: Compilation) -> str:
-    """Return a text in the one layout, where the file was in it before; any other keeps its own."""
+    """Return a text in the standard layout if the file had that layout before, or else unchanged."""
     was = next(each.text for each in before.sources if each.path == path)
     try:
         return format_text(text, path) if format_text(was, path) == was else text

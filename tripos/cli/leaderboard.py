@@ -1,8 +1,6 @@
-"""`tripos leaderboard`: models over the benchmarks of a store, with intervals and ranks that may be tied.
+"""`tripos leaderboard`, `promote` and `history`: ranks of models, published runs, and measures over time.
 
-`tripos promote`: the runs of named boards, which are said to be the published ones.
-
-`tripos history`: a measure over the runs of a store, broken where its meaning changed.
+Ranks may be tied. The line of a measure over the runs is broken where its meaning has changed.
 """
 
 from __future__ import annotations
@@ -48,9 +46,10 @@ COLUMNS = ("benchmark", "measure", "model", "value", "source")
 MARK = "published"
 
 
+# Figures published by others
 @dataclass(frozen=True)
 class Published:
-    """A figure that somebody published of a model, with where it stands."""
+    """A figure of a model that somebody has published, with its source."""
 
     benchmark: str
     measure: str
@@ -59,13 +58,13 @@ class Published:
     source: str
 
     def to_json(self) -> dict[str, Any]:
-        """Return the figure as JSON values, without what its board says."""
+        """Return the figure for JSON, without the fields that its board has."""
         return {name: value for name, value in asdict(self).items() if name not in ("benchmark", "measure")}
 
 
 def read_published(paths: Sequence[str]) -> list[Published]:
-    """Return the figures of CSV files with the columns of `COLUMNS`. Raises `Failure` R0202 for a file that cannot be
-    read, lacks a column, or has a value that is no number."""
+    """Return the figures of CSV files with the columns `COLUMNS`. Raises `Failure` R0202 for a file that cannot be
+    read, lacks a column, or has a value that is not a number."""
     return [figure for path in paths for figure in _read(path)]
 
 
@@ -94,13 +93,13 @@ def _read(path: str) -> Iterator[Published]:
 
 
 def on_board(figures: Sequence[Published], board: Board) -> list[Published]:
-    """Return the figures of a board's measure, the best first."""
+    """Return the published figures for the measure of a board, the best first."""
     found = [each for each in figures if (each.benchmark, each.measure) == (board.benchmark, board.measure.name)]
     return sorted(found, key=lambda each: each.value, reverse=not board.measure.lower_is_better)
 
 
 def sources_of(figures: Sequence[Published]) -> str:
-    """Return where figures stand, each place once."""
+    """Return the distinct sources of figures."""
     return "; ".join(dict.fromkeys(each.source for each in figures))
 
 
@@ -111,19 +110,20 @@ HEAD = (
     *("benchmark", "version", "measure", "rank", "tied", "letters", "model", "value", "low", "high"),
     *("items", "n", "total", "coverage", "lower_is_better", "of", "notes"),
 )
-"""The columns of CSV."""
+"""The columns of the CSV output."""
 NEXT = " | "
-"""What stands between two notes in a cell of CSV."""
+"""The separator of notes in a CSV cell."""
 WIDEST_MODEL = 32
-"""Columns that the name of a model gets at most in a text; what is longer goes on in the next line."""
+"""The maximum width of a model's name in a text, in columns. Longer names are folded."""
 
 
 WIDEST_TITLE, WIDEST_OF_MANY = 34, 18
-"""The same for the name of a board in a table of all, and of a model that heads a column there."""
+"""The maximum widths in the overview: of the name of a board, and of a model in a column heading."""
 
 
+# Leaderboards
 def main(options: Namespace) -> int:
-    """Print the boards of the benchmarks that were named, or of all. Raises `Failure`."""
+    """Print the boards of the named benchmarks, or of all. Raises `Failure`."""
     wanted: dict[str, list[str]] = defaultdict(list)
     for text in options.measure:
         benchmark, equals, measure = text.partition("=")
@@ -179,7 +179,7 @@ def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -
 
 
 def together_lines(boards: Sequence[Board], width: int) -> list[str]:
-    """Return the overview of several boards by itself, with the caution about mock models."""
+    """Return only the overview of several boards, with the caution about mock models."""
     return [*_caution_lines(boards, width), *_overview_lines(boards, width)]
 
 
@@ -231,7 +231,7 @@ def _rank(each: Standing) -> str:
 
 
 def _shower(board: Board) -> Callable[[float], str]:
-    """Return how values are written: with three decimals on a scale of no more than 1, else with two."""
+    """Return a function that formats values: with three decimals on a scale of length 1 or less, or else two."""
     measure = board.measure
     narrow = measure.low is not None and measure.high is not None and measure.high - measure.low <= 1
     return "{:.3f}".format if narrow else "{:.2f}".format
@@ -249,13 +249,13 @@ def _notes(board: Board, published: Sequence[Published]) -> list[str]:
 
 
 def _plain_notes(board: Board, published: Sequence[Published]) -> list[str]:
-    """Return all that a text says of a board, for what is read without it."""
+    """Return all notes of a board, for formats without the text around it."""
     caution = [CAUTION] if any(each.model.startswith(PROVING) for each in board.standings) else []
     return [note.removeprefix("! ").strip() for note in _notes(board, published)] + caution
 
 
 def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names: int = 1) -> list[str]:
-    """Return rows under their head, in columns; a long name of a model, in the column `names`, goes on below."""
+    """Return a table whose first row is the heading. Long names of models, in the column `names`, are folded."""
     head, *others = [[harmless(text) for text in row] for row in rows]
     cells = list(zip(*others, strict=True)) or [()] * len(head)
     return grid(
@@ -265,8 +265,11 @@ def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5), names
 
 
 def _overview_lines(boards: Sequence[Board], width: int) -> list[str]:
-    """Return every board in a line, with the value and rank of each model, as many models beside each other as there
-    is room for; below them the mean win rates, where models meet on several benchmarks."""
+    """Return a table with one line for each board, and the value and rank of each model in columns.
+
+    The table is split if the models do not fit in the width. Mean win rates follow if models share several
+    benchmarks.
+    """
     models = list(dict.fromkeys(each.model for board in boards for each in board.standings))
     titles = [_title(board) for board in boards]
     found = [{each.model: each for each in board.standings} for board in boards]
@@ -325,13 +328,14 @@ def _csv(boards: Sequence[Board], published: Sequence[Published]) -> str:
 
 
 def _tables_of(board: Board, published: Sequence[Published]) -> list[PaperTable]:
-    """Return a board as a table, with its notes and what ranks mean, and the one of people who are apart."""
+    """Return a board as a table with its notes and the meaning of ranks, and the table of people if there are any."""
     others = [(each.model, each.value) for each in on_board(published, board)]
     notes = _plain_notes(board, published)
     people = [board_of_people(board)] if board.by_people else []
     return [board_table(board, [*notes, LETTERS], others), *people]
 
 
+# Named boards of published runs
 def promote_main(options: Namespace) -> int:
     """Put a run on a board, withdraw it, or list all boards with their history."""
     if not options.list and (options.run is None or not options.board):
@@ -379,8 +383,9 @@ def _list(store: Store, options: Namespace) -> int:
     return GOOD
 
 
+# A measure over runs
 def history_main(options: Namespace) -> int:
-    """Print the line of a measure for each model."""
+    """Print the values of a measure over runs, for each model."""
     history = _history(options)
     if options.json:
         print_json(history.to_json())
@@ -409,5 +414,5 @@ def _history(options: Namespace) -> MeasureHistory:
 
 
 def _is_place(name: str) -> bool:
-    """Return true if a name is that of a spec or a release, and not of a benchmark."""
+    """Return true if a name denotes a spec or a release rather than a benchmark."""
     return not name.isidentifier() or Path(name).exists()

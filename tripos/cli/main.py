@@ -1,4 +1,7 @@
-"""The `tripos` command: its verbs and options. Nothing heavy is imported before a verb needs it."""
+"""The entry point of the `tripos` command: runs one command and turns what it raises into an exit code.
+
+Starting must be fast, so heavy modules are imported only by the commands that need them.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +24,22 @@ from tripos.terminal import show_message, write_every_character
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
 
 HARDLY = (500_000, 20, 50)
-"""Imports leave no cycles worth collecting, nor do verbs that only read and then end: one look at all objects is 13 ms
-of a check."""
+"""Thresholds of the garbage collector for imports and commands that only read. They leave no cycles worth collecting,
+and one full collection costs `check` 13 ms."""
 
 RARELY = (50_000, 20, 50)
-"""The thresholds of verbs that may work for long on what a store has."""
+"""Thresholds of the garbage collector for commands that may work on a store for long."""
 
 NO_PLUGINS = ModuleType("pydantic.plugin._loader")
-"""What finds plug-ins of pydantic where there shall be none: its own takes 20 ms to import what reads metadata."""
+"""A stand-in for pydantic's plug-in loader that finds no plug-ins. Importing the real one takes 20 ms."""
 NO_PLUGINS.get_plugins = tuple  # type: ignore[attr-defined]
 
 TIMED = ("check", "plan", "describe", "diff", "verify")
-"""The verbs that only read, which may be stopped at any time."""
+"""The commands that only read, and may therefore be stopped at any time."""
 
 
 def run_command(arguments: Sequence[str]) -> int:
-    """Run a command and return its exit code. Never raises for a mistake of the user's."""
+    """Run a command and return its exit code. A mistake of the user never raises."""
     try:
         check_language(os.environ)
         first = next((each for each in arguments if each != "--"), "")
@@ -56,7 +59,7 @@ def run_command(arguments: Sequence[str]) -> int:
         show_message("interrupted", stderr=True)
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has gone, as `| head` does.
+        # The reader of our output has closed it, as `| head` does.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return GOOD
     except Exception as error:
@@ -75,11 +78,11 @@ def run_command(arguments: Sequence[str]) -> int:
 
 
 def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace) -> int:
-    """Run a verb. One that fails over rows of a store that are not sound is run again without them."""
-    # A store that an earlier command of this process had open is no reason for a failure of this one.
+    """Run a command. If it fails because rows of a store are damaged, run it again without them."""
+    # A damaged store of an earlier command in this process must not be blamed for a failure of this one.
     if "tripos_warehouse.store.store" in sys.modules:
         sys.modules["tripos_warehouse.store.store"].forget_opened()
-    if options.verb not in (*TIMED, "run"):  # a run sets its own while it asks
+    if options.verb not in (*TIMED, "run"):  # a run sets its own thresholds while it makes calls
         gc.set_threshold(*RARELY)
     try:
         with time_limit(options.trust.limits.seconds if options.verb in TIMED else None):
@@ -90,7 +93,7 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
         if (full := disk_failure(error)) is not None:
             raise full from error
         inputs = sys.modules.get("tripos.cli.context")
-        damaged = ("S0103",) if options.verb == "sql" else ("S0103", "S0201")  # in SQL a person makes mistakes
+        damaged = ("S0103",) if options.verb == "sql" else ("S0103", "S0201")  # S0201: maybe a bad query
         if inputs is not None and (not isinstance(error, Failure) or error.code in damaged) and inputs.found_damage():
             return _ended(int(verb(options)))
         stores = None if isinstance(error, Failure) else sys.modules.get("tripos_warehouse.store.store")
@@ -103,19 +106,20 @@ def _main(verb: Callable[[argparse.Namespace], int], options: argparse.Namespace
 
 
 def _ended(code: int) -> int:
-    """Return the exit code of a command: an answer without rows that a store had committed is no success."""
+    """Return the exit code of a command. Success becomes `SOME_FAILED` if its answer lacks committed rows of a damaged
+    store."""
     inputs = sys.modules.get("tripos.cli.context")
     return SOME_FAILED if code == GOOD and inputs is not None and inputs.left_out() else code
 
 
 def main() -> None:
-    """The entry point of the `tripos` script. Ends the process."""
+    """Run the command of `sys.argv` and end the process. This is the entry point of the `tripos` script."""
     ended: list[int] = []
-    atexit.register(_leave, ended)  # first, so that it comes last
+    atexit.register(_leave, ended)  # registered first, so that it runs last
     gc.set_threshold(*HARDLY)
-    # Else Arrow keeps what it has freed, and the process is larger for nothing.
+    # Arrow's own pool keeps freed memory, which only makes the process larger.
     os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-    # Else pydantic reads the metadata of every package there is.
+    # Otherwise pydantic reads the metadata of every installed package.
     if os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__") == "__all__":
         sys.modules.setdefault(NO_PLUGINS.__name__, NO_PLUGINS)
     _name_every_file()
@@ -125,8 +129,10 @@ def main() -> None:
 
 
 def _leave(ended: Sequence[int]) -> None:
-    """End the process once a command has ended, and everything that was to happen at the end has: threads are over and
-    files written. Python would take apart every module and object, which takes a seventh of the time of a short run."""
+    """End the process after all other exit handlers, when threads have ended and files are written.
+
+    Python would destroy every module and object first, which takes a seventh of the time of a short run.
+    """
     if not ended or sys.gettrace() is not None or sys.getprofile() is not None:
         return
     try:
@@ -134,13 +140,13 @@ def _leave(ended: Sequence[int]) -> None:
             if stream is not None:
                 stream.flush()
     except (OSError, ValueError):
-        return  # Python says what became of the output
+        return  # let Python report that the output could not be written
     os._exit(ended[0])
 
 
 def _name_every_file() -> None:
-    """Begin again in Python's UTF-8 mode where its locale has not the characters of every file name, as with `LC_ALL=C`
-    and without that mode. What is printed keeps the encoding of the locale."""
+    """Restart in Python's UTF-8 mode if the locale cannot encode every file name, as with `LC_ALL=C` and that mode off.
+    Output keeps the encoding of the locale."""
     if sys.getfilesystemencoding() == "utf-8":
         return
     environ = {"PYTHONIOENCODING": sys.stdout.encoding or "ascii", **os.environ}

@@ -1,4 +1,4 @@
-"""The parser of the command line, whose mistakes are worded like ours, and the form in which a failure is printed."""
+"""The parser of the command line, the table of its commands, and the printed form of a failure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ examples:
 
 
 class Verb(NamedTuple):
-    """A verb of the command line: the function `main` of a module, and the module whose `add_VERB` adds its options."""
+    """A command: the module and its function to run, and the module whose `add_COMMAND` declares its options."""
 
     help: str
     module: str
@@ -90,24 +90,24 @@ GROUPS = {
         "lsp": Verb("start the language server; editors do this by themselves", "help", "lsp_main"),
     },
 }
-"""Every verb, in the groups and the order in which `tripos --help` lists them."""
+"""Every command, in the groups and the order of `tripos --help`."""
 VERBS = {name: verb for group in GROUPS.values() for name, verb in group.items()}
 
 
 INVALID = re.compile(r"argument (?P<named>\S+): invalid choice: '(?P<said>.*)' \(choose from (?P<known>.*)\)")
-"""What argparse says of a value that is not among those that it may be."""
+"""argparse's message for a value that is not one of the choices."""
 LACKING = re.compile(r"the following arguments are required: (.*)")
 UNFIT = re.compile(r"argument (\S+): invalid (.*?)(?: value)?: '(.*)'")
 KINDS = {"int": "whole number", "float": "number"}
 BEGIN = "`tripos --help` lists the verbs; `tripos init` begins a benchmark that runs at once"
-"""What to say to somebody who looks for a beginning."""
+"""The hint for a user who looks for a way to begin."""
 PLACES = ("DIR", "FILE", "TOML")
-"""How options call a folder or a file that they take."""
+"""Metavars of options that take a folder or a file."""
 EMPTY = re.compile(r"argument (\S+): expected one argument")
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong with a command in our own form."""
+    """An argument parser that reports mistakes as a `Failure` with a hint."""
 
     def _get_formatter(self) -> argparse.HelpFormatter:
         if reader_language() == "en":
@@ -132,7 +132,7 @@ class Parser(argparse.ArgumentParser):
         raise Failure("R0202", message, hint)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
-        """As argparse does, but says of a word that nothing takes what it may have been."""
+        """Parse as argparse does, and raise `Failure` with the nearest option for a word that is not known."""
         found, rest = super().parse_known_args(args, namespace)
         self._check_places(found)
         if rest:
@@ -146,7 +146,8 @@ class Parser(argparse.ArgumentParser):
         return found, rest
 
     def _check_places(self, found: argparse.Namespace) -> None:
-        """Refuse an address where a folder or a file of this machine is taken. A release may have an address."""
+        """Raise `Failure` S0106 for an address in place of a local folder or file. Only a release may have an
+        address."""
         for action in self._actions:
             named = action.option_strings and (action.metavar in PLACES or action.dest == "output")
             if not named and action.metavar != "FILE":
@@ -155,7 +156,7 @@ class Parser(argparse.ArgumentParser):
             places = [each for each in (given if isinstance(given, list) else [given]) if isinstance(each, str)]
             if not places:
                 continue
-            from tripos_warehouse.store.paths import address_of, why_no_folder  # `tripos --help` has no use for it
+            from tripos_warehouse.store.paths import address_of, why_no_folder  # not needed for --help
 
             for place in places:
                 foreign = why_no_folder(place)
@@ -163,15 +164,14 @@ class Parser(argparse.ArgumentParser):
                     raise Failure("S0106", *foreign)
 
     def _without_option(self, said: str) -> str | None:
-        """Return how a word is written that was given as an option, such as `--run` where a run has a place of its
-        own."""
+        """Return a hint for a word given as an option that is a positional argument, such as `--run`."""
         places = [str(action.metavar) for action in self._actions if not action.option_strings and action.metavar]
         place = next((place for place in places if place.casefold() == said.lstrip("-").casefold()), None)
         return place and f"write it without: `{self.prog} {place}`"
 
 
 class WholeParser(Parser):
-    """The parser of the whole command line, whose help lists the verbs in groups."""
+    """The parser of the whole command line, whose help lists the commands in groups."""
 
     def format_help(self) -> str:
         width = max(map(len, VERBS))
@@ -181,8 +181,11 @@ class WholeParser(Parser):
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of the whole command line. Where `chosen` is a verb, it has that verb alone; where it is any
-    other text, it has every verb without options. Adding the options of all verbs takes a tenth of a short command."""
+    """Return the parser of the whole command line.
+
+    If `chosen` is a command, only that command is added; for any other text, all commands are added without their
+    options. Adding the options of all commands takes a tenth of the time of a short command.
+    """
     parser = WholeParser(
         prog="tripos",
         description="Benchmarks for language models: check, plan, run, report and query.",
@@ -200,7 +203,7 @@ def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
 
 
 def _of_requests(said: str, known: Iterable[str]) -> str | None:
-    """Return where a setting of requests is written, and how a judge is named, on verbs that have models."""
+    """Return a hint for a request setting or a judge that was given as an option to a command with models."""
     if "--model" not in known:
         return None
     if said in ("--judge", "--judges", "--grader") and "--role" in known:
@@ -211,7 +214,7 @@ def _of_requests(said: str, known: Iterable[str]) -> str | None:
 
 
 def _near_option(said: str, known: Iterable[str]) -> str | None:
-    """Return the option that was meant. The dashes, which all have, make none of them any likelier."""
+    """Return a hint with the nearest option. The leading dashes are not compared, since all options have them."""
     from tripos_compiler.diagnostics.diagnostic import nearest
 
     bare = {name.lstrip("-"): name for name in known if name.startswith("--")}
@@ -220,6 +223,7 @@ def _near_option(said: str, known: Iterable[str]) -> str | None:
 
 
 def _near(said: str, known: Iterable[str]) -> str | None:
+    """Return a hint with the nearest known word, or None if none is near."""
     from tripos_compiler.diagnostics.diagnostic import nearest
 
     close = nearest(said, known)
@@ -227,7 +231,7 @@ def _near(said: str, known: Iterable[str]) -> str | None:
 
 
 def localized_formatter(formatter: Any) -> type[argparse.HelpFormatter]:
-    """Return a formatter of help as `formatter` is, which translates what it lays out."""
+    """Return a subclass of a help formatter that translates its texts."""
 
     class Localized(formatter):  # type: ignore[misc]
         def start_section(self, heading: str | None) -> None:
@@ -251,7 +255,7 @@ def localized_formatter(formatter: Any) -> type[argparse.HelpFormatter]:
 
 
 def listed_verbs(groups: Iterable[tuple[str, Iterable[tuple[str, str]]]], width: int) -> list[str]:
-    """Return a heading for each group, and a line for each verb below it."""
+    """Return the lines of the help: a heading for each group, and one line for each of its commands."""
     lines: list[str] = []
     for group, verbs in groups:
         lines += ["", localized(group) + localized(":")]
@@ -260,12 +264,11 @@ def listed_verbs(groups: Iterable[tuple[str, Iterable[tuple[str, str]]]], width:
 
 
 LONGEST = 2_000
-"""Characters of a message that are shown. It may quote a name out of a file, and a name may be as long as the file."""
+"""The maximum number of characters of a message. It may quote a name from a file that is as long as the file."""
 
 
 def show_failure(failure: Failure) -> None:
-    """Print a failure on standard error, in the form of a diagnostic, without any key and with nothing in it that a
-    terminal would obey."""
+    """Print a failure on standard error as a diagnostic, without API keys and control characters."""
     from tripos.terminal import harmless
     from tripos_compiler.diagnostics.i18n import localized
 

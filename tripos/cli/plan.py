@@ -1,13 +1,6 @@
-"""`tripos plan`: the contexts, items and model calls of a benchmark, before any is made, and what they would take.
+"""`tripos plan`: the contexts, items and model calls of a benchmark, their prompts, and the size of a sufficient study.
 
-Prints the prompts that a run would send.
-
-The designs that `tripos plan --detect` and `--spend` find, as text.
-
-The lines of `tripos plan` on what earlier runs teach: the least difference that is detected, more labels, and the
-saving of a run that stops when it is settled.
-
-The lines of `tripos plan` on expectations of ends of intervals: from which true value on the items show them.
+No call is made. Numbers of calls are exact, or a range if they depend on replies.
 """
 
 from __future__ import annotations
@@ -68,12 +61,13 @@ if TYPE_CHECKING:
 INDENT = "    "
 BULLET = "  - "
 NAMED = 5
-"""So many items without a prompt are named."""
+"""The maximum number of items without a prompt that are named."""
 
 
+# Prompts
 def show_prompts(preview: RunPreview, *, as_json: bool) -> None:
-    """Print prompts as text, item by item, or as a list of JSON objects; then the items and scenarios without one, with
-    JSON on stderr."""
+    """Print prompts item by item, or as a JSON list. Then report items and scenarios without a prompt; with JSON on
+    standard error."""
     prompts = preview.prompts
     if as_json:
         show_json(orjson.dumps([_to_data(each) for each in prompts], option=orjson.OPT_INDENT_2).decode())
@@ -102,7 +96,7 @@ def show_prompts(preview: RunPreview, *, as_json: bool) -> None:
 
 
 def _without(preview: RunPreview) -> Iterator[str]:
-    """Yield which items and scenarios have no prompt, and why."""
+    """Yield a sentence for each item and scenario without a prompt, with the reason."""
     for scenario, group in groupby(preview.unasked, key=lambda case: case.scenario.name):
         items = [_label(each) for each in group]
         names = ", ".join([*(f"`{harmless(each)}`" for each in items[:NAMED]), *["…"][: len(items) > NAMED]])
@@ -126,7 +120,7 @@ def _item(prompt: PromptPreview) -> tuple[str, str, str]:
 
 
 def _head(prompt: PromptPreview) -> str:
-    """Return which step asks whom, under which treatments, and whether it is certain."""
+    """Return the heading of a prompt: step, role and treatments, and whether the call is certain."""
     arms = f", {prompt.arms}" if prompt.arms else ""
     perhaps = "" if prompt.certain else localized(", if a reply asks for it")
     element = "" if prompt.element is None else f"[{prompt.element}]"
@@ -135,7 +129,7 @@ def _head(prompt: PromptPreview) -> str:
 
 
 def _about(prompt: PromptPreview) -> Iterator[str]:
-    """Yield what is sent besides the messages, and the secrets that stand in them, as sentences."""
+    """Yield sentences on what is sent besides the messages, and on the secrets in them."""
     told = [f"{name} {_value(value)}" for name, value in prompt.settings.items()]
     if told:
         yield localized(f"settings: {', '.join(told)}")
@@ -157,7 +151,7 @@ def _json(value: object, option: int = 0) -> str:
 
 
 def _readable(message: Message) -> str:
-    """Return the content of a message; of a tool its description on several lines."""
+    """Return the content of a message. The description of a tool is laid out over several lines."""
     if message.role != TOOL:
         return message.content
     return _json(orjson.loads(message.content), orjson.OPT_INDENT_2)
@@ -182,8 +176,9 @@ def _to_data(prompt: PromptPreview) -> dict[str, object]:
     }
 
 
+# The table of counts
 def walk_lines(plan: Plan, planned: Sequence[Planned]) -> Iterator[str]:
-    """Yield a line for every walk: a call is made at every inner node that it visits."""
+    """Yield a line for each tree walk, which makes one call at every inner node that it visits."""
     walks = {(made.name, step.name) for made in plan.made for step in made.steps if isinstance(step, Walk)}
     for each in planned:
         if (each.place, each.step) in walks and each.least != each.most:
@@ -195,13 +190,13 @@ def walk_lines(plan: Plan, planned: Sequence[Planned]) -> Iterator[str]:
 
 
 PARTED = ".."
-"""Stands between the least and the most."""
+"""The separator between the least and the greatest number of calls."""
 MOST_COLUMNS = 3
-"""So many roles have a column each; with more, each has a line."""
+"""The maximum number of roles with a column each. With more roles, each has a line."""
 
 
 def main(options: Namespace) -> int:
-    """Print the plan as a table of counts, or itself as JSON; of several benchmarks one after another."""
+    """Print the plan as a table of counts, or as JSON. Several benchmarks are printed one after another."""
     chosen = chosen_settings(options)
     if len(options.paths) > 1:
         if options.json:
@@ -254,7 +249,7 @@ def _plan_compiled(options: Namespace, chosen: ChosenSettings, compilation: Comp
 
 @dataclass(frozen=True)
 class PlanLine:
-    """A line of the table: what it is about, its counts, and the steps whose calls stand in it."""
+    """A line of the table: its label, its counts, and the steps whose calls it counts."""
 
     label: str
     contexts: str = ""
@@ -272,8 +267,8 @@ def show_plan(
     planned: Sequence[Planned],
     detected: Sequence[str] = (),
 ) -> None:
-    """Print contexts, items and call by data set, scenario and arm, what is detected, and what is revealed. `detected`
-    are the lines on what items are clustered by, what is detected and what more labels would bring."""
+    """Print contexts, items and calls by data set, scenario and arm, then what is detectable and what is revealed.
+    `detected` are the lines on clusters, detectable differences and further labels."""
     from rich.console import Console
     from rich.text import Text
 
@@ -318,7 +313,7 @@ def show_plan(
         declared = [each.name for each in plan.plugins if each.purity == "declared"]
         if declared:
             say(localized(f"Taken to read no secret, since the spec says `pure`: {', '.join(declared)}."))
-    # rich fills lines and cells with blanks up to their end.
+    # rich pads lines and cells with trailing blanks.
     show_text("\n".join(line.rstrip() for line in shown.get().splitlines()), styled=True)
 
 
@@ -343,7 +338,7 @@ def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots:
 
 
 def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
-    """Return a column a role. Headings have two lines where that makes room; numbers are never broken."""
+    """Return one column for each role. A heading takes two lines if that saves width; numbers are never broken."""
     rows = [
         (
             line.label,
@@ -361,7 +356,7 @@ def _wide(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
 
 
 def _long(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
-    """Return a line a role, where a column each would not fit."""
+    """Return one line for each role, for tables whose columns would not fit."""
     rows = []
     for line in lines:
         own = [role for role in roles if any(each.role == role for each in line.steps or ())]
@@ -372,7 +367,7 @@ def _long(lines: Sequence[PlanLine], roles: Sequence[str]) -> list[TextColumn]:
 
 
 def _span(steps: Sequence[Planned] | None, role: str) -> str:
-    """Return the calls of a role, as a number or from the least to the most."""
+    """Return the calls of a role as a number, or as a range from the least to the greatest."""
     own = [each for each in steps or () if each.role == role]
     least, most = sum(each.least for each in own), sum(each.most for each in own)
     if not role:
@@ -381,7 +376,7 @@ def _span(steps: Sequence[Planned] | None, role: str) -> str:
 
 
 def _by_arms(steps: Sequence[Planned], scenario: Scenario) -> dict[str, list[Planned]]:
-    """Return the steps by the arms that share them, in words; those of every arm first."""
+    """Return the steps, grouped by a description of the arms that share them; steps of all arms first."""
     every = localized("in every arm")
     groups: dict[str, list[Planned]] = {every: []} if scenario.arms else {}
     for each in steps:
@@ -394,7 +389,7 @@ def _by_arms(steps: Sequence[Planned], scenario: Scenario) -> dict[str, list[Pla
 
 
 def _telling(step: Planned, scenario: Scenario) -> Iterator[str]:
-    """Yield the arms that a step is tied to, each with its values."""
+    """Yield each arm that a step is restricted to, with its values."""
     for arm in scenario.arms:
         values = dict.fromkeys(one[arm] for one in step.arms)
         if len(values) < len({treatment.arms[arm] for treatment in scenario.treatments}):
@@ -405,8 +400,10 @@ SHOWN = 7
 PILOT = 20
 
 
+# Designs for --detect and --spend
 def wanted_of(options: Namespace) -> DesignQuestion | None:
-    """Return the question of `--detect` or `--spend`; `None` without. Raises `Failure`."""
+    """Return the question of `--detect` or `--spend`, or None without these options. Raises `Failure` R0202 if they are
+    inconsistent."""
     from tripos_runtime.scheduling.budget import BudgetError, read_amounts
 
     if options.detect is None and options.spend is None:
@@ -431,7 +428,7 @@ def wanted_of(options: Namespace) -> DesignQuestion | None:
 
 
 def show_designs(found: RunPlan, wanted: DesignQuestion, config: Config, options: Namespace) -> int:
-    """Print the designs that answer a question, or all that is known of them as JSON."""
+    """Print the designs that answer a question, or the whole analysis as JSON."""
     plan = design_run(found, config, wanted)
     if options.json:
         print_json(plan.to_json())
@@ -441,7 +438,7 @@ def show_designs(found: RunPlan, wanted: DesignQuestion, config: Config, options
 
 
 def design_lines(plan: DesignPlan, path: str, pilot: int, width: int) -> list[str]:
-    """Return the lines of designs, none wider than `width` columns."""
+    """Return the lines of designs, wrapped to `width` columns."""
     lines = wrap(localized(_title(plan)), width)
     if plan.designs:
         lines += ["", *_table(plan), ""]
@@ -567,9 +564,10 @@ def _learned(plan: DesignPlan, path: str, pilot: int) -> Iterator[str]:
         )
 
 
+# What earlier runs in the store show
 def learned_lines(found: RunPlan, config: Config, width: int = 80) -> tuple[list[str], list[str]]:
-    """Return the lines on what a test detects as earlier runs in the store teach it, and those on what more labels
-    bring; none where the store teaches nothing of it."""
+    """Return the lines on the difference that a test detects, estimated from earlier runs in the store, and the lines
+    on the benefit of more labels. Both are empty if the store has no usable scores."""
     models = () if found.prepared is None else found.prepared.binding.models[found.prepared.binding.compared]
     known = learned_components(found.plan, config.store, models=models)
     learned = known.components
@@ -581,7 +579,7 @@ def learned_lines(found: RunPlan, config: Config, width: int = 80) -> tuple[list
 
 
 def _detects(found: RunPlan, learned: MeasureComponents) -> str | None:
-    """Return the sentences on the first headline; none where the plan has no more than one item of it."""
+    """Return the sentences on the first headline, or None if the plan has fewer than two items for it."""
     detection = found.detection
     if detection is None or detection.items < 2:
         return None
@@ -607,7 +605,7 @@ def _detects(found: RunPlan, learned: MeasureComponents) -> str | None:
 
 
 def settling_lines(found: SettlingForecast, width: int) -> list[str]:
-    """Return the lines of what a run saves that stops when it is settled, none wider than `width` columns.
+    """Return the lines on what early stopping saves, wrapped to `width` columns.
 
     >>> print("\\n".join(settling_lines(SettlingForecast(400, unknown="there is no store yet"), 80)))
     Until settled: nothing is known of what it saves: there is no store yet.
@@ -639,21 +637,23 @@ def _settles(found: SettlingForecast) -> Iterator[str]:
 
 
 SHOWING = {("lower", 1), ("upper", -1)}
-"""The ends, each with the side of the number on which all of the interval lies if the end does."""
+"""Ends of an interval, each with the side of the bound on which the whole interval lies if that end does."""
 
 
+# Expectations about the ends of intervals
 def gate_lines(plan: Plan, items: Mapping[str, int], width: int = 80, *, clustered: bool = False) -> list[str]:
-    """Return a line for each expectation that asks for all of an interval on one side of a number: from which true
-    value on it holds with a power of 80 %, with so many independent `items` of each scenario. `clustered`: some of
-    these are clusters of items.
+    """Return a line for each expectation that a whole interval lies on one side of a bound: the true value from which
+    it holds with a power of 80 %.
 
-    Of sums of means over the items of one scenario; of another figure nothing is said.
+    `items` are the independent items of each scenario; `clustered` says that some of them are clusters. Only figures
+    that are sums of means over the items of one scenario are covered.
     """
     told = (_told(plan, each, items, "clusters" if clustered else "items") for each in plan.expectations)
     return [line for each in told if each is not None for line in wrap(localized(each), width)]
 
 
 def _told(plan: Plan, expectation: Expectation, items: Mapping[str, int], counted: str) -> str | None:
+    """Return the sentence for an expectation, or None if it is not covered."""
     side = DECIDED.get(expectation.operator)
     if side is None or (expectation.end, side) not in SHOWING:
         return None
@@ -671,7 +671,7 @@ def _told(plan: Plan, expectation: Expectation, items: Mapping[str, int], counte
 
 
 def _items_of(plan: Plan, figure: SettlingFigure, items: Mapping[str, int]) -> int | None:
-    """Return the items of a figure; None if they are of several scenarios, or if a part of them makes a cell."""
+    """Return the number of items of a figure, or None if they belong to several scenarios or form cells."""
     scenarios = {scenario.name for mean in figure.means for scenario in mean.scored.scenarios}
     named = {*figure.by, *(name for mean in figure.means for name in (*mean.over, *dict(mean.fixed)))}
     if len(scenarios) != 1 or named - {arm.name for arm in plan.arms}:
@@ -685,8 +685,8 @@ NEVER = "whatever the value (80 % power, worst case)"
 
 
 def _least(figure: SettlingFigure, expectation: Expectation, side: int, items: int) -> tuple[float | None, str]:
-    """Return from which true value on a figure is shown to lie on a `side` of the number, and by what reckoning; or
-    None, and why no value is."""
+    """Return the true value from which a figure is shown to lie on a `side` of the bound, with the method; or None,
+    with the reason."""
     if len(figure.means) > 1:
         error = detectable_difference(items, _variance(figure.means)).value
         assert error is not None
@@ -698,7 +698,7 @@ def _least(figure: SettlingFigure, expectation: Expectation, side: int, items: i
     upward = side * mean.factor > 0
     if not low < high or not low <= number <= high:
         return None, NEVER
-    if not upward:  # the scale turned round
+    if not upward:  # reverse the scale
         number = low + high - number
     if _is_share(mean):
         found = least_shown_share(number, items, beyond=expectation.operator in ("<", ">"))
@@ -713,11 +713,13 @@ def _least(figure: SettlingFigure, expectation: Expectation, side: int, items: i
 
 
 def _variance(means: Sequence[SettlingMean]) -> float:
-    """Return the greatest variance of an item's part in a sum of means that correlate as two models are taken to."""
+    """Return the maximum variance of an item's contribution to a sum of means that correlate as two models are assumed
+    to."""
     reaches = [mean.factor * (mean.ends[1] - mean.ends[0]) / 2 for mean in means]
     alone, together = math.fsum(each**2 for each in reaches), math.fsum(reaches) ** 2
     return (1 - CORRELATION) * alone + CORRELATION * together
 
 
 def _is_share(mean: SettlingMean) -> bool:
+    """Return true if a mean is a proportion: of binary scores, without cells."""
     return mean.ends == (0, 1) and not mean.over and all(isinstance(s, Score) and s.truth for s in mean.scored.steps)

@@ -1,12 +1,7 @@
-"""Shows how a run is going: a picture on a terminal, a line now and then elsewhere, events for machines.
+"""The progress of a run: a live view on a terminal, lines elsewhere, events as JSON Lines, and the final summary.
 
-How a run goes, for machines: JSON Lines, one event a line, in a shape that stays.
-
-The picture of a run on a terminal: a bar, a row for each role and scenario, what it cost, what failed.
-
-How fast a run goes: calls a second of late, which scenarios are busy, and the time that is left.
-
-The summary of a run: calls, failures, cost, and the next command.
+The event log is a stable interface with a version, `SHAPE`. All observers read the same counters.
+A failure of one of them never stops the run.
 """
 
 from __future__ import annotations
@@ -54,8 +49,9 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 
+# Cost and budget
 def cost(tally: CallCounters) -> str:
-    """Return the cost of the calls of this run.
+    """Return the cost of the calls of this run as text.
 
     >>> cost(CallCounters(cost_usd=0.25)), cost(CallCounters(cost_usd=0.25, cost_unknown=2))
     ('0.25 USD', '0.25 USD and more')
@@ -68,7 +64,7 @@ def cost(tally: CallCounters) -> str:
 
 
 def budget_text(budget: Budget | None) -> str:
-    """Return what is spent of each bound of a budget; empty where none is set.
+    """Return the spent part of each bound of a budget; empty without a budget.
 
     >>> budget_text(Budget(usd=5.0, calls=1000))
     '0.00 of 5.00 USD, 0 of 1,000 calls'
@@ -86,7 +82,7 @@ def budget_text(budget: Budget | None) -> str:
 
 
 def budget_table(budget: Budget | None) -> dict[str, dict[str, float]] | None:
-    """Return the bounds of a budget and what is spent of each, for machines; `None` where none is set.
+    """Return each bound of a budget and what is spent of it, for JSON; None without a budget.
 
     >>> budget_table(Budget(calls=10))
     {'calls': {'most': 10, 'spent': 0}}
@@ -102,18 +98,19 @@ def budget_table(budget: Budget | None) -> dict[str, dict[str, float]] | None:
 
 
 RATE_S = 10.0
-"""The rate that is shown is that of so many seconds."""
+"""The window in seconds for the displayed rate."""
 LONG_S = 60.0
-"""The time left is estimated from so many: it should not jump about."""
+"""The window in seconds for the remaining time, longer so that the estimate is steady."""
 STEP_S = 0.5
-"""Counts are kept this far apart at least, however often someone looks."""
+"""The minimum time in seconds between two marks."""
 
 Lane = tuple[str, str]
 
 
+# Rate and remaining time
 @dataclass(frozen=True)
 class PaceMark:
-    """Counts at a moment: `calls` were sent and came to an end, `passed` are planned calls that need none any more."""
+    """Counters at one time. `calls` are finished calls; `passed` are planned calls that are no longer needed."""
 
     at: float
     calls: int
@@ -123,7 +120,7 @@ class PaceMark:
 
 @dataclass
 class Pace:
-    """Marks of the last minute.
+    """The marks of the last minute, from which rates are computed.
 
     >>> tally, pace = CallCounters(), Pace()
     >>> tally.planned["candidate", "sums"] = 100
@@ -137,23 +134,24 @@ class Pace:
     marks: deque[PaceMark] = field(default_factory=deque)
 
     def mark(self, now: float, tally: CallCounters) -> None:
-        """Take note of where the run stands."""
+        """Record the counters at a time."""
         calls = tally.asked.total() + tally.failed.total()
         passed = tally.reused.total() + tally.skipped.total()
         if self.marks and now - self.marks[-1].at < STEP_S:
             return
         self.marks.append(PaceMark(now, calls, passed, done_by_lane(tally)))
-        # One mark from before the minute stays, so that a whole minute is looked at.
+        # Keep one mark from before the window, so that rates cover the whole window.
         while len(self.marks) > 2 and now - self.marks[1].at >= LONG_S:
             self.marks.popleft()
 
     def rate(self) -> float:
-        """Call a second in the last ten seconds."""
+        """The finished calls per second in the last ten seconds."""
         first = self._before(RATE_S)
         return self._speed(first, self.marks[-1].calls - first.calls) if first is not None else 0.0
 
     def left_s(self, tally: CallCounters) -> float | None:
-        """Return seconds to the end at the pace of the last minute; `None` where nothing moves, or nothing is left."""
+        """Return the remaining time in seconds at the pace of the last minute, or None if nothing moves or nothing is
+        left."""
         left = tally.total - tally.done
         first = self._before(LONG_S)
         if first is None or left <= 0:
@@ -163,7 +161,7 @@ class Pace:
         return left / speed if speed > 0 else None
 
     def busiest(self, most: int) -> set[Lane]:
-        """Return that many scenarios and roles, those first in which most was done of late."""
+        """Return the `most` roles and scenarios with the most finished calls in the last ten seconds."""
         first = self._before(RATE_S)
         if first is None:
             return set()
@@ -182,14 +180,15 @@ class Pace:
 
 
 def done_by_lane(tally: CallCounters) -> Counter[Lane]:
-    """Return planned calls that are behind us, by role and scenario."""
+    """Return the number of planned calls that are settled in any way, by role and scenario."""
     return tally.asked + tally.reused + tally.skipped + tally.failed
 
 
 AROUND = 8
-"""Lines of the terminal that are not rows: the bar, the head, what is left out, three below, and two to spare."""
+"""Lines of the live view that are not rows: the bar, the heading, the line on hidden rows, three below, and two to
+spare."""
 USUAL = 3
-"""So many lines stand below the rows as a rule."""
+"""The usual number of lines below the rows."""
 MOST_ENDPOINTS = 6
 MOST_MAKINGS = 3
 FEWEST = 3
@@ -197,9 +196,10 @@ BAR = 24
 MOST_ERRORS = 3
 
 
+# The live view
 @dataclass(frozen=True)
 class Moment:
-    """Everything that one picture shows."""
+    """The state of a run at one time, as far as observers show it."""
 
     tally: CallCounters
     pace: Pace
@@ -210,12 +210,12 @@ class Moment:
 
     @property
     def in_flight(self) -> int | None:
-        """Calls under way, where that is known."""
+        """The number of calls in progress, or None if it is unknown."""
         return None if self.endpoints is None else sum(each.in_flight for each in self.endpoints)
 
 
 def live_view(moment: Moment, height: int) -> RenderableType:
-    """Return the picture for a terminal of `height` lines; it takes fewer lines than that."""
+    """Return the live view for a terminal of `height` lines. It takes fewer lines than that."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -249,8 +249,8 @@ def live_view(moment: Moment, height: int) -> RenderableType:
 
 
 def shown_lanes(tally: CallCounters, pace: Pace, most: int) -> tuple[Sequence[Lane], int]:
-    """Return the roles and scenarios that get a row, in the order of the plan, and how many get none: where there are
-    too many the busiest are shown, then those that are not done."""
+    """Return the roles and scenarios that get a row, in the order of the plan, and the number of hidden ones. If there
+    are too many, the busiest are shown, then unfinished ones."""
     lanes = list({**tally.planned, **done_by_lane(tally)})
     if len(lanes) <= most:
         return lanes, 0
@@ -265,7 +265,7 @@ def shown_lanes(tally: CallCounters, pace: Pace, most: int) -> tuple[Sequence[La
 
 
 def headline(moment: Moment) -> str:
-    """Return how far all of it is.
+    """Return the overall progress in one line.
 
     >>> tally = CallCounters()
     >>> tally.planned["candidate", "sums"] = 200
@@ -286,7 +286,7 @@ def headline(moment: Moment) -> str:
 
 
 def below(moment: Moment) -> list[str]:
-    """Return what stands under the rows: calls under way, what it cost, what failed."""
+    """Return the lines below the rows: calls in progress, cost and failures."""
     tally = moment.tally
     lines = []
     first = [] if moment.in_flight is None else [f"{moment.in_flight:,} under way"]
@@ -309,7 +309,7 @@ def below(moment: Moment) -> list[str]:
 
 
 def endpoint_line(endpoint: Snapshot) -> str:
-    """Return how an endpoint is doing, by the names of its models.
+    """Return the state of an endpoint, labelled with the names of its models.
 
     >>> endpoint_line(Snapshot("https://x/v1 X_KEY", ("x/a", "x/b"), 4, 16, 2, 1, "silent"))
     'x/a, x/b: silent; 4 of at most 16 calls under way, 2 waiting, 1 made again'
@@ -324,7 +324,7 @@ def endpoint_line(endpoint: Snapshot) -> str:
 
 
 def failures(tally: CallCounters) -> str:
-    """Failed calls by kind, the most frequent first.
+    """Return failed calls by kind, the most frequent first.
 
     >>> from collections import Counter
     >>> failures(CallCounters(errors=Counter(R0104=3, R0111=1)))
@@ -338,7 +338,7 @@ def failures(tally: CallCounters) -> str:
 
 
 def percent(done: int, total: int) -> str:
-    """A share in whole per cent; never 100 before the end.
+    """Return a share as a whole percentage, which is 100 only if nothing is missing.
 
     >>> percent(1999, 2000), percent(2000, 2000), percent(5, 0)
     ('99%', '100%', '')
@@ -347,16 +347,19 @@ def percent(done: int, total: int) -> str:
 
 
 SHAPE = 1
-"""The version of the shape. Fields may be added to it; where one goes or changes its meaning, this number grows."""
+"""The version of the event format. Fields may be added; removing a field or changing its meaning increases the
+version."""
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
 
 
+# The event log
 @dataclass
 class Events:
-    """Writes events to a stream, each whole and at once. A reader that has gone away ends the events, not the run.
+    """An event log in JSON Lines. Each event is flushed as a whole line. If the reader closes it, the log ends and the
+    run continues.
 
     >>> events = Events(sys.stdout, now=lambda: datetime(2026, 1, 2, tzinfo=UTC))
     >>> events.note("one model is slow")
@@ -366,14 +369,15 @@ class Events:
     stream: TextIO
     now: Callable[[], datetime] = _now
     secrets: tuple[str, ...] = ()
-    """Values that are taken out of whatever is written."""
+    """Values that are removed from every event."""
     on_stdout: bool = False
-    """Whether they take standard output, where then nothing else may be printed."""
+    """True if the log is standard output, so that nothing else may be printed there."""
     _broken: bool = field(default=False, init=False)
 
     @classmethod
     def open(cls, target: str, secrets: tuple[str, ...] = ()) -> Events:
-        """Events to a file, which is written anew, or to standard output for `-`. Raises `Failure` R0202."""
+        """Open an event log in a file, which is overwritten, or on standard output for `-`. Raises `Failure` R0202 if
+        the file cannot be written."""
         if target == "-":
             return cls(sys.stdout, secrets=secrets, on_stdout=True)
         try:
@@ -399,7 +403,7 @@ class Events:
         roles: Mapping[str, tuple[str, ...]],
         budget: Budget | None = None,
     ) -> None:
-        """The first event of a run."""
+        """Write the first event of a run."""
         self._write(
             "started",
             shape=SHAPE,
@@ -412,15 +416,15 @@ class Events:
         )
 
     def progress(self, moment: Moment) -> None:
-        """Where a run stands; `left_s` is an estimate, `None` where there is none."""
+        """Write the state of a run. `left_s` is an estimate in seconds, or None if there is none."""
         self._write("progress", **progress_table(moment))
 
     def note(self, text: str) -> None:
-        """Something that came up, in words for people."""
+        """Write a note in words for people."""
         self._write("note", text=text)
 
     def finished(self, summary: Mapping[str, Any]) -> None:
-        """The last event of a run, with its summary."""
+        """Write the last event of a run, with its summary."""
         self._write("finished", **summary)
 
     def close(self) -> None:
@@ -442,7 +446,7 @@ class Events:
 
 
 def progress_table(moment: Moment) -> dict[str, Any]:
-    """Return the fields of an event `progress`.
+    """Return the fields of a `progress` event.
 
     >>> from tripos.cli.progress import Pace
     >>> from tripos_runtime.asking.progress import CallCounters
@@ -490,20 +494,21 @@ def progress_table(moment: Moment) -> dict[str, Any]:
 
 
 WIDEST = 80
-"""Columns of a line, however wide the terminal is."""
+"""The maximum width of a line in columns."""
 SHORT_S = 10.0
-"""How long a run took is told only where it took longer than this."""
+"""The duration of a run is printed only if it is longer than this, in seconds."""
 MOST_UNASKED = 3
-"""So many reasons are told why calls were not made."""
+"""The maximum number of reasons for calls that were not made."""
 OUT_OF_BUDGET = "R0402"
 GOOD = ("ok", "scored", "not_applicable")
-"""Statuses that are no news where there is no other."""
+"""Statuses that are not listed if there are no others."""
 
 
+# The summary
 @dataclass(frozen=True)
 class Ended:
-    """A run that has come to an end: `status` is `finished`, `interrupted`, `stopped` or `failed`, with the `code` of
-    what stopped it. `functions` says what went wrong in Python functions, `command` what was typed."""
+    """The outcome of a run. `status` is `finished`, `interrupted`, `stopped` or `failed`; `code` is the error code of
+    what stopped it. `functions` lists errors of Python functions, `command` is the command as typed."""
 
     run_id: str
     status: str
@@ -516,7 +521,7 @@ class Ended:
 
 
 def counts(tally: CallCounters) -> str:
-    """Return what came of the calls so far, in a few words.
+    """Return the outcome of the calls so far in a few words.
 
     >>> counts(CallCounters(asked=Counter({("candidate", "sums"): 1200}), failed=Counter({("judge", "sums"): 3})))
     '1,200 asked, 3 failed'
@@ -529,7 +534,7 @@ def counts(tally: CallCounters) -> str:
 
 
 def summary_lines(ended: Ended) -> list[str]:
-    """Return what people are told, in lines of at most 80 columns.
+    """Return the summary for people, in lines of at most 80 columns.
 
     >>> tally = CallCounters(asked=Counter({("candidate", "sums"): 9}), failed=Counter({("candidate", "sums"): 1}))
     >>> tally.errors["R0111"] = 1
@@ -560,7 +565,7 @@ def summary_lines(ended: Ended) -> list[str]:
 
 
 def _labelled(label: str) -> str:
-    """Return what a line of the summary begins with, as wide in any language."""
+    """Return the label of a summary line, padded to the same width in every language."""
     shown = localized(label)
     return f"  {shown}{' ' * (8 - display_width(shown))} "
 
@@ -617,7 +622,7 @@ def _next(ended: Ended) -> Iterator[str]:
 
 
 def _typed(what: str, command: str) -> str:
-    """Return what a command does, with the command where it can be copied from one line."""
+    """Return the purpose of a command with the command on a line that can be copied."""
     command = without_keys(command)
     if command and len(f"{what}: {command}") <= _width() - 11:
         return f"{localized(what)}{localized(': ')}{command}"
@@ -625,7 +630,7 @@ def _typed(what: str, command: str) -> str:
 
 
 def shares(statuses: Counter[str]) -> str:
-    """Statuses with their number and share, the most frequent first.
+    """Return statuses with their counts and shares, the most frequent first.
 
     >>> shares(Counter(ok=1999, refused=1))
     '1,999 ok (99.9%), 1 refused (0.1%)'
@@ -643,12 +648,12 @@ def _width() -> int:
 
 
 def wrapped(head: str, text: str, margin: str) -> list[str]:
-    """Return lines of at most 80 columns, and of no more than the terminal has, of which the first begins with `head`
-    and the others with `margin`."""
-    if reader_language() != "en":  # Chinese has no spaces to break at
+    """Return a text in lines of at most 80 columns and the width of the terminal. The first line begins with `head`,
+    the others with `margin`."""
+    if reader_language() != "en":  # Chinese text has no spaces to break at
         first, *more = wrap(text, _width() - max(display_width(head), len(margin)))
         return [f"{head}{first}", *(f"{margin}{line}" for line in more)]
-    # A figure and its unit stay together: no line is broken at a space that is not one of ASCII.
+    # Break only at ASCII spaces: a figure and its unit are joined by a no-break space.
     whole = re.sub(r"(\d) (USD|tokens|calls)", "\\1\N{NO-BREAK SPACE}\\2", text)
     lines = textwrap.wrap(
         whole, _width(), initial_indent=head, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
@@ -657,7 +662,7 @@ def wrapped(head: str, text: str, margin: str) -> list[str]:
 
 
 def taken_text(taken: TakenCounts) -> str:
-    """Return how many replies were taken over from other stores, and what they had cost; nothing where none was.
+    """Return the number of replies reused from other stores, with their original cost; empty if there are none.
 
     >>> taken_text(TakenCounts(Counter({"../class": 312}), {"../class": 1.25}))
     '312 from ../class, where they had cost 1.25 USD'
@@ -673,8 +678,8 @@ def taken_text(taken: TakenCounts) -> str:
 
 
 def summary_data(ended: Ended) -> dict[str, Any]:
-    """Return the same for machines: what `tripos run --json` prints and the event `finished` carries. `cost_usd` is
-    `None` where the price of a call is not known; `cost_known_usd` is what the others cost.
+    """Return the summary for `tripos run --json` and the event `finished`. `cost_usd` is None if the price of a call is
+    unknown; `cost_known_usd` is the cost of the others.
 
     >>> summary_data(Ended("r1", "finished", CallCounters(), 1.25))["calls"]
     {'planned': 0, 'asked': 0, 'reused': 0, 'skipped': 0, 'failed': 0, 'left': 0}
@@ -710,54 +715,55 @@ def summary_data(ended: Ended) -> dict[str, Any]:
 
 
 LOOK_S = 0.25
-"""So often someone looks at the tally."""
+"""The interval in seconds at which the counters are polled."""
 FIRST_LINE_S, LINE_S, CI_LINE_S = 5.0, 30.0, 60.0
 EVENT_S, IDLE_EVENT_S = 1.0, 30.0
-"""An event comes this often while something changes, and while nothing does."""
+"""The interval of events in seconds, while counters change and while they do not."""
 
 
+# Observers of a run
 class Show(Protocol):
-    """One way of showing a run."""
+    """A view of a run."""
 
     def look(self, moment: Moment) -> None:
-        """Show what there is to show now."""
+        """Show the current state, if it is time to."""
         ...
 
     def note(self, text: str) -> None:
-        """Show what came up."""
+        """Show a note."""
         ...
 
     def close(self) -> None:
-        """Leave things as they are."""
+        """End the view."""
         ...
 
 
 @dataclass
 class ProgressLines:
-    """A line now and then, for files and for CI."""
+    """A view that prints a line from time to time, for log files and CI."""
 
     stream: TextIO
     every_s: float = LINE_S
     _next_s: float = FIRST_LINE_S
 
     def look(self, moment: Moment) -> None:
-        """Write a line where one is due."""
+        """Print a line if it is time to."""
         if moment.elapsed_s < self._next_s:
             return
         self._next_s = self.every_s * (moment.elapsed_s // self.every_s + 1)
         show_text(line(moment), stream=self.stream, flush=True)
 
     def note(self, text: str) -> None:
-        """Write it at once."""
+        """Print the note at once."""
         show_message(text, stream=self.stream, flush=True)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no resource is open."""
 
 
 @dataclass
 class EventLines:
-    """Events, where something changed, and a sign of life where nothing does."""
+    """A view that writes events: often while counters change, rarely while they do not."""
 
     events: Events
     _next_s: float = 0.0
@@ -765,22 +771,22 @@ class EventLines:
     _seen: tuple[object, ...] = ()
 
     def look(self, moment: Moment) -> None:
-        """Write an event where one is due."""
+        """Write an event if it is time to."""
         seen = (moment.tally.done, moment.tally.total, moment.in_flight, moment.tally.waiting, moment.endpoints)
         due = self._next_s if seen != self._seen else self._idle_s
         if moment.elapsed_s >= due:
             self._write(moment, seen)
 
     def last(self, moment: Moment) -> None:
-        """Write where the run stands at its end."""
+        """Write the final state of the run."""
         self._write(moment, ())
 
     def note(self, text: str) -> None:
-        """Write it at once."""
+        """Write the note at once."""
         self.events.note(text)
 
     def close(self) -> None:
-        """The events go on without us."""
+        """Do nothing: the log is closed by its owner."""
 
     def _write(self, moment: Moment, seen: tuple[object, ...]) -> None:
         self._seen = seen
@@ -789,7 +795,7 @@ class EventLines:
 
 
 class Screen:
-    """The picture, which goes away at the end; notes stay above it."""
+    """A view that draws the live view, with notes above it, and removes it at the end."""
 
     def __init__(self, stream: TextIO) -> None:
         from rich.console import Console
@@ -800,21 +806,21 @@ class Screen:
         self._live.start()
 
     def look(self, moment: Moment) -> None:
-        """Draw it anew."""
+        """Redraw the live view."""
         self._live.update(live_view(moment, self._console.size.height), refresh=True)
 
     def note(self, text: str) -> None:
-        """Print it above the picture."""
+        """Print the note above the live view."""
         self._live.console.print(harmless(localized(text)), markup=False, style="yellow")
 
     def close(self) -> None:
-        """Take the picture away."""
+        """Remove the live view."""
         self._live.stop()
 
 
 @dataclass
 class Watch:
-    """Look at a tally and lets it be shown."""
+    """The polling of counters on behalf of several views."""
 
     tally: CallCounters
     shows: list[Show]
@@ -827,7 +833,7 @@ class Watch:
     _told: int = 0
 
     def look(self, now: float) -> Moment:
-        """Show where the run stands."""
+        """Take the current state, show it in every view, and return it."""
         self.pace.mark(now, self.tally)
         endpoints = None if self.endpoints is None else tuple(self.endpoints())
         moment = Moment(self.tally, self.pace, now - self.started, endpoints, self.budget, self.verbose)
@@ -839,11 +845,11 @@ class Watch:
         return moment
 
     def close(self) -> None:
-        """Close every show."""
+        """Close every view."""
         self._each(lambda show: show.close())
 
     def _each(self, act: Callable[[Show], None]) -> None:
-        """Do something with every show. One that nobody can see any more ends, and the run does not."""
+        """Call a function for every view. A view whose output is closed is dropped, and the run continues."""
         for show in tuple(self.shows):
             try:
                 act(show)
@@ -866,8 +872,12 @@ async def shown_progress(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[None]:
-    """Show the tally while the block runs: to people on `stream` (standard error), unless `quiet`, and to machines as
-    `events`. `endpoints` says how each is doing, and `verbose` shows all of them; `secrets` are never shown."""
+    """Show the counters while the block runs: to people on `stream` (default: standard error) unless `quiet`, and as
+    `events`.
+
+    `endpoints` returns the state of each endpoint; `verbose` shows all of them. `secrets` are removed from all
+    output.
+    """
     stream = stream or sys.stderr
     shows: list[Show] = []
     if not quiet:
@@ -883,7 +893,7 @@ async def shown_progress(
         task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await task
-        # What came up last is told before the shows close.
+        # Show the last notes before the views close.
         moment = watch.look(clock())
         if told is not None:
             told.last(moment)
@@ -908,7 +918,7 @@ def _for_people(stream: TextIO, environ: Mapping[str, str]) -> Show:
 
 
 def line(moment: Moment) -> str:
-    """Return where a run stands, in a line.
+    """Return the state of a run in one line.
 
     >>> tally = CallCounters()
     >>> tally.planned["candidate", "sums"] = 200

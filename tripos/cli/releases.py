@@ -1,9 +1,4 @@
-"""`tripos release`: freezes a benchmark in a folder that can be checked, run and cited.
-
-`tripos fetch`: brings releases and data from elsewhere, so that no other command needs to.
-
-`tripos attest`: a statement about the result of a run, to be signed and cited.
-"""
+"""`tripos release`, `fetch`, `verify`, `lock` and `attest`: freeze a benchmark, fetch it, and check or sign results."""
 
 from __future__ import annotations
 
@@ -37,8 +32,9 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
 
 
+# tripos verify
 def verify_main(options: Namespace) -> int:
-    """Check a release, or with `--result` a statement about a result; exit code 1 where anything in it is not as it was
+    """Check a release, or with `--result` an attested result. Return exit code 1 if anything differs from what was
     released or attested."""
     if (options.path is None) == (options.result is None):
         hint = "write: tripos verify DIR, or tripos verify --result FILE"
@@ -78,8 +74,9 @@ def _findings(found: Verified) -> list[str]:
     return lines
 
 
+# Reward models of roles
 def by_role(given: Sequence[str]) -> dict[str, str]:
-    """Return the values of `--artefact ROLE=…` by role. Raises `Failure` R0202 for one that says no role, or one twice.
+    """Return the values of `--artefact ROLE=…` by role. Raises `Failure` R0202 if a role is missing or repeated.
 
     >>> by_role(["critic=models/critic"])
     {'critic': 'models/critic'}
@@ -101,7 +98,7 @@ OPEN = "W0875"
 
 
 def warn_of_open(roles: Sequence[str]) -> None:
-    """Warn, on standard error, of roles that take a reward model of which a release says nothing."""
+    """Warn on standard error of roles that take a reward model which a release does not name."""
     for role in roles:
         show_diagnostic(
             "warning",
@@ -112,8 +109,9 @@ def warn_of_open(roles: Sequence[str]) -> None:
         )
 
 
+# tripos lock
 def lock_main(options: Namespace) -> int:
-    """Write the lock; exit code 2 where the spec does not compile."""
+    """Write the lock file. Return exit code 2 if the spec does not compile."""
     config = chosen_settings(options).config
     compilation, _ = compile_given(options, config)
     plan = compilation.plan
@@ -138,11 +136,12 @@ def lock_main(options: Namespace) -> int:
 
 
 EPOCH = "SOURCE_DATE_EPOCH"
-"""The variable by which builds that can be repeated are given their date."""
+"""The variable with the date of reproducible builds."""
 
 
+# tripos release
 def main(options: Namespace) -> int:
-    """Write a release; exit code 2 where the spec does not compile, 1 where another release is in the way."""
+    """Write a release. Return exit code 2 if the spec does not compile, 1 if a different release exists."""
     config = chosen_settings(options).config
     compilation, folders = compile_given(options, config)
     plan = compilation.plan
@@ -198,7 +197,7 @@ def _summary(made: WrittenRelease) -> dict[str, object]:
 
 
 def _day(given: str | None, environ: Mapping[str, str]) -> date | None:
-    """Return the day that a release bears.
+    """Return the date of the release.
 
     >>> _day(None, {EPOCH: "1780000000"}), _day("2026-11-21", {}), _day(None, {})
     (datetime.date(2026, 5, 28), datetime.date(2026, 11, 21), None)
@@ -213,9 +212,9 @@ def _day(given: str | None, environ: Mapping[str, str]) -> date | None:
         raise Failure("R0202", f"{what} is no day", "write it as 2026-11-21") from error
 
 
+# tripos fetch
 def fetch_main(options: Namespace) -> int:
-    """Fetch a release, or every one that a spec extends and its data; exit code 2 where one of a spec is not to be
-    had."""
+    """Fetch a release, or the releases and data that a spec names. Return exit code 2 if one is unavailable."""
     check_given(trust_of(options), fetch=True)
     reach = replace(reach_of(options), here=False)
     if "://" in options.path:
@@ -260,8 +259,9 @@ def _tell(into: Path, new: set[str], options: Namespace, data: Mapping[str, Path
     return GOOD
 
 
+# tripos attest
 def attest_main(options: Namespace) -> int:
-    """Write the statement about a run, and sign it."""
+    """Write an attestation of a run's result, and sign it."""
     try:
         lock = None if options.lock is None else Path(options.lock)
         if lock is not None and not lock.is_file():
@@ -291,8 +291,8 @@ def attest_main(options: Namespace) -> int:
 
 
 def verify_result(options: Namespace) -> int:
-    """Check a statement about a result; exit code 1 where anything in it is not as it was attested, or where nothing
-    could be checked."""
+    """Check an attested result. Return exit code 1 if anything differs from the attestation, or if nothing could be
+    checked."""
     store = None
     try:
         if options.store is not None:

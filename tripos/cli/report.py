@@ -1,4 +1,4 @@
-"""`tripos report`: the measures of a run, with their intervals and SQL, and what came of what was expected."""
+"""`tripos report` and `tripos list`: the measures of a run with intervals and SQL, its expectations, and all runs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def list_main(options: Namespace) -> int:
-    """Print the runs, newest first."""
+    """Print the runs of a store, newest first."""
     try:
         rows = [listed.to_row() for listed in list_runs(connect(open_store(options)))]
     except StoreError as error:
@@ -75,8 +75,7 @@ def list_main(options: Namespace) -> int:
 
 
 def main(options: Namespace) -> int:
-    """Print the report of a run. Exit code 1 where a measure could not be taken, else 100 where an `expect` did not
-    hold."""
+    """Print the report of a run. Return exit code 1 if a measure could not be computed, 100 if an `expect` failed."""
     plan = None
     if options.spec is not None:
         plan = _plan_of(options)
@@ -134,9 +133,9 @@ def main(options: Namespace) -> int:
 
 
 def make_report(store: Store, run_id: str | None, plan: Plan | None = None, wanted: Sequence[str] = ()) -> Report:
-    """Return the report of a run; without a name that of the last. With a `plan` its measures are taken of what the run
-    has; `wanted` are the values of axes and arms that it is restricted to. Raises `StoreError`, and `Failure` for
-    values that the run has not."""
+    """Return the report of a run; by default of the newest one. With a `plan`, compute its measures from the rows of
+    the run. `wanted` restricts the values of axes and arms. Raises `StoreError`, and `Failure` for values that the run
+    does not have."""
     connection, run = connect_run(store, run_id, plan, sums=True)
     with connection:
         own = get_selected(connection, run) if plan is None else select_treatments(plan, run.only)
@@ -154,7 +153,7 @@ NO_TABLES = "no measure holds classes against gold ones, or probabilities agains
 
 
 def _figure_tables(store: Store, report: Report) -> Sequence[FigureTable]:
-    """Return the tables behind the figures of a report, of the rows that it shows."""
+    """Return the tables behind the figures of a report, restricted to its rows."""
     connection, _ = connect_run(store, report.run.run_id, report.plan, report.only)
     with connection:
         return figure_tables(connection, report.plan)
@@ -164,21 +163,22 @@ NO_ITEMS = "no item has a score with a value"
 
 
 def _items(store: Store, report: Report) -> Sequence[AnalysedItem]:
-    """Return the items behind a report, of the rows that it shows."""
+    """Return the items behind a report, restricted to its rows."""
     connection, _ = connect_run(store, report.run.run_id, report.plan, report.only, sums=True)
     with connection:
         return analysed_items(connection, report.run.benchmark)
 
 
 def _best_values(store: Store, report: Report) -> frozenset[BestValue]:
-    """Return the best values of a report, of the rows that it shows."""
+    """Return the best values of a report, restricted to its rows."""
     connection, _ = connect_run(store, report.run.run_id, report.plan, report.only)
     with connection:
         return best_values(connection, report)
 
 
 def _within(run: RunRecord, only: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return what is selected of a run that was restricted itself. Raises `Failure` where nothing of it is."""
+    """Return the selection within a run that was itself restricted. Raises `Failure` if they have no value in
+    common."""
     found = {}
     for name, values in only.items():
         own = run.only.get(name, values)
@@ -190,12 +190,12 @@ def _within(run: RunRecord, only: Mapping[str, tuple[str, ...]]) -> dict[str, tu
 
 
 def show_report(report: Report, *, sql: bool, options: Namespace) -> None:
-    """Print a report; `options` have what the commands at its end need to find the store."""
+    """Print a report. `options` determine how the commands at its end name the store."""
     _show(render_report(report, terminal_width(), sql, store_options(options), table_width()))
 
 
 def show_headline(report: Report, *, sql: bool, options: Namespace) -> None:
-    """Print the headline of a report, and what to do next."""
+    """Print the headline of a report, and the next commands."""
     _show(render_headline(report, terminal_width(), table_width(), sql))
     show_text("", *next_lines(report, store_options(options)), sep="\n")
 
@@ -205,20 +205,20 @@ def _show(text: Text) -> None:
 
     console = Console(file=sys.stdout, width=terminal_width(), highlight=False, force_terminal=is_colored(sys.stdout))
     text.plain = with_marks(text.plain)
-    with console.capture() as captured:  # rich would end the program where nobody reads this any more
+    with console.capture() as captured:  # rich would end the program if standard output is closed
         console.print(text, soft_wrap=True, end="")
     show_text(captured.get(), end="", styled=True)
 
 
 def write_junit(report: Report, path: str) -> None:
-    """Write what came of the expectations as JUnit XML. Raises `Failure` S0102 where the disk refuses."""
+    """Write the results of the expectations as JUnit XML. Raises `Failure` S0102 if the file cannot be written."""
     from tripos_warehouse.report.junit import junit
 
     write_xml(junit(report), path)
 
 
 def write_xml(text: str, path: str) -> None:
-    """Write JUnit XML to a file. Raises `Failure` S0102 where the disk refuses."""
+    """Write JUnit XML to a file. Raises `Failure` S0102 if the file cannot be written."""
     try:
         Path(path).write_text(text, "utf-8")
     except OSError as error:
@@ -226,7 +226,7 @@ def write_xml(text: str, path: str) -> None:
 
 
 def _plan_of(options: Namespace) -> Plan | None:
-    """Return the plan of the spec whose measures are wanted, whose mistakes are printed."""
+    """Return the plan of the spec whose measures are requested, after printing its diagnostics."""
     from tripos.cli.context import compile_given
     from tripos.settings.load import chosen_settings
     from tripos.settings.trust import trust_of
@@ -242,18 +242,18 @@ def _plan_of(options: Namespace) -> Plan | None:
 
 
 NO_NEWS = {"samples": ("ok",), "scores": ("scored", "not_applicable"), "comparisons": ("scored", "not_applicable")}
-"""The statuses of each table that are no news."""
+"""The statuses of each table that need no attention."""
 TOLD = {
     "samples": "model, status, error, reply",
     "scores": "model, metric, status, error",
     "comparisons": "first_model, second_model, status, error",
 }
-"""What says why a row of it has no value."""
+"""The column of each table that explains a missing value."""
 
 
 def next_lines(report: Report, store: str) -> list[str]:
-    """Return a line for each command: what it shows, and the command, which is never broken. `store` is what
-    `store_options` gives."""
+    """Return one line for each suggested command: its purpose and the command, which is never wrapped. `store` is the
+    result of `store_options`."""
     said = {localized(label): command for label, command in _commands(report)}
     room = max(map(display_width, said))
     return [
@@ -263,7 +263,7 @@ def next_lines(report: Report, store: str) -> list[str]:
 
 
 def store_options(options: Namespace) -> str:
-    """Return the options that a further command needs to find the same store, as they are typed.
+    """Return the options that make another command use the same store, as typed in a shell.
 
     >>> store_options(Namespace(store="my results", profile=None))
     "--store 'my results'"
@@ -274,8 +274,8 @@ def store_options(options: Namespace) -> str:
 
 
 def _commands(report: Report) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the measures, then the page, then what the run suggests: replies and scores without a value, how two models
-    differ, or the scores of the one."""
+    """Yield suggested commands with their purpose: the measures, the page, replies and scores without a value, and the
+    difference of two models or the scores of one."""
     run, count = report.run, len(report.measures)
     yield (f"all {count} measures" if count > 1 else "the whole report"), ("report", run.run_id)
     yield "every reply", ("view", run.run_id)

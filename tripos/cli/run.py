@@ -1,9 +1,4 @@
-"""`tripos run`: compiles a benchmark, runs it, keeps everything, and ends with its headline.
-
-`tripos run --on`: a run as shards on a cluster.
-
-`tripos teach`: a person teaches where a model would, turn by turn, in the terminal.
-"""
+"""`tripos run` (one run, or its shards on a cluster) and `tripos teach` (a person replies in place of the model)."""
 
 from __future__ import annotations
 
@@ -64,11 +59,12 @@ from tripos_warehouse.report.run_report import Report
 from tripos_warehouse.tables.text import fold
 
 
+# One run
 def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
-    """Run a benchmark; `people` are those who take part, by their names.
+    """Run a benchmark. `people` maps the names of participating persons to their models.
 
-    Exit code 1 where calls failed or the run had to stop, 100 where an `expect` did not hold, 130 where it was
-    interrupted."""
+    Return exit code 1 if calls failed or the run had to stop, 100 if an `expect` failed, 130 if it was interrupted.
+    """
     chosen = chosen_settings(options)
     compilation, folders = compile_given(options, chosen.config)
     return run_compiled(options, chosen, compilation, folders, people=people)
@@ -83,8 +79,8 @@ def run_compiled(
     people: Mapping[str, Model] = {},
     budget: Budget | None = None,
 ) -> int:
-    """Run a benchmark that was compiled; return the exit code as `main` does. A `budget` is one that runs before this
-    one have spent of; without one it is that of the settings. Raises `Failure`."""
+    """Run a compiled benchmark, and return the exit code as `main` does. `budget` is one that earlier runs have spent
+    from; by default it is the budget of the settings. Raises `Failure`."""
     plan = compilation.plan
     if plan is None:
         return USAGE
@@ -108,8 +104,8 @@ def run_compiled(
 def _dry_run(
     prepared: PreparedRun, options: Namespace, config: Config, warn: Callable[[RunWarning | None], None]
 ) -> int:
-    """Print the forecast of a run, as text or as JSON, and ask no model. A store that is not there is not made. Raises
-    `Failure` where the store or a data file cannot be read."""
+    """Print the forecast of a run as text or JSON, without making calls or creating a store. Raises `Failure` if the
+    store or a data file cannot be read."""
     from tripos.cli.forecast_text import lines_of
     from tripos.runs.forecast import check_model_names, forecast_json, foresee_batches, foresee_run
     from tripos.runs.planning import headline_detection
@@ -133,22 +129,23 @@ def _dry_run(
 
 @dataclass(frozen=True)
 class _Run:
-    """One run and whom it tells what."""
+    """One run, with its output to the terminal and to the event log."""
 
     run: Run
     options: Namespace
     chosen: ChosenSettings
     events: Events | None
     talking: bool = False
-    """Whether somebody talks in the terminal, where no picture of the run may stand."""
+    """True if a person replies in the terminal, so that no progress may be drawn there."""
 
     @property
     def job(self) -> Job:
-        """Return what is run."""
+        """The job of the run."""
         return self.run.job
 
     def _write_junit(self, report: Report | None) -> None:
-        """Write what came of the expectations, of a run that stopped too. The file of an earlier run is never left."""
+        """Write the results of the expectations as JUnit XML, also for a run that stopped. Without a report, remove the
+        file, so that it never shows an earlier run."""
         if report is None:
             with contextlib.suppress(StoreError):
                 report = self.run.report()
@@ -159,7 +156,7 @@ class _Run:
             write_junit(report, self.options.junit)
 
     def go(self) -> int:
-        """Run, tells how it went, and gives the exit code."""
+        """Run, print the summary and the headline, and return the exit code."""
         job, started = self.job, time.monotonic()
         self._header()
         try:
@@ -170,7 +167,7 @@ class _Run:
         if ending.failure is None:
             try:
                 report = self._report()
-            except StoreError as error:  # what was asked and what it cost is told all the same
+            except StoreError as error:  # the summary of calls and cost is still printed
                 unreported = store_failure(error)
             except BaseException as error:
                 if not is_interrupt(error):
@@ -184,7 +181,7 @@ class _Run:
             self.events.finished(_machines(ended, report))
         try:
             self._tell(ended, report)
-        except BrokenPipeError:  # as `| head` does: how the run went is in the exit code all the same
+        except BrokenPipeError:  # as `| head` does: the exit code still reports the run
             to_nowhere(sys.stdout)
         if failure is not None:
             raise failure
@@ -195,13 +192,13 @@ class _Run:
         if ending.status == "submitted":
             return SUBMITTED
         if job.tally.failed or job.failed_functions():
-            return SOME_FAILED  # the next run may mend it, and only then do the figures count
+            return SOME_FAILED  # the next run may fix it; until then the expectations do not count
         if report is not None and report.failed:
             return SOME_FAILED
         return GOOD if report is None or report.passed else NOT_HELD
 
     def _tell(self, ended: Ended, report: Report | None) -> None:
-        """Print the summary and the headline. Raises `BrokenPipeError` where nobody reads them any more."""
+        """Print the summary and the headline. Raises `BrokenPipeError` if standard output is closed."""
         if self.options.json and not self._events_on_stdout:
             print_json(_machines(ended, report))
         elif not self.options.json:
@@ -211,14 +208,14 @@ class _Run:
                 sys.stdout.flush()
 
     def _tell_cut(self) -> None:
-        """Say what is kept of a run whose report was interrupted, and which command makes the report."""
+        """Print that the results are saved, and the command that makes the interrupted report."""
         where = store_options(self.options)
         again = " ".join(["tripos", "report", self.job.run_id, *([where] if where else [])])
         print_stderr(localized("interrupted after the last call: all results are kept, and nothing is asked again"))
         print_stderr(localized(f"  for the figures: {again}"))
 
     def _report(self) -> Report:
-        """Return the report, whose measures are kept. Raises `StoreError`."""
+        """Return the report, and store its measures. Raises `StoreError`."""
         return self.run.keep_report()
 
     @property
@@ -226,7 +223,7 @@ class _Run:
         return self.events is not None and self.events.on_stdout
 
     def _header(self) -> None:
-        """Add the options of items, models and the store."""
+        """Print the run, its store, its models and its restrictions, and write the first event."""
         job = self.job
         benchmark, store = job.plan.benchmark, _short(job.store.place)
         if self.events is not None:
@@ -252,6 +249,7 @@ class _Run:
             print_stderr("\n".join(lines))
 
     def _ended(self, ending: RunEnding, failure: Failure | None, elapsed_s: float) -> Ended:
+        """Return the summary of the run."""
         return Ended(
             run_id=self.job.run_id,
             status=ending.status,
@@ -265,7 +263,8 @@ class _Run:
 
     @contextlib.asynccontextmanager
     async def _shown(self, job: Job) -> AsyncIterator[None]:
-        """Show how the run goes. Ctrl-C once finishes what is under way, twice stops at once."""
+        """Show progress while the run makes calls. The first Ctrl-C finishes the calls in progress; the second stops at
+        once."""
 
         def interrupted() -> None:
             if job.interrupt():
@@ -286,7 +285,7 @@ class _Run:
 
 
 def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:
-    """Return what machines are told at the end."""
+    """Return the summary of a run for `--json` and the event log, with the results of its expectations."""
     gates = [] if report is None else [gate.to_json() for gate in report.gates]
     return {**summary_data(ended), "expectations": gates}
 
@@ -299,7 +298,7 @@ def _called(plan: Plan) -> str:
 
 
 def _short(place: str) -> str:
-    """Return a path as it is written from here, where it lies below."""
+    """Return a path relative to the current folder if it lies below it, or else unchanged."""
     here, path = Path.cwd(), Path(place)
     return os.fspath(path.relative_to(here)) if path.is_relative_to(here) else place
 
@@ -307,12 +306,13 @@ def _short(place: str) -> str:
 PROGRAMS = {"slurm": ("sbatch",), "k8s": ("kubectl", "create", "-f", "-")}
 OF_CLUSTERS = ("submit", "write", "shards", "time_limit", "image")
 OF_THE_WHOLE = ("shard", "junit", "events")
-"""Options that a shard cannot share with others."""
+"""Options that cannot be passed on to shards."""
 
 
+# A run on a cluster
 def clusters_main(options: Namespace) -> int:
-    """Write the script or the manifest of a run, and submit it where that is asked for. Mistakes that a shard would
-    make are found here. Raises `Failure`."""
+    """Write the script or the manifest of a run, and submit it with `--submit`. The first shard is prepared here, so
+    that its mistakes are reported before anything is submitted. Raises `Failure`."""
     if len(options.paths) > 1:
         raise Failure("R0202", f"`--on {options.on}` takes one benchmark at a time", "submit each by itself")
     options.path = options.paths[0]
@@ -338,7 +338,8 @@ def clusters_main(options: Namespace) -> int:
 
 
 def _sharding(options: Namespace, chosen: ChosenSettings) -> Sharding | None:
-    """Return the shards of a run, once its first one could be prepared; none where the spec has mistakes."""
+    """Return the shards of a run, or None if the spec has errors. Raises `Failure` if the first shard cannot be
+    prepared."""
     config = chosen.config
     compilation, folders = compile_given(options, config)
     if compilation.plan is None:
@@ -352,7 +353,8 @@ def _sharding(options: Namespace, chosen: ChosenSettings) -> Sharding | None:
 
 
 def _run_on_ray(options: Namespace, sharding: Sharding) -> int:
-    """Run all shards, and then the whole, which finds everything in the store. Raises `Failure`."""
+    """Run all shards, then the whole run, which finds every result in the store. Raises `Failure` R0413 if a shard
+    failed."""
     for name in ("submit", "write", "time_limit", "image"):
         if getattr(options, name):
             message = f"`--{name.replace('_', '-')}` does nothing with --on ray"
@@ -376,7 +378,7 @@ def _run_on_ray(options: Namespace, sharding: Sharding) -> int:
 
 
 def refuse_without_cluster(options: Namespace) -> None:
-    """Raise `Failure` R0202 for an option that does nothing without `--on`."""
+    """Raise `Failure` R0202 for an option that requires `--on`."""
     given = [name for name in OF_CLUSTERS if getattr(options, name)]
     if given:
         name = f"--{given[0].replace('_', '-')}"
@@ -384,7 +386,7 @@ def refuse_without_cluster(options: Namespace) -> None:
 
 
 def _text(on: str, sharding: Sharding, chosen: ChosenSettings) -> str:
-    """Return the script or the manifest."""
+    """Return the Slurm script or the Kubernetes manifest."""
     if on == "slurm":
         return array_script(sharding, Path.cwd())
     return manifest_text(job_manifest(sharding, chosen.config.store, every_variable()))
@@ -399,13 +401,14 @@ def _write(path: Path, text: str) -> None:
 
 
 PATIENCE_S = 30 * 86_400.0
-"""A person may think for as long as they like."""
+"""The timeout for a person's reply: in effect none."""
 HELP = "end a turn with an empty line; Ctrl-D leaves, and the same command goes on from there"
 INDENT = "  "
 
 
+# A person in place of the model
 def teach_main(options: Namespace) -> int:
-    """Run a benchmark with a person in the compared role; exit codes are those of `tripos run`."""
+    """Run a benchmark with a person in the compared role. Exit codes are those of `tripos run`."""
     name = f"human/{options.name}"
     if not options.name or "," in options.name or "/" in options.name or options.name != options.name.strip():
         raise Failure("R0202", f"`--name {options.name}` is no name of a person", "write one such as --name anna")
@@ -414,7 +417,7 @@ def teach_main(options: Namespace) -> int:
     if options.dry_run or options.json:
         raise Failure("R0202", "nothing is taught with `--dry-run` or `--json`", "use `tripos run` for these")
     if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")  # a byte that is no text must not end a lesson
+        sys.stdin.reconfigure(errors="replace")  # a byte that is not UTF-8 must not end the session
     options.model = [name]
     options.timeout = options.patience = PATIENCE_S
     return main(options, {name: HumanModel(name, Terminal(sys.stdin, sys.stdout))})
@@ -422,14 +425,14 @@ def teach_main(options: Namespace) -> int:
 
 @dataclass
 class Terminal:
-    """A person at a terminal, or at the two ends of a pipe."""
+    """A person at a terminal, or at both ends of a pipe."""
 
     heard: TextIO
     shown: TextIO
     _first: bool = True
 
     def begin(self, messages: tuple[Message, ...]) -> None:
-        """Show what the person is told, and all turns so far."""
+        """Show the instructions and all messages so far."""
         lines = ["", "─" * min(terminal_width(), 80)]
         if self._first:
             lines += [*fold(localized(HELP), terminal_width()), ""]
@@ -438,13 +441,13 @@ class Terminal:
         self.hear(messages)
 
     def hear(self, messages: tuple[Message, ...]) -> None:
-        """Show turns, those of the person too where a conversation is gone on with."""
+        """Show messages, including the person's own in a continued conversation."""
         heads = {"system": "you are told", "user": "to you", "assistant": "you said"}
         for message in messages:
             self._write([localized(heads[message.role]), *_indented(message.content), ""])
 
     def say(self) -> str | None:
-        """Return the lines up to an empty one, of which there must be any; None at the end of all input."""
+        """Return the lines up to an empty line, of which at least one is not empty; None at the end of the input."""
         lines: list[str] = []
         self._prompt()
         while line := self.heard.readline():

@@ -1,4 +1,4 @@
-"""Options of the verbs that run a benchmark: plan, run, teach."""
+"""Options of the commands that run a benchmark: plan, run, teach."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tripos.cli.arguments import (
 
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos plan`."""
+    """Add the options of `tripos plan`."""
     add_spec(parser, several="planned")
     add_roles(parser)
     _add_shard(parser)
@@ -47,7 +47,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos run`."""
+    """Add the options of `tripos run`."""
     add_spec(parser, several="run")
     help_ = "fetch the releases that the spec extends from where it says, as `tripos fetch` does"
     parser.add_argument("--fetch", action="store_true", help=help_)
@@ -62,7 +62,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_shard(parser: argparse.ArgumentParser) -> None:
-    """Add the option of a part of the items."""
+    """Add the options for a shard of the items."""
     help_ = "use only the I-th of N parts of the items, which a hash decides: for several machines"
     parser.add_argument("--shard", metavar="I/N", help=help_)
     help_ = "with --shard: take the N-th part of the limits and the budget too"
@@ -70,7 +70,7 @@ def _add_shard(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_cluster(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a run on other machines."""
+    """Add the options for a run on a cluster."""
     help_ = "run shards on a cluster: print an array of Slurm or a Job of Kubernetes, or run tasks of Ray"
     parser.add_argument("--on", choices=("slurm", "k8s", "ray"), help=help_)
     parser.add_argument("--submit", action="store_true", help="with --on: hand the script to sbatch or kubectl")
@@ -84,7 +84,7 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_until(parser: argparse.ArgumentParser) -> None:
-    """Add the options of a run that may stop before its last item."""
+    """Add the options for early stopping."""
     help_ = (
         "settled: take items in random order, and stop when every comparison of models and every `expect` is settled;"
         " end: go on to the last item (default: as the spec says)"
@@ -95,19 +95,19 @@ def _add_until(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_reuse(parser: argparse.ArgumentParser) -> None:
-    """Add the option of other stores."""
+    """Add the option for other stores whose replies are reused."""
     help_ = "take over the replies that this other store has, and only read it; may be repeated"
     parser.add_argument("--reuse", metavar="STORE", action="append", default=[], help=help_)
 
 
 def _add_batch(parser: argparse.ArgumentParser) -> None:
-    """Add the option of batches."""
+    """Add the option for batches."""
     help_ = "ask models in batches of their providers: half the price, and replies within a day"
     parser.add_argument("--batch", action="store_true", help=help_)
 
 
 def _add_running(parser: argparse.ArgumentParser) -> None:
-    """How a benchmark is run, and who fills its roles."""
+    """Add the options of every command that runs a benchmark."""
     add_roles(parser)
     _add_shard(parser)
     add_store_options(parser)
@@ -136,10 +136,10 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
 
 
 def add_teach(parser: argparse.ArgumentParser) -> None:
-    """Options of `tripos teach`: those of `tripos run`, and who teaches."""
+    """Add the options of `tripos teach`: those of `tripos run`, and the name of the person."""
     parser.add_argument(
         "--name", metavar="NAME", required=True, help="your name; the model of your turns is human/NAME"
     )
     add_spec(parser)
-    parser.set_defaults(workers=1, batch=False, detach=False)  # who teaches is in one process
+    parser.set_defaults(workers=1, batch=False, detach=False)  # the person is at this process
     _add_running(parser)

@@ -1,7 +1,4 @@
-"""`tripos sql`: DuckDB over the store, a shell without a query, and its views for a DuckDB without Tripos.
-
-The shell of `tripos sql`: queries over several lines, completion, history, and commands that begin with a dot.
-"""
+"""`tripos sql`: answers a query over the store with DuckDB, opens a shell, or exports its views for other programs."""
 
 from __future__ import annotations
 
@@ -29,14 +26,15 @@ HEAD = """\
 -- Afterwards: show all tables; from {benchmark}.means();"""
 
 
+# Views for a DuckDB without Tripos
 def print_snippet(statements: Sequence[str]) -> int:
-    """Print the statements, each ended by `;`."""
+    """Print the statements, each followed by `;`."""
     show_text(snippet_text(statements))
     return GOOD
 
 
 def snippet_text(statements: Sequence[str]) -> str:
-    """Return the statements as a file, with a head that says what it is."""
+    """Return the statements as an SQL file, with comments on their use."""
     import duckdb
 
     schemas = [
@@ -48,8 +46,8 @@ def snippet_text(statements: Sequence[str]) -> str:
 
 
 def write_database(statements: Sequence[str], path: str) -> int:
-    """Write a database that has them; it appears whole or not at all. Raises `Failure` S0206 where there is a file of
-    the name already that is none of ours, S0102 where the disk refuses."""
+    """Write a DuckDB database with the statements, atomically. Raises `Failure` S0206 if the file exists and is not
+    such a database, S0102 if it cannot be written."""
     import duckdb
 
     target = Path(path)
@@ -84,15 +82,17 @@ def _is_ours(path: Path) -> bool:
 
 MAX_ROWS = 40
 MOST_ROWS = 2_000
-"""More are counted faster in Arrow, which need not make a Python value of each."""
+"""The maximum number of rows of the fast way. Longer results are counted faster in Arrow, without Python objects."""
 SETTINGS = ("tripos.toml", ".env")
 PREFIX = "TRIPOS_"
 LANGUAGES = (("TRIPOS_LANG", "en"), ("TRIPOS_LANG", "zh"))
-"""Variables that are right as they are, and tell nothing of a store."""
+"""Valid values of the language variable, which say nothing about a store."""
 
 
+# A query
 def quick_answer(options: Namespace) -> bool:
-    """Return true if the query was answered."""
+    """Answer a plain query over kept views, without reading settings or the whole store. Return false if that is not
+    possible."""
     if (
         options.query is None
         or options.format != "text"
@@ -133,7 +133,7 @@ def quick_answer(options: Namespace) -> bool:
 
 
 def _store_of(options: Namespace) -> Path | None:
-    """Return the folder of the store; `None` where it is not plain which one that is, since there are settings."""
+    """Return the folder of the store, or None for a bucket. Settings are read only if there may be any."""
     here = Path.cwd()
     set_ = any(name.startswith(PREFIX) and (name, value) not in LANGUAGES for name, value in os.environ.items())
     if address_of(options.store or ""):
@@ -146,7 +146,7 @@ def _store_of(options: Namespace) -> Path | None:
 
 
 def _has_left_over(root: Path) -> bool:
-    """Return true if a process may have died with something that is to be committed first."""
+    """Return true if a process may have died before its last results were committed."""
     try:
         return any(path.suffix == ".jsonl" for path in (root / "journal").iterdir())
     except OSError:
@@ -154,7 +154,7 @@ def _has_left_over(root: Path) -> bool:
 
 
 def main(options: Namespace) -> int:
-    """Answer one query, or every query of a shell. Exit code 2 where nobody types them and one of them fails."""
+    """Answer one query, or run the shell. Return exit code 2 if input is not interactive and a query failed."""
     if quick_answer(options):
         return GOOD
     from tripos.cli.context import open_store
@@ -180,13 +180,13 @@ def main(options: Namespace) -> int:
 
 
 def _show_formatted(connection: Connection, options: Namespace) -> None:
-    """Print the whole answer of a query in the format that is wanted."""
+    """Print the whole result of a query in the requested format."""
     from tripos.cli.tables import chosen_format, show_tables
     from tripos_warehouse.query.results import encode_answer, run_query
     from tripos_warehouse.tables.model import answer_table
 
     form = chosen_format(options)
-    if options.output is not None:  # the ending of the file says its format
+    if options.output is not None:  # the format follows from the file name
         raise Failure("R0202", f"`--output` has no use with `--format {form}`", "leave one of them out")
     if options.query is None:
         raise Failure("R0202", f"`--format {form}` prints the answer of one query", "write the query: tripos sql QUERY")
@@ -211,14 +211,15 @@ _TABLES = re.compile(r"\b(?:from|join)\s+([\w.\"]+)", re.IGNORECASE)
 COMMANDS = (".help", ".schema", ".tables")
 
 
+# The shell
 class Completer:
-    """Completes the last word of a line. `names` are tables and macros with their columns (`names_of`)."""
+    """Completion of the last word of a line. `names` are tables and macros with their columns, from `names_of`."""
 
     def __init__(self, names: Mapping[str, Sequence[str]]) -> None:
         self.names = names
 
     def complete(self, line: str) -> list[str]:
-        """Return the words that the last one may become, in order.
+        """Return the possible completions of the last word, sorted.
 
         >>> completer = Completer({"quiz.scores": ["model", "value"], "runs": ["run_id"], "quiz.worst()": ["n"]})
         >>> completer.complete("select mo"), completer.complete("select avg(value) from q")
@@ -240,7 +241,7 @@ class Completer:
         return matching + [word for word in self._that_begin(begun, KEYWORDS) if word not in matching]
 
     def _columns_of(self, line: str) -> list[str]:
-        """Return the columns of the tables that the line names; of all, where it names none yet."""
+        """Return the columns of the tables named in the line, or of all tables if it names none."""
         asked = [name for name in _TABLES.findall(line) if name in self.names or f"{name}()" in self.names]
         tables = asked or [name for name in self.names if not name.endswith("()")]
         parameters = [f"{each} := " for name in asked for each in self.names.get(f"{name}()", ())]
@@ -263,7 +264,7 @@ HISTORY_LINES = 2_000
 
 
 class SqlShell:
-    """Reads queries and answers them, from a terminal or from a file."""
+    """A shell that reads queries from a terminal or a file and answers them."""
 
     def __init__(self, connection: Connection, output: str | None) -> None:
         self.connection = connection
@@ -271,7 +272,7 @@ class SqlShell:
         self.names = names_of(connection)
 
     def run(self) -> int:
-        """Answer until the end. Exit code 2 where nobody types the queries and one could not be answered."""
+        """Answer queries to the end of input. Return exit code 2 if input is not interactive and a query failed."""
         interactive = sys.stdin.isatty()
         if not interactive and isinstance(sys.stdin, io.TextIOWrapper):
             sys.stdin.reconfigure(encoding="utf-8", errors="strict")
@@ -305,17 +306,17 @@ class SqlShell:
                 waiting = []
         if "".join(waiting).strip():
             failed |= not self._answer("\n".join(waiting))
-        # Whoever types sees each mistake and mends it; a script would not know.
+        # A person sees each error and can fix it; a script needs the exit code.
         return USAGE if failed and not interactive else GOOD
 
     def _answer(self, query: str) -> bool:
-        if query.strip().rstrip(";").strip().casefold() == "help":  # no query of SQL is that
+        if query.strip().rstrip(";").strip().casefold() == "help":  # not an SQL statement
             show_message(HELP)
             return True
         return self._try(lambda: show_answer(self.connection, query, self.output))
 
     def _try(self, do: Callable[[], None]) -> bool:
-        """Return true if it went well; the shell goes on in any case."""
+        """Call `do` and print its error, if any. Return true on success."""
         try:
             do()
         except StoreError as error:
@@ -347,7 +348,7 @@ class SqlShell:
 
 
 def _prepare_terminal(completer: Completer) -> None:
-    """Arrows, history and completion, where this Python has readline."""
+    """Set up editing, history and completion, if this Python has readline."""
     try:
         import atexit
         import readline
@@ -373,14 +374,14 @@ def _prepare_terminal(completer: Completer) -> None:
             found = completer.complete(readline.get_line_buffer()[: readline.get_endidx()])
         return found[number] if number < len(found) else None
 
-    # A name with a point is one word, and a quote begins one.
+    # A dotted name is one word, and a quote begins a word.
     readline.set_completer_delims(" \t\n,;()=<>+-*/|")
     readline.set_completer(complete)
     readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
 
 
 def show_answer(connection: Connection, query: str, output: str | None) -> None:
-    """Print what a query gives, or write it to `output`. Raises `StoreError`."""
+    """Print the result of a query, or write it to `output`. Raises `StoreError`."""
     from tripos_warehouse.query.results import run_query, write_answer
     from tripos_warehouse.tables.text import render_table
 

@@ -1,7 +1,4 @@
-"""`tripos store`: housekeeping of the store, and whether it is whole.
-
-`tripos store batches`: batches under way at providers, and those that are given up.
-"""
+"""`tripos store`: maintenance of a store, its integrity, and its batches at providers."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def main(options: Namespace) -> int:
-    """Do what was asked: `gc`, `compact`, `check`, `batches`, `merge` or `mirror`."""
+    """Run `gc`, `compact`, `check`, `batches`, `merge` or `mirror`."""
     if options.action == "merge":
         return _merge(options)
     store = open_store(options, writes=True, on_bucket=options.action != "mirror")
@@ -83,7 +80,7 @@ def _compact(store: Store, options: Namespace) -> int:
 
 
 def _merge(options: Namespace) -> int:
-    """Add the rows of stores to one. What is damaged in those is told and left out. Raises `Failure`."""
+    """Add the rows of other stores to one. Their damaged parts are reported and skipped. Raises `Failure`."""
     from tripos.annotation.batch import copy_batches
     from tripos_warehouse.maintenance.merging import merge_stores
 
@@ -173,9 +170,10 @@ def _check(store: Store, options: Namespace) -> int:
     return SOME_FAILED if found.damages else GOOD
 
 
+# Batches
 def show_batches(store: Store, options: Namespace) -> int:
-    """List the batches of a store that are under way, or give one up. Raises `StoreError`, and `Failure` R0202 where
-    none has the name."""
+    """List the batches that were not collected, or give one up. Raises `StoreError`, and `Failure` R0202 for an unknown
+    batch."""
     batches = BatchesUnderWay(store)
     found = list(batches)
     if options.give_up is None:

@@ -20,7 +20,8 @@ from tripos_warehouse.tables.text import TextColumn, grid_parts
 
 
 def table_lines(columns: Sequence[TextColumn], *, sums: bool = False) -> Iterator[str]:
-    """Yield the lines of a table for standard output; with `sums`, the last row holds sums."""
+    """Yield the lines of a table for standard output. With `sums`, the last row holds totals. The heading and the
+    totals are bold if colours are on."""
     head, body = grid_parts(columns, table_width(), rule=False)
     colored = is_colored(sys.stdout)
     for at, line in enumerate([*head, *body], 1):
@@ -29,7 +30,8 @@ def table_lines(columns: Sequence[TextColumn], *, sums: bool = False) -> Iterato
 
 
 def columns_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Sequence[str]) -> list[TextColumn]:
-    """Return the columns of rows. Those of the headings in `left` hold texts, and the others numbers."""
+    """Return the columns of a table of rows. Columns whose headings are in `left` hold texts; the others hold
+    numbers."""
     cells = list(zip(*rows, strict=True)) or [()] * len(headings)
     return [
         TextColumn(
@@ -40,12 +42,12 @@ def columns_of(headings: Sequence[str], rows: Sequence[Sequence[str]], left: Seq
 
 
 PAPER = ("md", "latex", "html")
-"""Formats that people read, in which values stand with their intervals."""
+"""Formats for people, in which a value is followed by its interval."""
 
 
 def chosen_format(options: Namespace, *, text_only: Mapping[str, bool] = {}) -> str:
-    """Return the format that is wanted. Raises `Failure` R0202 for an option that the format has no use for:
-    `--interval`, and those in `text_only` that are given."""
+    """Return the output format. Raises `Failure` R0202 if an option does not apply to it: `--interval`, or one that is
+    set in `text_only`."""
     form = "json" if getattr(options, "json", False) else str(options.format)
     if getattr(options, "json", False) and options.format not in ("text", "json"):
         raise Failure("R0202", f"`--json` and `--format {options.format}` exclude each other", "give one of them")
@@ -64,7 +66,7 @@ def show_tables(tables: Sequence[PaperTable], form: str, options: Namespace) -> 
 
 
 def show_rows(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print rows as CSV, in which no text is a formula."""
+    """Print rows as CSV, in which no text can be a spreadsheet formula."""
     import pyarrow as pa
 
     show_output(encode_answer(pa.Table.from_pylist(list(rows)), "csv"))

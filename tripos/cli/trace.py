@@ -1,8 +1,6 @@
-"""The origin of a result, as text that no result can spoil, and as JSON.
+"""`tripos why` and `tripos show`: the provenance of a result, and dialogues and replies, as text or JSON.
 
-`tripos show`: one dialogue or reply, to be read, or a list of the last ones.
-
-Finds one dialogue or reply of a store, with what followed it and how that was scored.
+Texts of models are escaped and folded, so that a result cannot control the terminal or imitate the output.
 """
 
 from __future__ import annotations
@@ -35,8 +33,9 @@ from tripos_warehouse.views.connect import connect
 from tripos_warehouse.views.run_rows import element_rows
 
 
+# The provenance of a result
 def main(options: Namespace) -> int:
-    """Print what made a sample, a judgement or a score, and what was made from it."""
+    """Print the inputs and the uses of a sample, a judgement or a score."""
     store = open_store(options)
     try:
         connection = connect(store)
@@ -54,18 +53,18 @@ def main(options: Namespace) -> int:
 
 
 MOST_LINES = 8
-"""So many lines of a text are shown, unless all are wanted."""
+"""The maximum number of lines of a text without `--full`."""
 LABEL = 12
 
 
 def lines_of(told: Trace, width: int, *, full: bool) -> list[str]:
-    """Return the lines of what is known of a result, none wider than `width` columns."""
+    """Return the lines on the provenance of a result, wrapped to `width` columns."""
     view = _TraceText(width, None if full else MOST_LINES)
     return list(view.told(told))
 
 
 def why_to_data(told: Trace) -> dict[str, Any]:
-    """Return what is known of a result as JSON values; texts are whole and as they are."""
+    """Return the provenance of a result for JSON, with unshortened texts."""
     return {
         "table": told.table,
         "id": told.key,
@@ -107,6 +106,8 @@ def _parsed(text: str | None) -> Any:
 
 
 class _TraceText:
+    """The text of a provenance, at a width."""
+
     def __init__(self, width: int, most: int | None) -> None:
         self.width, self.most = width, most
 
@@ -227,7 +228,7 @@ class _TraceText:
         yield from self.text(label, localized(text), indent, most=None)
 
     def text(self, label: str, text: str, indent: str = "", most: int | None = 0) -> Iterator[str]:
-        """Yield a label and a text beside it, folded; shortened to `most` lines, or to what the view allows."""
+        """Yield a label and a folded text, cut to `most` lines; by default to the limit of the view."""
         most = self.most if most == 0 else most if self.most is not None else None
         label = harmless(localized(label)).replace("\n", " ")
         room = max(self.width - len(indent) - LABEL, 8)
@@ -250,7 +251,7 @@ class _TraceText:
 
 
 def is_conversation(row: Row) -> bool:
-    """Return true if a row of `samples` is a conversation, by what is read of it."""
+    """Return true if a row of `samples` is a whole conversation."""
     told = _parsed(row["parsed"]) if row.get("sample_id") else None
     return isinstance(told, dict) and told.keys() == {"ended", "ended_by", "models", "turns"}
 
@@ -279,14 +280,14 @@ def _when(row: Row) -> str:
 
 
 def _value(score: Row) -> str:
-    """Return a score as it is shown: a number, or the name that a judge chose, with what it stands for."""
+    """Return a score as shown: a number, or the name that a judge chose with its number."""
     number = "" if score["value"] is None else f"{score['value']:g}"
     name = _name(score)
     return f"{name}, {number}" if name and number else name or number or "none"
 
 
 def _name(row: Row) -> str:
-    """Return the name that a judge chose; empty where it chose none."""
+    """Return the name that a judge chose, or an empty text."""
     given = row.get("given")
     found = orjson.loads(given) if isinstance(given, str) else None
     return found if isinstance(found, str) else ""
@@ -295,9 +296,10 @@ def _name(row: Row) -> str:
 HINT = "ids stand in the columns sample_id, conversation_id and turn_id of the views: `tripos sql`"
 
 
+# Dialogues and replies
 @dataclass(frozen=True)
 class Utterance:
-    """Something that was said: by whom, and under what number where it is a turn of a conversation."""
+    """A turn or message: its speaker and text, and its number if it is a turn of a conversation."""
 
     speaker: str
     text: str
@@ -307,7 +309,7 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Sitting:
-    """A reply with its scores."""
+    """A later reply to a conversation, with its scores."""
 
     row: Row
     scores: tuple[Row, ...]
@@ -315,8 +317,8 @@ class Sitting:
 
 @dataclass(frozen=True)
 class Transcript:
-    """One conversation or reply. `told` is what was said to the models before, `said` the dialogue; `ended` says in
-    words how it came to an end."""
+    """A conversation or reply. `told` are the instructions to the models, `said` is the dialogue, `ended` says in words
+    how it ended."""
 
     table: str
     key: str
@@ -330,9 +332,10 @@ class Transcript:
 
 
 def find(connection: Connection, text: str) -> Transcript:
-    """Return the conversation or reply whose name is `text`, or alone begins with it; of a turn its conversation.
+    """Return the conversation or reply with the id `text`, or with the only id that begins with it; for a turn, its
+    conversation.
 
-    Raises `StoreError`: S0302 where there is none, S0303 where there are several.
+    Raises `StoreError` S0302 if there is none, S0303 if there are several.
     """
     finder = Finder(connection)
     key = _key_of(finder, text)
@@ -383,7 +386,7 @@ def _conversation(finder: Finder, row: Row) -> Transcript:
 
 
 def _unfinished(finder: Finder, key: str) -> Transcript:
-    """Return a conversation that no run came to the end of."""
+    """Return a conversation that no run has finished."""
     rows = finder.query("select * from main.turns where conversation_id = ? order by number", [key])
     models = {row["role"]: row["model"] for row in rows}
     ended = f"not over: a run was stopped after turn {rows[-1]['number']}; the next one goes on"
@@ -418,6 +421,7 @@ def _after(finder: Finder, talk: Row) -> list[Row]:
 
 
 def _builds_on(finder: Finder, row: Row, ask: Ask, talk: str) -> bool:
+    """Return true if a reply was produced from this conversation, compared by the hash in its id."""
     if len(ask.needs) > 1:
         return any(each.row.get("sample_id") == talk for each in finder.sample(row).builds_on)
     upon = [talk, *finder.made_by(row["run_id"], ask)]
@@ -426,9 +430,11 @@ def _builds_on(finder: Finder, row: Row, ask: Ask, talk: str) -> bool:
 
 
 def _scores(finder: Finder, talk: Row, after: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the scores of a conversation and of the replies after it, by the reply that they are told with. What is
-    scored of a reply may stand under the conversation, where the compared model spoke in that alone: the name of the
-    score then says which reply it was made from."""
+    """Return the scores of a conversation and of the replies after it, by the id of the reply that they are shown with.
+
+    A score of a later reply may be stored under the conversation, if the compared model spoke only there. The id of the
+    score then tells which reply it was computed from.
+    """
     by_name: dict[str, str] = {}
     rows = finder.rows("scores", "sample_id", [talk["sample_id"], *(row["sample_id"] for row in after)])
     steps = {row["fingerprint"]: finder.step(row["run_id"], row["fingerprint"]) for row in rows}
@@ -448,8 +454,10 @@ def _scores(finder: Finder, talk: Row, after: Sequence[Row]) -> dict[str, list[R
 
 
 def _current_first(finder: Finder, benchmark: str, scores: Sequence[Row]) -> list[Row]:
-    """Return scores with `outdated`, the current ones first. Outdated is a score that the benchmark does not show
-    although it shows the reply, such as one of an earlier rubric; of a reply that it does not show, none is told apart.
+    """Return scores with a field `outdated`, current scores first.
+
+    A score is outdated if the benchmark shows its reply but not the score, for example because the rubric has changed.
+    Scores of replies that the benchmark does not show are all treated as current.
     """
     samples = sorted({row["sample_id"] for row in scores})
     shown = {row["sample_id"] for row in current_rows(finder.connection, benchmark, "samples", samples)}
@@ -461,8 +469,8 @@ def _current_first(finder: Finder, benchmark: str, scores: Sequence[Row]) -> lis
 
 
 def current_rows(connection: Connection, benchmark: str, view: str, samples: Sequence[str]) -> list[Row]:
-    """Return the rows of some replies that a benchmark shows in a view, each once and not once for every arm. A
-    benchmark whose plan cannot be read, which was told, shows none."""
+    """Return the rows of some replies that a benchmark shows in a view, each once rather than once for every arm.
+    Return none if the plan of the benchmark cannot be read, which was already reported."""
     import duckdb
 
     key = "sample_id" if view == "samples" else "score_id"
@@ -495,7 +503,7 @@ def _transcripts_reply(finder: Finder, row: Row) -> Transcript:
 
 
 def to_data(shown: Transcript) -> dict[str, Any]:
-    """Return what is shown as JSON values."""
+    """Return a transcript for JSON."""
     row = shown.row
     return {
         "table": shown.table,
@@ -525,9 +533,9 @@ def _score(row: Row) -> dict[str, Any]:
 
 
 SHOWN = 20
-"""Replies that are listed."""
+"""The number of replies that are listed."""
 BEGINNING = 60
-"""Characters of a reply that are listed on a terminal, at most."""
+"""The maximum number of characters of a reply in a list on a terminal."""
 LAST = "select * from main.samples order by created_at desc, sample_id limit {shown}"
 LISTED = """
     select left(sample_id, 12) as key, scenario, model, status,
@@ -536,22 +544,23 @@ LISTED = """
 WORDS = "trim(regexp_replace(reply, '\\s+', ' ', 'g'))"
 
 
+# The last replies
 def listing(connection: Connection, width: int) -> str:
-    """Return the last replies of a store, the newest first, in lines of `width` columns, and how more are found. Where
-    nothing bounds the width, the replies are whole."""
+    """Return the last replies of a store, newest first, in lines of `width` columns, with a line on how to find more.
+    Replies are whole if the width is unbounded."""
     reply = WORDS if width >= UNBOUNDED else f"left({WORDS}, {BEGINNING})"
     last = LAST.format(shown=SHOWN)
     rows = run_query(connection, LISTED.format(counts=_counts(connection, last), reply=reply, last=last))
     [count] = run_query(connection, "select count(*) as n from samples")["n"].to_pylist()
     shown = "all" if rows.num_rows == count else f"the last {rows.num_rows}"
     told = f"{shown} of {count} replies, with the number of their current scores; `tripos show KEY` prints one"
-    table, _, _ = render_table(rows, width).rpartition("\n\n")  # without how many rows there are
+    table, _, _ = render_table(rows, width).rpartition("\n\n")  # without the line that counts the rows
     others = localized("others: ") + "tripos sql \"select sample_id from samples where status <> 'ok'\""
     return f"{table}\n\n{wrapped(localized(told), width)}\n{others}"
 
 
 def _counts(connection: Connection, last: str) -> str:
-    """Return how many current scores with a value the last replies have, as a list of SQL."""
+    """Return the numbers of current scores with a value of the last replies, as an SQL list."""
     replies = connection.execute(
         f"select benchmark, list(sample_id) from ({last}) group by all order by all"
     ).fetchall()
@@ -567,12 +576,13 @@ def _counts(connection: Connection, last: str) -> str:
 
 INDENT = "  "
 MOST_SITTINGS = 12
-"""So many of what followed are listed, unless all are wanted."""
+"""The maximum number of later replies that are listed without `--full`."""
 NARROWEST = 20
 
 
+# The text of a dialogue or reply
 def show_main(options: Namespace) -> int:
-    """Print a conversation, or a reply with what was asked; without a key, the last replies."""
+    """Print a conversation, or a reply with its messages; without a key, list the last replies."""
     if options.key is None and options.json:
         raise Failure("R0202", "`--json` prints one reply, and none is named", "write `tripos show KEY --json`")
     store = open_store(options)
@@ -595,7 +605,7 @@ def show_main(options: Namespace) -> int:
 
 
 def show_lines_of(shown: Transcript, width: int, *, full: bool = False) -> list[str]:
-    """Return the lines of what is shown, none wider than `width` columns."""
+    """Return the lines of a transcript, wrapped to `width` columns."""
     return [line for part in _parts(shown, width, full) for line in part]
 
 
@@ -645,7 +655,7 @@ def _show_scores(scores: Sequence[Row]) -> str:
 
 
 def _short(text: str, width: int) -> str:
-    """Return the beginning of a text, on one line."""
+    """Return the beginning of a text on one line."""
     words = " ".join(harmless(text).split())
     room = width - 2 * len(INDENT)
     lines = fold(words, room)
@@ -662,7 +672,7 @@ def _text(text: str, width: int, indent: str = "") -> list[str]:
 
 
 def shown_message(message: Row) -> str:
-    """Return a message as people read it: calls of tools a line each, and of a tool its parameters."""
+    """Return a message as people read it: one line for each tool call, and the parameters of a tool that is offered."""
     role, content = message.get("role"), str(message["content"])
     if role == CALLED:
         return _with_calls(content)
@@ -679,7 +689,7 @@ def shown_message(message: Row) -> str:
 
 
 def shown_reply(reply: str, messages: Sequence[Row]) -> str:
-    """Return a reply as people read it: of a step with tools its text, and a line for each call."""
+    """Return a reply as people read it: for a step with tools, its text and one line for each call."""
     return _with_calls(reply) if any(each.get("role") == TOOL for each in messages) else reply
 
 

@@ -1,7 +1,4 @@
-"""`tripos train`: a model is trained on what was exported.
-
-`tripos train reward`: a reward model is trained on pairs, audited, and written for a scorer's role.
-"""
+"""`tripos train`: trains a model or a reward model on exported data."""
 
 from __future__ import annotations
 
@@ -25,7 +22,7 @@ from tripos_warehouse.tables.text import TextColumn, grid
 
 
 def summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """Yield the outcome of a training in lines for a terminal.
+    """Yield the result of a training for a terminal.
 
     >>> loss = {"held_out_before": 2.5, "held_out_after": 2.0, "learned": []}
     >>> data = {"held_out": {"lines": 3, "groups": 2}, "grouped_by": "prompt"}
@@ -63,11 +60,11 @@ SETTINGS = (
     "warmup",
     "weight_decay",
 )
-"""The options that a recipe may say too."""
+"""Options that a recipe may also set."""
 
 
 def main(options: Namespace) -> int:
-    """Train a model, and say what came of it. Raises `Failure`."""
+    """Train a model and print the result. Raises `Failure`."""
     if options.action == "reward":
         return train(options)
     recipe = _recipe(options)
@@ -88,7 +85,7 @@ def main(options: Namespace) -> int:
         is_spec = given.is_dir() or given.suffix in ("", ".tripos")
         path = _exported(options, folder / DATA) if is_spec else given
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what libraries say to those who build on them
+            warnings.simplefilter("ignore")  # warnings for developers of libraries
             report = fine_tune(read_chats(path), recipe, device, folder, print_stderr)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
@@ -101,14 +98,14 @@ def main(options: Namespace) -> int:
 
 
 def _recipe(options: Namespace) -> Recipe:
-    """Return the recipe: what an option says, or else the named recipe, or else the default."""
+    """Return the recipe: options take precedence over the named recipe, and that over the default."""
     said = {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
     summary_lines = {"lora": options.lora, **settings_of(options.recipe, options.lora), **said}
     return Recipe(model=options.model, seed=options.seed, name=options.recipe, **summary_lines)
 
 
 def _exported(options: Namespace, path: Path) -> Path:
-    """Write the export of a spec, of a run in the store, and say where."""
+    """Export the training data of a spec or a run, and return the path."""
     from tripos.cli.context import compile_given, open_store
     from tripos.cli.exports.training_data import export_training
     from tripos.settings.load import chosen_settings
@@ -140,7 +137,7 @@ WIDTH = 80
 
 
 def train_reward_summary_lines(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
-    """Yield the outcome of a training in lines for a terminal."""
+    """Yield the result of training a reward model for a terminal."""
     audit, tested = report["audit"], report["data"]["tested"]
     yield f"trained in {duration(report['seconds']['training'])}, audited in {duration(report['seconds']['audit'])}"
     yield f"tested on {counted(tested['pairs'], 'pair')} of {counted(tested['topics'], 'topic')} that were not learned"
@@ -191,8 +188,9 @@ def _variant(each: Mapping[str, Any]) -> tuple[str, str, str, str, str, str]:
 TEST = "data.test.jsonl"
 
 
+# Reward models
 def train(options: Namespace) -> int:
-    """Train a reward model, and say what came of it. Raises `Failure`."""
+    """Train a reward model and print the result. Raises `Failure`."""
     require_extra(("torch", "transformers", "sklearn"))
     folder = Path(options.output)
     own = {*BESIDE, TEST, f"{TEST}.provenance.json"} - {NAME}
@@ -209,7 +207,7 @@ def train(options: Namespace) -> int:
     try:
         learned, tested = _files(options, folder)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what libraries say to those who build on them
+            warnings.simplefilter("ignore")  # warnings for developers of libraries
             silence_libraries()
             report = train_reward(
                 without(read_pairs(learned), listed_names(options.without)),
@@ -250,7 +248,7 @@ def _train_reward_recipe(options: Namespace) -> RewardRecipe:
 
 
 def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
-    """Return the files of what is learned and what is tested; those of a spec's exports are written into the folder."""
+    """Return the files to train and to test on. Exports of a spec are written to the folder."""
     given = Path(options.source)
     tests = listed_names(options.test)
     if not (given.is_dir() or given.suffix in ("", ".tripos")):
@@ -280,7 +278,6 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
 
 
 def _for_training(plan: Plan, tested: Sequence[Pairing]) -> list[str]:
-    """Return the exports that are learned where none is named: those that are for training, or all that are for no
-    test."""
+    """Return the exports to train on if none is named: those for training, or else all that are not for testing."""
     rest = [each for each in pairings_of(plan) if each not in tested and each.use != "test"]
     return [each.name for each in rest if each.use == "training"] or [each.name for each in rest]

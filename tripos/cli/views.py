@@ -1,9 +1,4 @@
-"""`tripos view`: the results of a store as a page, served to this machine or written to a folder.
-
-`tripos plot`: a picture of results as SVG, PNG, PDF or Vega-Lite.
-
-`tripos judges`: the judges of a run beside people, beside each other, and beside themselves.
-"""
+"""`tripos view`, `plot` and `judges`: results as a page, plots for papers, and the agreement of judges."""
 
 from __future__ import annotations
 
@@ -33,8 +28,8 @@ from tripos_warehouse.views.runs import get_selected
 
 
 def main(options: Namespace) -> int:
-    """Serve the page until it is interrupted, or write it to a folder."""
-    root = open_store(options).root  # what is wrong with the store is said before anything is served
+    """Serve the page until interrupted, or write it to a folder."""
+    root = open_store(options).root  # report damage of the store before serving
     lasting = None if options.to else root / CACHE / "view"
     try:
         with (
@@ -58,7 +53,7 @@ def main(options: Namespace) -> int:
 
 
 def write_html(options: Namespace, report: Report, path: str) -> None:
-    """Write the report of a run as one page. Raises `Failure` S0102 where the disk refuses, and `StoreError`."""
+    """Write the report of a run as one page. Raises `Failure` S0102 if it cannot be written, and `StoreError`."""
     run = report.run.run_id
     with (
         tempfile.TemporaryDirectory(prefix="tripos-view-") as folder,
@@ -72,7 +67,7 @@ def write_html(options: Namespace, report: Report, path: str) -> None:
 
 
 def _run_id(options: Namespace) -> str | None:
-    """Return the whole id of the run that was named, if any. Raises `StoreError` S0301."""
+    """Return the full id of the run that was named, or None. Raises `StoreError` S0301 for an unknown run."""
     if options.run is None:
         return None
     connection, run = connect_run(open_store(options), options.run)
@@ -88,8 +83,9 @@ def _opened(address: str, run: str | None, options: Namespace) -> None:
         webbrowser.open(where)
 
 
+# tripos plot
 def plot_main(options: Namespace) -> int:
-    """Draw a picture, write it to a file, and print its notes for a caption. Raises `Failure`."""
+    """Draw a plot, write it to a file, and print its notes for a caption. Raises `Failure`."""
     _check(options)
     choices = PlotChoices(
         measure=options.measure,
@@ -120,7 +116,7 @@ def plot_main(options: Namespace) -> int:
 
 
 def _check(options: Namespace) -> None:
-    """Raise `Failure` R0202 for an option of another kind of picture."""
+    """Raise `Failure` R0202 for an option of another kind of plot."""
     for name, kind in (("against", "judges"), ("metric", "judges"), ("cost", "cost")):
         if getattr(options, name) is not None and options.kind != kind:
             raise Failure("R0202", f"`--{name}` has no use with `{options.kind}`", f"it is for {kind}")
@@ -130,11 +126,12 @@ def _check(options: Namespace) -> None:
 
 
 LEVEL = 0.9
-"""The agreement with people that a threshold is to have, where none is said."""
+"""The required agreement with people for a threshold, by default."""
 
 
+# tripos judges
 def judges_main(options: Namespace) -> int:
-    """Print what is known of the judges of a run."""
+    """Print the agreement of a run's judges with people and with each other."""
     if options.agree in (0.0, 1.0):
         message = f"no labels can show an agreement of {options.agree:g}"
         raise Failure("R0202", message, "give a share between 0 and 1, such as 0.9")

@@ -1,1 +1,1 @@
-"""Runs of a store: their rows, their committed results, and recordings of them that can be replayed."""
+"""Runs: from a spec on disk to a prepared run, its plan and forecast, and the records and provenance of its results."""

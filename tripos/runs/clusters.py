@@ -1,16 +1,8 @@
-"""An indexed Job of Kubernetes: a pod for each shard, which is started again where it ends early.
+"""A run as shards on a cluster: a Slurm array script, a Kubernetes Job, or Ray tasks.
 
-An array script of Slurm: a task for each shard, which is put back into the queue when its time is over.
-
-The shards of a run as tasks of Ray, each of which runs the command of its shard and is tried again where its worker
-or its node dies.
-
-A run as shards: the command of each, which is that of the run, and the shell lines around it.
-
-A shard is started again by running it again: what was answered is in the store. So what is around a command only says
-when that is: a job that is told to end passes it on, and Tripos finishes the calls under way.
-
-The programs that a script or a manifest is handed to: `sbatch` and `kubectl`.
+Each shard executes the command of the run with `--shard`. Results are in the store, so a shard that was stopped is
+continued by running its command again. The shell lines around the command only forward the request to stop, after which
+Tripos finishes the calls in progress.
 """
 
 from __future__ import annotations
@@ -36,7 +28,7 @@ from tripos_warehouse.store.paths import address_of
 
 WITH_VALUE = ("--on", "--shards", "--time-limit", "--image", "--write")
 ALONE = ("--submit", "--dry-run", "--divide")
-"""Options that are about the cluster, and none of a shard's."""
+"""Options for the cluster that are not passed on to a shard."""
 NUMBER = "$shard"
 LINES = """\
 trap 'kill -TERM "$run" 2>/dev/null' TERM
@@ -49,31 +41,33 @@ done
 # 100: an expectation does not hold on the items of this shard, which says nothing of the whole.
 [ "$code" -eq 100 ] && code=0
 """
-"""The command of a shard, which is told to end when the job is."""
+"""The command of a shard, with a trap that forwards SIGTERM to it."""
 
 
+# The command of a shard
 @dataclass(frozen=True)
 class Sharding:
     """A run of the benchmark `name` as shards of a command, which is kept as typed."""
 
     name: str
     command: tuple[str, ...]
-    """The words of the command of the whole run, after the name of the program."""
+    """The words of the command of the whole run, without the program."""
     cluster: ClusterConfig
 
     @property
     def whole(self) -> str:
-        """The command that makes one run of all shards."""
+        """The command that runs all shards together."""
         return shlex.join(["tripos", *self.command])
 
     def lines(self, program: Sequence[str]) -> str:
-        """Return the lines of a shell that do a shard, whose number is in the variable `shard`."""
+        """Return shell lines that run a shard, whose number is in the variable `shard`."""
         typed = shlex.join([*program, *self.command])
         return LINES.format(command=f'{typed} --divide --shard "{NUMBER}/{self.cluster.shards}"')
 
 
 def shard_command(arguments: Sequence[str], secrets: Iterable[str]) -> tuple[str, ...]:
-    """Return the words of a command without those about the cluster. Raises `Failure` R0207 where one holds a key.
+    """Return the words of a command without the options for the cluster. Raises `Failure` R0207 if a word contains an
+    API key.
 
     >>> shard_command(["run", "quiz", "--on", "slurm", "--shards=9", "--submit", "--model", "mock/a"], ())
     ('run', 'quiz', '--model', 'mock/a')
@@ -93,14 +87,16 @@ def shard_command(arguments: Sequence[str], secrets: Iterable[str]) -> tuple[str
 
 
 AGAIN = 20
-"""A shard is started again so often at most; a pod that was taken from its node does not count."""
+"""The maximum number of restarts of a shard. A pod that was evicted does not count."""
 GRACE_S = 120
-"""How long a pod that is told to end may finish its calls."""
+"""The time in seconds that a pod has to finish its calls when it is stopped."""
 
 
+# Kubernetes
 def job_manifest(sharding: Sharding, store: str, environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return the Job of a run whose results lie in `store`. Settings in the environment go with it, and no key: the
-    Secret has these. Raises `Failure` R0202 where there is no image, or no place that all pods see."""
+    """Return the Kubernetes Job of a run whose results go to `store`. Settings of the environment are copied into it,
+    except API keys, which the Secret provides. Raises `Failure` R0202 if there is no image, or no storage that all pods
+    share."""
     cluster = sharding.cluster
     if cluster.image is None:
         message = "`--on k8s` needs an image with Tripos and the benchmark"
@@ -140,7 +136,7 @@ def job_manifest(sharding: Sharding, store: str, environ: Mapping[str, str]) -> 
             "rules": [
                 {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]},
                 {
-                    "action": "FailIndex",  # a mistake in the command or the spec: another try makes it again
+                    "action": "FailIndex",  # an error in the command or the spec, which a restart would repeat
                     "onExitCodes": {"containerName": "tripos", "operator": "In", "values": [USAGE]},
                 },
             ]
@@ -153,7 +149,7 @@ def job_manifest(sharding: Sharding, store: str, environ: Mapping[str, str]) -> 
 
 
 def manifest_text(manifest: Mapping[str, Any]) -> str:
-    """Return a manifest as YAML, in which a script stands line by line."""
+    """Return a manifest as YAML, with scripts as literal blocks."""
     import yaml
 
     class Dumper(yaml.SafeDumper):
@@ -171,7 +167,7 @@ def _script(sharding: Sharding) -> str:
 
 
 def _label(name: str) -> str:
-    """Return a name as Kubernetes takes it.
+    """Return a name in the form of Kubernetes.
 
     >>> _label("My_Quiz 2"), _label("数学")
     ('my-quiz-2', 'run')
@@ -181,9 +177,9 @@ def _label(name: str) -> str:
 
 TIME_LIMIT_S = 4 * 3600.0
 BEFORE_S = 120
-"""Slurm tells a task so long before the end of its time, or a quarter of the time before."""
+"""The time in seconds before its limit at which Slurm signals a task; at most a quarter of the limit."""
 SLURM_AGAIN = 50
-"""A task goes back into the queue so often at most."""
+"""The maximum number of times that a task is requeued."""
 SCRIPT = """\
 #!/bin/bash
 #SBATCH --job-name=tripos-{name}
@@ -209,9 +205,10 @@ exit "$code"
 """
 
 
+# Slurm
 def array_script(sharding: Sharding, folder: Path) -> str:
-    """Return the script of a run in a folder, which all machines see. Two minutes before the end of its time a task
-    finishes the calls under way and goes back into the queue."""
+    """Return the array script of a run in a folder that all machines share. Two minutes before its time limit, a task
+    finishes the calls in progress and is requeued."""
     cluster = sharding.cluster
     limit_s = cluster.time_limit_s or TIME_LIMIT_S
     return SCRIPT.format(
@@ -231,9 +228,10 @@ def array_script(sharding: Sharding, folder: Path) -> str:
 NO_WAY = "R0412"
 
 
+# Submission
 def submit(program: Sequence[str], text: str) -> str:
-    """Hand a text to a program on its standard input, and return what the program says. Raises `Failure` R0412 where it
-    is not there or refuses."""
+    """Pass a text to a program on its standard input, and return its output. Raises `Failure` R0412 if the program is
+    missing or fails."""
     try:
         done = subprocess.run(program, input=text, capture_output=True, text=True, check=False, encoding="utf-8")
     except OSError as error:
@@ -247,13 +245,14 @@ def submit(program: Sequence[str], text: str) -> str:
 
 
 NICENESS = "RAY_worker_niceness"
-"""Ray starts its workers with the niceness 15, so on a machine that others use shards would get half the rate of a run
-by hand. A cluster that we start has that of the command, unless the user says something else."""
+"""The variable for the niceness of Ray's workers. Ray's default is 15, which halves the rate of a run on a shared
+machine. A cluster that Tripos starts uses the niceness of the command, unless the variable is set."""
 
 
+# Ray
 @dataclass(frozen=True)
 class ShardEnd:
-    """The end of a shard: its exit code, the calls that it made, and the first line of what was wrong."""
+    """The result of a shard: its exit code, the number of calls it made, and the first line of its error."""
 
     number: int
     code: int
@@ -262,13 +261,13 @@ class ShardEnd:
 
     @property
     def is_good(self) -> bool:
-        """True if its results are in the store; an expectation on a part of the items says nothing."""
+        """True if its results are in the store. A failed expectation on one shard does not matter."""
         return self.code in (0, NOT_HELD)
 
 
 def run_shards(sharding: Sharding, folder: Path) -> Iterator[ShardEnd]:
-    """Run every shard on the cluster of `RAY_ADDRESS`, or on one that is started here, and yield each as it ends.
-    Raises `Failure` R0412 where Ray is not installed or no cluster is there."""
+    """Run every shard on the cluster of `RAY_ADDRESS`, or on a new local one, and yield each result when the shard
+    ends. Raises `Failure` R0412 if Ray is not installed or no cluster is available."""
     with _cluster() as ray:
         task = ray.remote(num_cpus=sharding.cluster.cpus, max_retries=AGAIN)(_do_shard)
         count = sharding.cluster.shards
@@ -287,7 +286,7 @@ def run_shards(sharding: Sharding, folder: Path) -> Iterator[ShardEnd]:
 
 @contextmanager
 def _cluster() -> Iterator[ModuleType]:
-    """Give Ray, connected to a cluster."""
+    """Connect to a cluster, and provide the Ray module."""
     try:
         import ray
     except ImportError as error:
@@ -306,7 +305,7 @@ def _cluster() -> Iterator[ModuleType]:
 
 
 def _do_shard(command: tuple[str, ...], number: int, count: int, folder: str) -> ShardEnd:
-    """Run the command of a shard, on a worker of Ray. What an earlier try had answered is in the store."""
+    """Run the command of a shard on a Ray worker. Results of an earlier attempt are in the store."""
     words = [sys.executable, "-m", "tripos", *command, "--divide", "--shard", f"{number}/{count}"]
     words += [] if "--json" in command else ["--json"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

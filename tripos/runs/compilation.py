@@ -1,4 +1,4 @@
-"""A spec on disk: finds its main file, compiles it against its data, and says what is wrong with it."""
+"""A spec on disk: its main file, its compilation against its data, and earlier versions of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CompiledSpec:
-    """A spec that compiled: the path that was given, the compilation with its plan, and the folders of its data."""
+    """A spec without errors: its path as given, the compilation with its plan, and the folders of its data."""
 
     path: str
     compilation: Compilation
@@ -49,24 +49,26 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class SpecSource:
-    """A spec's main file, and the folders that its data, and the releases that it extends, are looked for in."""
+    """The main file of a spec, and the folders searched for its data and for releases that it extends."""
 
     path: Path
     folders: DataFolders
     releases: ReleaseFolders = field(default_factory=ReleaseFolders)
     release: Release | None = None
-    """The release that it was frozen in: then its plan is taken as it is, once it was held against its sources."""
+    """The release that contains the spec. Its plan is used as it is, after a check against its sources."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Texts in place of those of files, by path: what an edit would make of them."""
+    """Texts that replace those of files, by path: the state after an edit."""
 
     def compile(
         self, denied: Mapping[str, str] = NOTHING, against: Plan | None = None, secrecy: bool = True
     ) -> Compilation:
-        """Compile the spec. Warnings whose code is in `denied`, with what denies it, are errors, so there is no plan.
-        `against` is the plan of an earlier version, of which the version number must say enough. Without `secrecy` it
-        may tell the compared role what is secret.
+        """Compile the spec.
 
-        Raises `Failure` where its main file cannot be read.
+        Warnings whose code is a key of `denied` (the value is what denies it) are errors, and then there is no plan.
+        `against` is the plan of an earlier version, whose version number must reflect the changes. Without `secrecy`
+        the spec may reveal secrets to the compared role.
+
+        Raises `Failure` if the main file cannot be read.
         """
         if self.release is not None and against is None:
             from tripos.releases.verification import check_sources
@@ -90,8 +92,8 @@ class SpecSource:
         return replace(compilation, diagnostics=diagnostics, plan=None if failed else compilation.plan)
 
     def _unreadable(self, error: OSError | UnicodeDecodeError) -> Exception:
-        """Return the failure of a compilation that could not read a file: that of the spec where it cannot be read, and
-        else that of the file which the error names."""
+        """Return the failure for an unreadable file: that of the spec if it is the main file, or else that of the file
+        named in the error."""
         hint = "check the path and its permissions"
         try:
             self._read(self.path.as_posix())
@@ -125,11 +127,13 @@ def find_spec(
     reach: Reach = TYPED,
 ) -> SpecSource:
     """Return the spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A
-    path that does not exist here is looked for among the benchmarks that come with Tripos. Data files are looked for in
-    `data`, which must exist, and in `standing`, those of `tripos.toml`, where they do; releases that it extends beside
-    it and in `releases`; with `fetch` also where it says that they lie. It reads files of its own folder, its project
-    and `data`; with `allow_outside` any. `trust` says what it may do, and
-    `reach` how far a release that is given as a URL is fetched from. Raises `Failure`."""
+    path that does not exist is looked up among the benchmarks that come with Tripos.
+
+    Data files are searched in `data`, which must exist, and in the folders of `standing` (from `tripos.toml`) that
+    exist. Releases that the spec extends are searched next to it and in `releases`; with `fetch`, also at the address
+    in the spec. The spec may read files of its folder, its project and `data`; with `allow_outside`, any file. `trust`
+    restricts it, and `reach` limits from where a release at a URL is fetched. Raises `Failure`.
+    """
     check_given(trust, path, *releases, outside=allow_outside, fetch=fetch is not None)
     for folder in data:
         if not Path(folder).is_dir():
@@ -157,7 +161,7 @@ def find_spec(
 
 
 def shipped_spec(name: str) -> Path | None:
-    """Return the file or folder of a spec that comes with Tripos, by its path below `specs`; `None` where none has it.
+    """Return the file or folder of a spec that comes with Tripos, by its path below `specs`, or None.
 
     >>> shipped_spec("gallery/simpleqa").name, shipped_spec("gallery/nothing")
     ('simpleqa', None)
@@ -172,7 +176,7 @@ def is_shipped(path: Path) -> bool:
 
 
 def _shipped_roots() -> tuple[Path, Path]:
-    """Return where the specs are that come with Tripos: in its package, or beside it in its repository."""
+    """Return the folders of specs that come with Tripos: in its package, and next to it in its repository."""
     package = Path(__file__).resolve().parents[1]
     return package / "specs", package.parent / "specs"
 
@@ -189,8 +193,8 @@ def _main_file(folder: Path) -> Path:
 
 
 def holds_benchmark(path: Path) -> bool:
-    """Return true if a path is a release, or a file there declares a benchmark; so that others are passed over where a
-    pattern of the shell names everything."""
+    """Return true if a path is a release or has a file that declares a benchmark. Other paths that a shell pattern
+    matches can be skipped."""
     if find_release(str(path)) is not None:
         return True
     files = [path] if path.is_file() else [path / f"{path.resolve().name}.tripos", *path.glob("*.tripos")]
@@ -198,15 +202,16 @@ def holds_benchmark(path: Path) -> bool:
 
 
 def holds_parts(path: Path) -> bool:
-    """Return true if a path is a folder without a benchmark of its own that has its use: spec files with declarations
-    that benchmarks `use`, or folders with a benchmark each."""
+    """Return true if a path is a folder without a benchmark of its own that is still useful: with declarations that
+    benchmarks `use`, or with folders of benchmarks."""
     if not path.is_dir() or holds_benchmark(path):
         return False
     return any(path.glob("*.tripos")) or any(holds_benchmark(each) for each in path.iterdir() if each.is_dir())
 
 
 def _text(path: Path) -> str:
-    """Return the text of a file, legible as far as it is ASCII: one in another encoding is found, and then refused."""
+    """Return the text of a file with non-ASCII bytes replaced. A file in another encoding is found this way, and
+    refused later."""
     try:
         return path.read_bytes().decode("utf-8", "replace").replace("\0", "")
     except OSError:
@@ -222,7 +227,7 @@ def earlier_spec(
     trust: Trust = TRUSTED,
     reach: Reach = TYPED,
 ) -> CompiledSpec:
-    """Compile one version of several: a spec or a release. Raises `Failure`."""
+    """Compile one of several versions: a spec or a release. Raises `Failure`."""
     source = find_spec(path, data, standing, releases, trust=trust, reach=reach)
     compilation = source.compile()
     if compilation.plan is None:
@@ -239,7 +244,7 @@ def earlier_plan(
     trust: Trust = TRUSTED,
     reach: Reach = TYPED,
 ) -> Plan:
-    """Return the plan of an earlier version: a spec, a release, or what `tripos plan --json` printed. Raises
+    """Return the plan of an earlier version: of a spec, a release, or the output of `tripos plan --json`. Raises
     `Failure`."""
     if not path.endswith(".json"):
         return earlier_spec(path, data, standing, releases, trust=trust, reach=reach).plan

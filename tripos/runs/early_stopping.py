@@ -1,16 +1,13 @@
-"""Settled figures: what a run that stops early reads of every item, and when nothing is left to find out.
+"""Early stopping: sequences of figures and comparisons, when they are settled, and a forecast of what stopping saves.
 
-A figure that can settle is a sum of means of scores that have two ends, in each cell of its dimensions. An item's value
-is the mean of its scores there. Of each compared model it has a sequence over the items that the run was to have,
-which closes at the last of them. Two models are compared by the differences of their items, for items like these, and
-the p-values of all comparisons are corrected after Holm.
+A figure that can settle is a sum of means of bounded scores, in each cell of its dimensions. The value of an item is
+the mean of its scores there. For each compared model, a confidence sequence follows the items of the run, and closes at
+the last item. Two models are compared by the differences of their items; the p-values of all comparisons are corrected
+after Holm.
 
-Figures that a run follows: what each item adds to them, and the sequences of what it adds.
-
-A sum of means is a mean over items. Of N items, one of the n in a mean adds N/n times its own value to it, times the
-factor of the mean; of K cells over which a mean is taken, N/(K n) times. So one sequence follows the whole figure.
-
-The saving of a run that stops when it is settled: how far it would go by the scores that a store has.
+A sum of means is itself a mean over items. With N items in total and n items in one mean, each of the n contributes N/n
+times its own value, times the factor of the mean. If the mean is taken over K cells, it contributes N/(K n) times its
+value. So one sequence follows the whole figure.
 """
 
 from __future__ import annotations
@@ -45,24 +42,27 @@ if TYPE_CHECKING:
 
 
 LEVEL = 0.05
-"""The probability that a sequence leaves the truth at any time, and that any comparison is settled wrongly."""
+"""The probability that a sequence ever excludes the truth, and that any comparison is settled wrongly."""
 Cell = tuple[str | None, ...]
 Place = tuple[int, Cell]
-"""A mean of a figure, by its number, and the cell of those that it is taken over."""
+"""The number of a mean in a figure, and its cell among those that the mean is taken over."""
 Additions = dict[Place, float]
-"""What an item has at each place."""
+"""The value of an item at each place."""
 
 
+# Contributions of items to a figure
 @dataclass
 class FollowedFigure:
-    """A figure by cell, and how a case is read for it. Its cells are known once every case is counted."""
+    """A figure by cell, and how the values of a case contribute to it. Its cells are known after every case is
+    counted."""
 
     figure: SettlingFigure
     plan: Plan
     items: dict[Cell, int] = field(default_factory=dict)
-    """The cases of each cell."""
+    """The number of cases in each cell."""
     cases: dict[Cell, dict[str, int]] = field(default_factory=dict)
-    """How many of them each cluster has: an item that several scenarios ask about, items that were drawn together."""
+    """The number of cases by cell and cluster. A cluster is an item that several scenarios use, or items that were
+    drawn together."""
     _counts: dict[Cell, dict[Place, int]] = field(default_factory=dict)
     _shapes: dict[Cell, set[frozenset[Place]]] = field(default_factory=dict)
 
@@ -70,7 +70,7 @@ class FollowedFigure:
         self._dimensions = {metric.name: metric.dimension for metric in self.plan.metrics}
 
     def count(self, case: Case, scenario: Scenario, cluster: str) -> None:
-        """Count a case of the run, which is of a cluster."""
+        """Count a case of the run and its cluster."""
         for cell, places in self.places(case, scenario).items():
             self.items[cell] = self.items.get(cell, 0) + 1
             own = self.cases.setdefault(cell, {})
@@ -88,27 +88,26 @@ class FollowedFigure:
                 yield cell
 
     def ends(self, cell: Cell) -> tuple[float, float]:
-        """Between which ends an item adds to the figure."""
+        """Return the bounds of an item's contribution to the figure."""
         lows, highs = zip(*(self._reach(cell, shape) for shape in self._shapes[cell]), strict=True)
         return self.figure.constant + min(lows), self.figure.constant + max(highs)
 
     def span(self, cell: Cell) -> float:
-        """How far what two models add by one item can differ."""
+        """Return the maximum difference of two models' contributions by one cluster."""
         widest = max(high - low for low, high in (self._reach(cell, shape) for shape in self._shapes[cell]))
         return widest * max(self.share(cell, cluster) for cluster in self.cases[cell])
 
     def share(self, cell: Cell, cluster: str) -> float:
-        """Return how often the mean of a cluster's cases counts in a mean over clusters, so that each case counts
-        once."""
+        """Return the weight of a cluster's mean in a mean over clusters, so that every case has the same weight."""
         own = self.cases[cell]
         return own[cluster] * len(own) / self.items[cell]
 
     def added(self, cell: Cell, values: Additions) -> float:
-        """Return what an item adds to the figure by its values."""
+        """Return the contribution of an item to the figure."""
         return self.figure.constant + sum(self._times(cell, place) * value for place, value in values.items())
 
     def of_means(self, cell: Cell, means: Mapping[Place, float]) -> float | None:
-        """Return the figure, made of the means of each place."""
+        """Return the figure for the mean at each place, or None if a place has none."""
         if self._counts[cell].keys() - means.keys():
             return None
         found = self.figure.constant
@@ -117,8 +116,8 @@ class FollowedFigure:
         return found
 
     def places(self, case: Case, scenario: Scenario) -> dict[Cell, frozenset[Place]]:
-        """Return the cells in which a case has scores, if nothing fails, and where in each; `scenario` has the
-        treatments that are run."""
+        """Return the cells and places in which a case has scores if nothing fails. `scenario` has only the treatments
+        of the run."""
         found: dict[Cell, set[Place]] = {}
         for number, mean in enumerate(self.figure.means):
             own = {step.fingerprint for step in mean.scored.steps}
@@ -136,7 +135,7 @@ class FollowedFigure:
         return {cell: frozenset(places) for cell, places in found.items()}
 
     def values(self, case: Case, scores: Sequence[ItemScore]) -> dict[tuple[str, Cell], Additions]:
-        """Return a case's values at each place, by model and cell: means of its scores, by the weights of metrics."""
+        """Return a case's values at each place, by model and cell: means of its scores, weighted by metric."""
         sums: dict[tuple[str, Cell, Place], tuple[float, float]] = {}
         for (number, mean), score in product(enumerate(self.figure.means), scores):
             named = score.scorer if mean.scored.kind == "scorer" else score.metric
@@ -154,13 +153,13 @@ class FollowedFigure:
         return found
 
     def _times(self, cell: Cell, place: Place) -> float:
-        """Return how often an item's value at a place counts in what it adds."""
+        """Return the weight of an item's value at a place in its contribution."""
         number, _ = place
         cells = sum(own == number for own, _ in self._counts[cell])
         return self.figure.means[number].factor * self.items[cell] / (cells * self._counts[cell][place])
 
     def _reach(self, cell: Cell, shape: Iterable[Place]) -> tuple[float, float]:
-        """Return the least and the most that an item with values at these places adds, without the constant."""
+        """Return the bounds of the contribution of an item with values at these places, without the constant."""
         low = high = 0.0
         for place in shape:
             ends = [self._times(cell, place) * end for end in self.figure.means[place[0]].ends]
@@ -170,7 +169,8 @@ class FollowedFigure:
     def _cells(
         self, mean: SettlingMean, case: Case, arms: Mapping[str, str], metric: str
     ) -> Iterator[tuple[Cell, Cell]]:
-        """Yield the cell of a score, and its cell of those that a mean is taken over; nothing where it is in none."""
+        """Yield the cell of a score, and its cell among those that the mean is taken over. Yield nothing if it belongs
+        to none."""
         known: dict[str, Any] = {**case.context, **arms, "scenario": case.scenario.name, "metric": metric}
         known["dimension"] = self._dimensions.get(metric)
 
@@ -193,6 +193,7 @@ def _weight(mean: SettlingMean, scenario: Scenario, metric: str) -> float:
     return 1.0
 
 
+# Sequences
 @dataclass
 class Followed:
     """The sequence of one model's figure in one cell."""
@@ -203,15 +204,15 @@ class Followed:
     cell: Cell
     sequence: BettingSequence
     gate: tuple[int, float] | None = None
-    """Of an expectation: on which side of what value it holds."""
+    """For an expectation: the side on which it holds, and the bound."""
     margin: float | None = None
-    """Of a measure: how close it is known once it is settled."""
+    """For a measure: the half-width of the interval at which it is settled."""
     wanted: bool = False
-    """True if the run goes on until it is settled."""
+    """True if the run continues until it is settled."""
     _sums: dict[Place, tuple[float, int]] = field(default_factory=dict)
 
     def add(self, places: Iterable[Place], values: Additions) -> float | None:
-        """Take the next item's values, and return what it adds; `None` where one of them is missing."""
+        """Add the next item, and return its contribution, or None if a value is missing."""
         for place, value in values.items():
             total, many = self._sums.get(place, (0.0, 0))
             self._sums[place] = total + value, many + 1
@@ -227,12 +228,12 @@ class Followed:
 
     @property
     def value(self) -> float | None:
-        """The figure of the items so far."""
+        """The figure over the items so far."""
         return self.figure.of_means(self.cell, {place: total / many for place, (total, many) in self._sums.items()})
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The interval of the sequence, cut at the ends of the figure, and no narrower than that it holds the value."""
+        """The interval of the sequence, widened to contain the value and cut at the bounds of the figure."""
         low, high = self.sequence.interval(LEVEL)
         ends, value = self.figure.figure.ends, self.value
         inside = (low, high) if value is None else (min(low, value), max(high, value))
@@ -247,7 +248,7 @@ class Followed:
         return self.margin is not None and high - low <= 2 * self.margin + 1e-9
 
     def told(self) -> dict[str, Any]:
-        """Return it as JSON."""
+        """Return the state for JSON."""
         low, high = self.interval
         kind = "measure" if self.gate is None else "expect"
         where = {"name": self.name, "model": self.model, "by": self.by}
@@ -258,8 +259,8 @@ class Followed:
 
 @dataclass
 class Versus:
-    """The sequence of the differences of two models on a measure, in one cell. A cluster counts once all of its cases
-    were read: they are no independent draws, as `tripos compare` holds too."""
+    """The sequence of the differences of two models on a measure, in one cell. A cluster counts once, when all of its
+    cases were read, because its cases are not independent; `tripos compare` does the same."""
 
     name: str
     model: str
@@ -275,7 +276,7 @@ class Versus:
         return dict(zip(self.figure.figure.by, self.cell, strict=True))
 
     def add(self, cluster: str, difference: float | None) -> None:
-        """Take the next case: the difference of the models, `None` where one of them has no value."""
+        """Add the next case. `difference` is None if one of the models has no value."""
         read, found = self._waiting.pop(cluster, (0, []))
         found = found if difference is None else [*found, difference]
         if read + 1 < self.figure.cases[self.cell][cluster]:
@@ -284,9 +285,10 @@ class Versus:
             self.sequence.add(self.figure.share(self.cell, cluster) * fmean(found))
 
 
+# The stopping rule
 @dataclass
 class RunSettler:
-    """Follows the figures of one run. Raises `Failure` R0202 where none of them can settle."""
+    """The stopping rule of one run: follows its figures. Raises `Failure` R0202 if none of them can settle."""
 
     plan: Plan
     models: Sequence[str]
@@ -294,13 +296,13 @@ class RunSettler:
     selection: Selection
     rule: StopRule
     items: dict[str, int] = field(default_factory=dict)
-    """The items that were read of each model."""
+    """The number of items read, by model."""
     of: int = 0
-    """The items that the run would have."""
+    """The number of items of the whole run."""
     followed: dict[tuple[str, str, Cell], Followed] = field(default_factory=dict)
     versus: list[Versus] = field(default_factory=list)
     unfollowed: tuple[str, ...] = ()
-    """The measures that no sequence can follow."""
+    """Measures that no sequence can follow."""
     _figures: dict[str, FollowedFigure] = field(default_factory=dict)
     _open: list[str] = field(default_factory=list)
 
@@ -328,11 +330,11 @@ class RunSettler:
 
     @property
     def asks(self) -> bool:
-        """True if there is any question that the run goes on for. One model alone is compared with none."""
+        """True if there is anything to settle. A single model has no comparisons."""
         return any(self._questions(model) for model in self.models)
 
     def _follow(self, wanted: Mapping[str, Measure | Expectation]) -> None:
-        """Open the sequences: of every figure, and of the comparisons that the run goes on for."""
+        """Create the sequences of every figure, and of the comparisons that the rule requires."""
         from tripos_warehouse.statistics.sequences import BettingSequence
 
         self._count()
@@ -357,12 +359,12 @@ class RunSettler:
                     ]
 
     def _compared(self, name: str, figure: FollowedFigure) -> bool:
-        """Return true if models are compared in a measure where the benchmark does not say in which."""
+        """Return true if models are compared by a measure when the benchmark does not declare which."""
         own = figure.figure
         return not own.by and (own.is_mean or name in self.plan.benchmark.headline)
 
     def _until(self, each: Measure | Expectation) -> Settling | None:
-        """Return until when the run goes on for a measure or an expectation; None where it does not."""
+        """Return the rule for a measure or an expectation, or None if the run does not wait for it."""
         if not self.rule.declared:
             of_measures = isinstance(each, Measure) and self.rule.margin is not None
             return Settling(within=self.rule.margin) if of_measures or self.rule.margin is None else None
@@ -376,7 +378,7 @@ class RunSettler:
         return f"leave out --until: {told}" if told else "leave out --until: there is no measure"
 
     def _count(self) -> None:
-        """Count the items of the run, and those of each cell of each figure."""
+        """Count the items of the run and of each cell of each figure."""
         for scenario in self._scenarios.values():
             for case in self.source.of(scenario, self.selection):
                 self.of += 1
@@ -384,7 +386,7 @@ class RunSettler:
                     figure.count(case, scenario, self._cluster(case))
 
     def _questions(self, model: str) -> list[bool]:
-        """Return whether each of the questions about a model is answered that the rule asks."""
+        """Return for each question about a model that the rule asks whether it is settled."""
         own = [each.settled for each in self.followed.values() if each.model == model and each.wanted]
         if self.rule.margin is not None:
             return own
@@ -397,7 +399,8 @@ class RunSettler:
         return [1.0 if p is None else p for p in holm([each.sequence.p(0.0) for each in self.versus])]
 
     def _estimate(self, each: Versus) -> float | None:
-        """Return the size of a difference: its mean, moved back where the run stopped for the size itself."""
+        """Return the estimated difference: the mean, corrected for the bias of stopping if the run stopped because of
+        it."""
         low, high = each.sequence.interval(LEVEL)
         if self.rule.margin is None and each.sequence.n < len(each.figure.cases[each.cell]):
             return each.sequence.estimate(0.0, LEVEL)
@@ -405,7 +408,7 @@ class RunSettler:
 
     @property
     def sequences(self) -> int:
-        """The sequences that it follows."""
+        """The number of sequences."""
         return len(self.followed) + len(self.versus)
 
     @property
@@ -415,11 +418,11 @@ class RunSettler:
 
     @property
     def settled(self) -> bool:
-        """True if nobody is asked any more."""
+        """True if no model is asked any more."""
         return not self._open
 
     def read(self, case: Case, scores: Sequence[ItemScore]) -> None:
-        """Take the scores of the next item."""
+        """Add the scores of the next item."""
         for model in self._open:
             self.items[model] += 1
         scenario, added = self._scenarios[case.scenario.name], dict[tuple[str, str, Cell], float | None]()
@@ -441,7 +444,7 @@ class RunSettler:
         return self.source.cluster(case) or case.item_id
 
     def told(self) -> dict[str, Any]:
-        """Return what was settled and how, as JSON: the rule, how many items were read, and every figure."""
+        """Return the state for JSON: the rule, the number of items read, and every figure."""
         figures = [each.told() for each in self.followed.values()]
         for each, p in zip(self.versus, self._corrected(), strict=True):
             alone = each.sequence.p(0.0)
@@ -461,45 +464,46 @@ class RunSettler:
 
 
 ORDERS = 9
-"""The random orders that are replayed, at the most."""
+"""The maximum number of random orders that are replayed."""
 MOST_READS = 60_000
-"""The items times sequences that are replayed in all orders together."""
+"""The maximum number of items times sequences over all orders."""
 MOST_MODELS = 6
-"""The models whose scores are replayed, if others are asked than the store knows."""
+"""The maximum number of models whose scores are replayed in place of models that the store does not know."""
 Known = Mapping[tuple[str, str], Sequence[ItemScore]]
 """Scores by scenario and item."""
 
 
+# The forecast
 @dataclass(frozen=True)
 class SettlingForecast:
-    """How many items a run that stops when it is settled asks for, by scores of earlier runs in random orders."""
+    """The number of items that a run with early stopping uses, by scores of earlier runs in random orders."""
 
     of: int
-    """The items that it would have."""
+    """The number of items of the whole run."""
     models: tuple[str, ...] = ()
     """The models whose scores are replayed."""
     others: tuple[str, ...] = ()
-    """Models of the run of which the store has no scores."""
+    """Models of the run without scores in the store."""
     scored: int = 0
-    """The items with scores; those of the others are drawn from theirs."""
+    """The number of items with scores. Scores of other items are drawn from these."""
     items: tuple[float, ...] = ()
-    """For each order the items that a model was asked for, as a mean over models, the fewest first."""
+    """For each order, the mean number of items asked per model, in ascending order."""
     unsettled: int = 0
-    """The orders in which something was not settled before the last item."""
+    """The number of orders in which something was not settled before the last item."""
     calls: EstimateSpan | None = None
-    """The calls of a run over all items."""
+    """The calls of the whole run."""
     cost_usd: EstimateSpan | None = None
-    """The cost of a run over all items; `None` where a price is not known."""
+    """The cost of the whole run; `None` if a price is unknown."""
     unknown: str | None = None
-    """Why nothing is known."""
+    """The reason why there is no forecast."""
 
     @property
     def share(self) -> float:
-        """The share of all items that a model is asked for, in the mean over orders."""
+        """The mean share of items that a model is asked for."""
         return fmean(self.items) / self.of if self.items and self.of else 1.0
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
+        """Return the forecast for JSON."""
         return {
             "format": "tripos.settling/1",
             "items": self.of,
@@ -523,8 +527,8 @@ class SettlingForecast:
 def foresee_settling(
     source: CaseSource, selection: Selection, asked: Sequence[str], blank: SettlingForecast, store_path: str
 ) -> SettlingForecast:
-    """Return how far a run of the models `asked` would go until it is settled, by the latest scores of a store; `blank`
-    has what the run takes to its last item. Raises `Failure` R0202 where nothing of it can be settled."""
+    """Forecast how far a run of the models `asked` would go before it is settled, by the latest scores in a store.
+    `blank` has the size of the whole run. Raises `Failure` R0202 if nothing can be settled."""
     try:
         store = find_store(store_path)
         if store is None:
@@ -547,8 +551,8 @@ def foresee_settling(
 
 
 def _models(runs: Sequence[RunRecord], asked: Sequence[str]) -> tuple[str, ...]:
-    """Return whose scores are replayed: those of the models that are asked; if the store knows fewer than two of them,
-    those of as many others."""
+    """Return the models whose scores are replayed: the models asked, or if the store knows fewer than two of them, as
+    many others."""
     every = list(dict.fromkeys(model for run in runs for model in run.models))
     own = [model for model in asked if model in every]
     if own and len(own) == len(asked):
@@ -596,7 +600,7 @@ def _replayed(source: CaseSource, selection: Selection, told: SettlingForecast, 
 
 
 def _read(cases: Iterator[Case], known: Known, seed: int) -> Iterator[tuple[Case, Sequence[ItemScore]]]:
-    """Yield cases with their scores; those without any have those of another item of their scenario."""
+    """Yield cases with their scores. A case without scores gets those of another item of its scenario."""
     draw = random.Random(seed)
     there: dict[str, list[tuple[str, str]]] = {}
     for key in sorted(known):

@@ -1,4 +1,4 @@
-"""The forecast of a run, from the plan, the prices of models, and what a store tells about earlier runs."""
+"""The forecast of a run: calls, tokens, cost and time, from its plan, prices, and earlier runs in the store."""
 
 from __future__ import annotations
 
@@ -49,17 +49,19 @@ def forecast_json(
     batches: BatchForecast | None = None,
     detects: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return the forecast as indented JSON, with what the run detects. A cost that is not known is null, and `unpriced`
-    names the models; so is a bound, and `unbounded` says why. `withheld` are the items of a scenario that the release
-    withholds."""
+    """Return the forecast as indented JSON, with what the run detects.
+
+    An unknown cost is null, and `unpriced` names the models. An unknown bound is null, and `unbounded` gives the
+    reason. `withheld` counts the items of each scenario that the release withholds.
+    """
     data = {**forecast_values(found, budget, batches), "items_withheld": dict(withheld)}
     data["detects"] = detects
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
 
 
 def budget_rows(found: Forecast, budget: Budget | None) -> dict[str, dict[str, Any]]:
-    """For each bound of a budget: how much it is, and whether it is enough: `all`, for whatever may come; `expected`,
-    for what is expected and no more; `little`, for less than that; `unknown`."""
+    """Return each bound of a budget with its sufficiency: `all` if it covers the worst case, `expected` if it covers
+    only the expected use, `little` if it covers less, or `unknown`."""
     if budget is None:
         return {}
     total = found.total
@@ -83,8 +85,8 @@ def budget_rows(found: Forecast, budget: Budget | None) -> dict[str, dict[str, A
 def forecast_values(
     found: Forecast, budget: Budget | None = None, batches: BatchForecast | None = None
 ) -> dict[str, Any]:
-    """Return the forecast as JSON values: `calls` by place, `why`, `total`, and whether a `budget` is enough; and the
-    `batches`, if the run is by these."""
+    """Return the forecast for JSON: `calls` by place, `why`, `total`, whether a `budget` suffices, and the `batches` of
+    a run in batches."""
     total = found.total
     return {
         **({} if batches is None else {"batches": batches.to_json()}),
@@ -139,13 +141,15 @@ def _estimate(part: Estimate) -> dict[str, Any]:
 
 
 MOST_PLANS = 16
-"""So many plans are read, the newest: a plan may have megabytes."""
+"""The maximum number of plans to read, newest first. A plan may have megabytes."""
 CHARACTERS_OF = 5000
-"""Of about so many rows of a table the characters are counted."""
+"""The approximate number of sampled rows of a table whose characters are counted."""
 
 
+# Earlier runs
 def read_history(store: Store, benchmark: str) -> History:
-    """The earlier runs of a benchmark, whatever the format of their plans. Raises `StoreError` S0103 or S0104."""
+    """Return the earlier runs of a benchmark, whatever the format of their plans. Raises `StoreError` S0103 or
+    S0104."""
     files = {table: [str(path) for path in paths] for table, paths in store.files().items()}
     if not files["runs"]:
         return NO_HISTORY
@@ -156,7 +160,7 @@ def read_history(store: Store, benchmark: str) -> History:
 
 @dataclass(frozen=True)
 class RunRow:
-    """A run, and what it was restricted to: `options` are as `runs` has them."""
+    """A run and its restrictions; `options` are those in the table `runs`."""
 
     run_id: str
     plan_digest: str
@@ -167,7 +171,7 @@ class RunRow:
 
 
 def read_runs(store: Store, benchmark: str) -> list[RunRow]:
-    """Return the runs of a benchmark that asked models, newest first. Raises `StoreError` S0103 or S0104."""
+    """Return the runs of a benchmark that made calls, newest first. Raises `StoreError` S0103 or S0104."""
     files = {table: [str(path) for path in paths] for table, paths in store.files().items()}
     if not files["runs"]:
         return []
@@ -187,7 +191,8 @@ def _reading() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 class _PartReader:
-    """Asks the committed parts themselves: the views refuse a store with a plan that this version cannot read."""
+    """Queries over the committed Parquet parts. The views would refuse a store with a plan that this version cannot
+    read."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection, files: dict[str, list[str]], benchmark: str) -> None:
         self.connection, self.files, self.benchmark = connection, files, benchmark
@@ -217,7 +222,7 @@ class _PartReader:
         )
 
     def runs(self) -> Iterator[RunRow]:
-        """Yield the runs that asked models, newest first: those of imported logs asked none."""
+        """Yield the runs that made calls, newest first. Runs of imported logs made none."""
         rows = self._rows(
             """select run_id, plan_digest, roles, compared_role, scenarios, options from read_parquet($files)
             where benchmark = $benchmark order by started_at desc, run_id desc""",
@@ -229,13 +234,13 @@ class _PartReader:
                 yield RunRow(run_id, digest, orjson.loads(roles), compared_role, scenarios, chosen)
 
     def _plans(self, digests: list[str]) -> dict[str, str]:
-        """Return the text of each of these plans."""
+        """Return the texts of these plans, by digest."""
         query = """select plan_digest, any_value(plan) from read_parquet($files)
         where benchmark = $benchmark and plan_digest in (select unnest($digests)) group by plan_digest"""
         return dict(self._rows(query, "runs", {"digests": digests}))
 
     def items(self) -> dict[str, frozenset[str]]:
-        """Return the items that any run had, by scenario."""
+        """Return the items of all runs, by scenario."""
         if not self.files["run_items"]:
             return {}
         self.connection.execute(
@@ -247,7 +252,7 @@ class _PartReader:
         return {scenario: frozenset(ids) for scenario, ids in self._rows(query, "run_items")}
 
     def usage(self) -> dict[Place, dict[str, Usage]]:
-        """Return what replies took, by place and model."""
+        """Return the token usage of replies, by place and model."""
         found: dict[Place, dict[str, Usage]] = {}
         for table, step, model in (
             ("samples", "step", "model"),
@@ -264,14 +269,14 @@ class _PartReader:
         return found
 
     def density(self) -> dict[str, float]:
-        """Return how many tokens a character of a prompt is, by model, where a reply took one call."""
+        """Return the tokens per character of a prompt, by model, from replies that took one call."""
         sums: dict[str, list[float]] = {}
         for table, key, model in (("samples", "sample_id", "model"), ("judgements", "judgement_id", "evaluator")):
             if not self.files[table]:
                 continue
             [(rows,)] = self._rows("select count(*) from read_parquet($files)", table)
             once = f"and {key} not in (select unit_id from read_parquet($drafts))" if self.files["drafts"] else ""
-            if table == "samples" and self.files["turns"]:  # a conversation's row has not the messages of its turns
+            if table == "samples" and self.files["turns"]:  # the row of a conversation lacks the messages of its turns
                 once += " and sample_id not in (select conversation_id from read_parquet($turns))"
             query = f"""select model, sum(tokens_in), sum(characters) from (
               select {model} as model, tokens_in,
@@ -295,8 +300,11 @@ class _PartReader:
 
 
 def _usage(rows: Sequence[tuple[int, int, int | None, int]]) -> Usage:
-    """Return what replies took, from how many had each number of tokens, smallest first, with the tokens of the prompts
-    of those that tell them. To take the quantiles of the replies themselves would hold a number for each.
+    """Return the usage of replies from a histogram: rows of tokens, count, prompt tokens, and count with known prompt
+    tokens, in ascending order of tokens.
+
+    Quantiles are computed from the histogram, because those of single replies would need a number for each in
+    memory.
 
     >>> _usage([(10, 1, 7, 1), (20, 3, 21, 3), (40, 1, None, 0)])
     Usage(replies=5, tokens_in=7.0, out_low=14.0, out_mean=22.0, out_high=36.0)
@@ -323,12 +331,13 @@ def _chosen(options: str) -> dict[str, Any]:
 
 AT_NO_COST = (*LOCAL_PREFIXES, "replay/")
 MOCKED = Price(0.0, 0.0, most_out=4_096)
-"""No reply of a mock model, or of a constant, is longer."""
+"""The price of mock and constant models. Their replies are never longer than this."""
 
 
+# The forecast
 def foresee_run(prepared: PreparedRun, config: Config, tell: Tell) -> Forecast:
-    """Forecast a prepared run. Recorded models cost nothing. `tell` is called with what is damaged in stores whose
-    replies are reused. Raises `Failure`."""
+    """Forecast a prepared run. Recorded models cost nothing. `tell` receives the damage in stores whose replies are
+    reused. Raises `Failure`."""
     prices = {
         **known_prices(prepared.binding, config, batch=prepared.wiring.batch),
         **dict.fromkeys(prepared.wiring.recorded, FREE),
@@ -341,7 +350,7 @@ def foresee_run(prepared: PreparedRun, config: Config, tell: Tell) -> Forecast:
 
 
 def foresee_batches(found: Forecast, prepared: PreparedRun, config: Config) -> BatchForecast | None:
-    """Return the batches of a forecast; `None` where the run is live."""
+    """Return the batches of a forecast, or None for a live run."""
     if not prepared.wiring.batch:
         return None
     from tripos_runtime.models.batches import batch_limits
@@ -358,7 +367,7 @@ def foresee_batches(found: Forecast, prepared: PreparedRun, config: Config) -> B
 
 
 def check_model_names(names: Sequence[str], config: Config) -> None:
-    """Raise `Failure` R0103 for a model that a run could not open because of its name."""
+    """Raise `Failure` R0103 for a model whose name no run could open."""
     endpoints = endpoints_of(config)
     try:
         for name in names:
@@ -395,8 +404,8 @@ def foresee(
 
 
 def known_prices(binding: RoleBinding, config: Config, *, batch: bool = False) -> dict[str, Price | None]:
-    """Return the price of every model that takes part: what `tripos.toml` says, or else litellm's map of models.
-    `batch`: of models that are asked in batches the price of those."""
+    """Return the price of every model in a run: from `tripos.toml`, or else from litellm's price map. With `batch`,
+    models that accept batches have their batch price."""
     from tripos_runtime.models.prices import batch_price, price_of
 
     own = prices_of(config)

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while a run asks: heard between calls, and also while a long expression is evaluated."""
+"""Ctrl-C and SIGTERM during a run: handled between calls, and also during long evaluations of an expression."""
 
 from __future__ import annotations
 
@@ -11,23 +11,26 @@ from types import FrameType
 from tripos_compiler.language.evaluation import LongEvaluations
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-"""The latter comes from a cluster whose time is over."""
+"""The signals that stop a run. A cluster sends SIGTERM at the end of the time limit."""
 TO_WORKER: signal.Signals | None = getattr(signal, "SIGUSR1", None)
-"""Sent to a worker that is to stop, whose event loop waits while an expression is evaluated; none on Windows."""
+"""The signal to a worker that must stop while an evaluation blocks its event loop; None on Windows."""
 LOOK_S = 0.25
-"""Once a signal has come, an evaluation may take this long, and twice this at most."""
+"""After a signal, an evaluation may take between once and twice this time, in seconds."""
 
 
 @contextlib.contextmanager
 def heard(interrupted: Callable[[], None]) -> Iterator[None]:
-    """Have `interrupted` called for each signal, by the event loop. A loop waits while an expression is evaluated, so
-    from the first signal on, evaluations that take long are ended: what they were for is left to the next run."""
+    """Call `interrupted` from the event loop for each signal.
+
+    An evaluation blocks the loop, so after the first signal long evaluations are ended. Their results are left to the
+    next run.
+    """
     before, loop = None, asyncio.get_running_loop()
     with contextlib.suppress(NotImplementedError, AttributeError):  # Windows
         before = signal.getsignal(signal.SIGALRM)
         for number in SIGNALS:
             loop.add_signal_handler(number, interrupted)
-            end_evaluations_on(number)  # the loop hears of it all the same
+            end_evaluations_on(number)  # the loop still handles the signal
     try:
         yield
     finally:
@@ -39,7 +42,7 @@ def heard(interrupted: Callable[[], None]) -> Iterator[None]:
 
 
 def end_evaluations_on(number: signal.Signals) -> None:
-    """End evaluations that take long, from that signal on."""
+    """End long evaluations when this signal arrives."""
     long = LongEvaluations()
 
     def look(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""The next run of a changed benchmark: by the models and over the items of the runs before the change."""
+"""The forecast of the next run of a changed benchmark, with the models and items of the runs before the change."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from tripos_warehouse.errors import StoreError
 
 @dataclass(frozen=True)
 class NextRun:
-    """The forecast of the run that comes next; `runs` are those that it repeats, the newest first, and `models` those
-    that it asks in the role under test."""
+    """The forecast of the next run. `runs` are the ids of the runs that it repeats, newest first; `models` fill the
+    role under test."""
 
     forecast: Forecast
     runs: tuple[str, ...]
     models: tuple[str, ...]
 
     def asked(self, *tables: str) -> tuple[int, int]:
-        """Return how many calls it makes for rows of these tables, at the least and at the most."""
+        """Return the least and the greatest number of calls for rows of these tables."""
         lines = [line for line in self.forecast.lines.values() if line.load.place[0] in tables]
         return sum(line.certain for line in lines), sum(line.most for line in lines)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counts as JSON values, and the forecast by scenario, arm, step, role and model."""
+        """Return the counts, and the forecast by scenario, arm, step, role and model, for JSON."""
         tables = {"replies": ("samples", "turns"), "judgements": ("judgements",), "vectors": ("vectors",)}
         counts = {name: self.asked(*each) for name, each in tables.items()}
         return {
@@ -52,10 +52,10 @@ def foresee_next(
     config: Config,
     warn: Callable[[RunWarning | None], None],
 ) -> NextRun:
-    """Forecast the run of a spec as the runs of the version `before` were that a store has: by their models, which
-    those that are `given` replace, and over their items. It is what the run asks, for it is the forecast of that run.
+    """Forecast the run of a spec that repeats the stored runs of the version `before`: with their models, unless
+    `given` replaces them, and over their items.
 
-    Raises `Failure`: R0201 where nothing says which models are asked, and as `prepare` and `foresee_run` do.
+    Raises `Failure` R0201 if the models are unknown, and as `prepare` and `foresee_run` do.
     """
     try:
         store = find_store(config.store)
@@ -74,28 +74,28 @@ def foresee_next(
 
 
 def _alike(runs: Sequence[RunRow], before: Plan) -> list[RunRow]:
-    """Return the newest run of a version, or else of another one of its benchmark, and those of the same version that
-    differ from it in the models under test alone."""
+    """Return the newest run of a version (or of the benchmark, if that version has none), and the runs of the same
+    version that differ from it only in the models under test."""
     same = [each for each in runs if each.plan_digest == before.digest] or runs[:1]
     return [each for each in same if _apart(each) == _apart(same[0])]
 
 
 def _apart(run: RunRow) -> object:
-    """Return what a run has beside its models under test."""
+    """Return everything that distinguishes a run except its models under test."""
     others = {role: models for role, models in run.roles.items() if role != run.compared_role}
     chosen = {name: value for name, value in run.options.items() if name not in ("drawn", "withheld")}
     return others, chosen, sorted(run.scenarios), run.compared_role
 
 
 def _repeated(runs: Sequence[RunRow], before: Plan, after: Plan, given: Choices) -> Choices:
-    """Return the choices of some runs for the next one, of a changed plan. What it does not have is left out."""
+    """Return the request for a run of the changed plan that repeats some runs, without what the plan no longer has."""
     newest = runs[0]
     compared = next(role.name for role in after.roles if role.kind == "compared")
     models = tuple(dict.fromkeys(name for run in reversed(runs) for name in run.roles[run.compared_role]))
     others = {role: tuple(names) for role, names in newest.roles.items() if role != newest.compared_role}
     known = [role.name for role in after.roles if role.name != compared]
     gone, new = [each for each in others if each not in known], [each for each in known if each not in others]
-    if len(gone) == len(new) == 1:  # it has another name
+    if len(gone) == len(new) == 1:  # the role was renamed
         others[new[0]] = others[gone[0]]
     roles = {role: others[role] for role in known if others.get(role)}
     named = given.roles.get(compared, ())
@@ -112,7 +112,7 @@ def _repeated(runs: Sequence[RunRow], before: Plan, after: Plan, given: Choices)
 
 
 def _bounds(options: Mapping[str, Any], before: Plan, after: Plan) -> dict[str, Any]:
-    """Return the choices that bound how many items a run has."""
+    """Return the part of the request that limits the number of items."""
     until = options.get("until")
     found = {name: options.get(name) for name in ("limit", "seed", "subset", "shard")}
     if until is not None:

@@ -1,10 +1,7 @@
-"""The plan of a run: its items, its model calls, and their cost, before any call is made.
+"""The plan of a run: items, calls and cost before any call, the difference it detects, and the cheapest design.
 
-The design of a run that costs least: what the store teaches about the noise of a measure, and what calls cost.
-
-Prices of designs: of both models' replies to an item, of each judge, and of labels by people.
-
-The least difference of two models that a run detects, with the cells, items and clusters that its data have.
+All differences are of two models, tested at a level of 5 % with a power of 80 %. Variances come from earlier runs in
+the store, or else are the worst case that the scale allows.
 """
 
 from __future__ import annotations
@@ -87,27 +84,29 @@ if TYPE_CHECKING:
 
 
 WORST = 0.25
-"""The greatest variance on a scale of length 1, (1 / 2)²: half of the values at either end (Popoviciu, 1935)."""
+"""The maximum variance on a scale of length 1, (1 / 2)²: half of the values at either end (Popoviciu, 1935)."""
 NOTABLE = 0.8
-"""Where the items are worth less than this share of as many that weigh alike, the plan says so."""
+"""The plan reports uneven weights if the effective number of items is below this share of the number."""
 MOST_SIZES = 4
-"""The sizes of so many cells are listed; of more, the least and the greatest."""
+"""The maximum number of cell sizes to list. With more, only the smallest and the largest are shown."""
 OF_GRADERS = frozenset({"evaluator", "pair"})
-"""Dimensions that all items have alike."""
+"""Dimensions whose values all items share."""
 
 
+# Detectable differences
 @dataclass(frozen=True)
 class FigureDesign:
-    """How a mean weighs the items that it is planned over, and the dimensions of its cells."""
+    """The weights of planned items in a mean, and the dimensions of its cells."""
 
     mean: MeanDesign
     dims: tuple[str, ...]
     sizes: tuple[int, ...]
-    """Of each independent item the elements that are scored, or else the items of a cluster."""
+    """For each independent item, the number of scored elements, or else the number of items in its cluster."""
     of_elements: bool
 
     def cell(self, place: int) -> str:
-        """Return the name of a cell: `subject: a`. Of cells with the same items it has what they have in common."""
+        """Return the name of a cell, such as `subject: a`. For cells with the same items, return what they have in
+        common."""
         labels: Sequence[Any] = self.mean.labels[place]
         values = {dim: {label[at] for label in labels} for at, dim in enumerate(self.dims)}
         own = [(dim, next(iter(found))) for dim, found in values.items() if len(found) == 1]
@@ -116,44 +115,47 @@ class FigureDesign:
 
 @dataclass(frozen=True)
 class Detection:
-    """The least difference in the first headline that a test at 5 % detects with a power of 80 %, for the worst
-    variance that its scale allows. `same_items` and `different_items` are shares of the scale; `None` where no test
-    detects anything."""
+    """The least detectable difference in the first headline: at a level of 5 % with a power of 80 %, for the maximum
+    variance on its scale.
+
+    `same_items` and `different_items` are shares of the scale, or `None` if no test detects anything.
+    """
 
     measure: str | None
-    """`None` where no headline is a mean of scores: then all items of the benchmark are counted alike."""
+    """The name of the measure; `None` if no headline is a mean of scores, in which case all items of the benchmark
+    count equally."""
     items: int
-    """The independent ones: clusters, where items were drawn together."""
+    """The number of independent items: of clusters, if items were drawn together."""
     clustered: bool
     design: FigureDesign | None = field(default=None, repr=False)
-    """`None` where all items weigh alike."""
+    """The weights of items; `None` if all weigh the same."""
     within: tuple[str, int] | None = None
-    """The scenario with the fewest independent items, of several."""
+    """Of several scenarios, the one with the fewest independent items, and their number."""
 
     def least(self, variance: float = 1.0, learned: int | None = None) -> float:
-        """Return the least difference if that of an item has this variance, which `learned` items taught."""
+        """Return the least difference for this variance of an item's difference, estimated from `learned` items."""
         if self.design is None:
             return least_difference(variance / self.items, self.items - 1, learned)
         return math.sqrt(variance) * self.design.mean.least(learned)
 
     @property
     def effective_items(self) -> float:
-        """The items that would be as sure if they weighed alike."""
+        """The number of equally weighted items with the same standard error."""
         return self.items if self.design is None else self.design.mean.effective
 
     @property
     def df(self) -> float:
-        """The degrees of freedom of the error."""
+        """The degrees of freedom of the standard error."""
         return self.items - 1 if self.design is None else self.design.mean.df
 
     @property
     def same_items(self) -> float | None:
-        """The least difference of two models on the same items, whose scores correlate by 0.5."""
+        """The least difference of two models on the same items, with a correlation of 0.5 between their scores."""
         return self._share(VARIANCE_CORRELATION)
 
     @property
     def different_items(self) -> float | None:
-        """The least difference of two models with items of their own."""
+        """The least difference of two models on different items."""
         return self._share(0.0)
 
     def _share(self, correlation: float) -> float | None:
@@ -162,7 +164,7 @@ class Detection:
 
     @property
     def sentences(self) -> list[str]:
-        """The differences that are detected, and the cost of unevenness if it is high.
+        """The sentences on detectable differences, and on the cost of unevenness if it is high.
 
         >>> print(Detection("quality", 198, False).sentences[0])  # doctest: +NORMALIZE_WHITESPACE
         198 items: a test detects a difference of 10 % of the scale of `quality` between two models on the same items,
@@ -186,7 +188,7 @@ class Detection:
 
     @property
     def unevenness(self) -> list[str]:
-        """The sentence on what uneven cells, items or clusters cost; none where they cost little."""
+        """The sentence on the cost of uneven cells, items or clusters; none if it is low."""
         design = self.design
         if design is None:
             return []
@@ -220,7 +222,7 @@ class Detection:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON values; `cells` with the units of each and its share of the variance."""
+        """Return the differences for JSON. `cells` have their items and share of the variance."""
         design = self.design
         cells = [] if design is None or not design.dims else enumerate(design.mean.cells)
         return {
@@ -255,7 +257,7 @@ def _listed(sizes: Sequence[int]) -> str:
 
 
 def independent_items(items: Mapping[str, int], clusterings: Sequence[Clustering]) -> dict[str, int]:
-    """Return the number of independent items of every scenario: clusters, where items were drawn together."""
+    """Return the number of independent items of each scenario: of clusters, if items were drawn together."""
     known = {name: each for each in clusterings for name in each.scenarios}
     return {
         name: round(count * known[name].clusters / known[name].items) if name in known else count
@@ -264,7 +266,7 @@ def independent_items(items: Mapping[str, int], clusterings: Sequence[Clustering
 
 
 def headline_detection(plan: Plan, source: CaseSource, selection: Selection) -> Detection | None:
-    """Return what a run over the chosen items detects in its first headline; `None` without any."""
+    """Return the least detectable difference of the selected items in the first headline; `None` without items."""
     measure = next(iter(headlines(plan)), None)
     return find_detection(plan, source, selection, measure, source.counts(selection), source.clusterings(selection))
 
@@ -277,7 +279,8 @@ def find_detection(
     items: Mapping[str, int],
     clusterings: Sequence[Clustering],
 ) -> Detection | None:
-    """Return what a run detects in a measure, over so many items of each scenario; `None` without any."""
+    """Return the least detectable difference in a measure, for these numbers of items by scenario; `None` without
+    items."""
     inner = None if measure is None else _mean_of(plan, measure.figure)
     names = set(items)
     if inner is not None:
@@ -298,8 +301,8 @@ def find_detection(
 
 
 def figure_design(plan: Plan, source: CaseSource, selection: Selection, measure: Measure) -> FigureDesign | None:
-    """Return how a measure weighs the chosen items; `None` where it is no mean of scores, where all weigh alike, and
-    where its rows are yet to be made."""
+    """Return the weights of the selected items in a measure; `None` if it is not a mean of scores, if all items weigh
+    the same, or if its rows are not generated yet."""
     inner = _mean_of(plan, measure.figure)
     if inner is None:
         return None
@@ -335,7 +338,8 @@ def figure_design(plan: Plan, source: CaseSource, selection: Selection, measure:
 
 
 def _mean_of(plan: Plan, figure: Figure) -> Aggregate | None:
-    """Return the mean of rows that a figure is, or that it is the mean of the cells of; `None` of any other."""
+    """Return the mean over rows that a figure is, or that is inside its mean over cells; `None` for any other
+    figure."""
     match figure:
         case Measured(measure=name, slice=fixed) if not fixed:
             return _mean_of(plan, named(plan.measures, name).figure)
@@ -357,13 +361,13 @@ def _is_nodes(dim: str) -> bool:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Reads from a case the rows that a mean will have of it."""
+    """The rows that a mean will have for a case."""
 
     plan: Plan
     scored: ScoredStep
     dims: tuple[str, ...]
     weighted: bool
-    """True if metrics count with their weights."""
+    """True if metrics are weighted."""
 
     def of(self, case: Case) -> dict[tuple[Any, ...], float]:
         """Return the weight of the case in each cell."""
@@ -379,7 +383,7 @@ class _Rows:
         return found
 
     def size(self, case: Case) -> int:
-        """Return how many elements of the case are scored; 1 where a reply is."""
+        """Return the number of scored elements of the case; 1 if the reply itself is scored."""
         own = {step.fingerprint for step in self.scored.steps}
         steps = [step for step in case.scenario.steps if step.fingerprint in own]
         return max((sum(1 for _ in _elements(step, case)) for step in steps if not _ruled_out(step, case)), default=0)
@@ -424,18 +428,18 @@ def _samples(treatment: Treatment, step: Step) -> int:
 
 
 def _ruled_out(step: Step, case: Case) -> bool:
-    """Return true if the data alone say that a score has no row of the case."""
+    """Return true if the data alone determine that a score has no row for the case."""
     when = getattr(step, "when", None)
     if when is None:
         return False
     try:
         return not evaluate(when, case.names)
-    except (Unavailable, LookupError):  # a reply decides, or a function in Python, which is not loaded yet
+    except (Unavailable, LookupError):  # depends on a reply, or on a Python function, which is not loaded yet
         return False
 
 
 def _elements(step: Step, case: Case) -> Iterator[Any]:
-    """Yield the elements that are scored, each on its own; one where a reply says which they are."""
+    """Yield the elements that are scored separately; one if they depend on a reply."""
     value = step.value if isinstance(step, Score | Column) and step.element is not None else None
     if not isinstance(value, Each):
         yield None
@@ -447,51 +451,52 @@ def _elements(step: Step, case: Case) -> Iterator[Any]:
     yield from elements
 
 
+# The plan
 @dataclass(frozen=True)
 class RunPlan:
     """The items and model calls of a run. `calls`, `tokens_in`, `tokens_out` and `cost_usd` have `low`, `expected` and
-    `high`: a run never makes more calls than `calls.high`."""
+    `high`. A run never makes more calls than `calls.high`."""
 
     plan: Plan
     source: CaseSource
     selection: Selection
     items: Mapping[str, int]
-    """The number of items of every scenario that is run."""
+    """The number of items of every scenario in the run."""
     slots: Mapping[str, int]
-    """The number of rows of every data set that models write, at the most."""
+    """The maximum number of rows of every generated data set."""
     roles: Mapping[str, int]
     """The number of models of every role."""
     steps: tuple[Planned, ...]
-    """The calls of every step: `place` is its scenario or data set, and `least` to `most` bound its calls."""
+    """The calls of every step: `place` is its scenario or data set; `least` and `most` bound its calls."""
     prepared: PreparedRun | None = None
     forecast: Forecast | None = None
-    """The forecast from the store and the prices; `None` where no models are named."""
+    """The forecast from the store and the prices; `None` without models."""
     warnings: tuple[RunWarning, ...] = ()
     batches: BatchForecast | None = None
-    """The batches, level by level, if models are asked in these."""
+    """The batches by level, for a run in batches."""
     settling: SettlingForecast | None = None
-    """How far a run goes that stops when it is settled, by earlier runs."""
+    """For a run with early stopping, the forecast of its items from earlier runs."""
     clusterings: tuple[Clustering, ...] = ()
-    """What its items are clustered by, where some were drawn together."""
+    """The clusters of its items, if some were drawn together."""
 
     @property
     def independent(self) -> dict[str, int]:
-        """The number of independent items of every scenario: clusters, where items were drawn together."""
+        """The number of independent items of every scenario: of clusters, if items were drawn together."""
         return independent_items(self.items, self.clusterings)
 
     @cached_property
     def detection(self) -> Detection | None:
-        """The least difference that the run detects in its first headline, with the cells, items and clusters that its
-        data have; `None` without an item."""
+        """The least detectable difference in the first headline, accounting for cells and clusters; `None` without
+        items."""
         return self.detection_of(next(iter(headlines(self.plan)), None))
 
     def detection_of(self, measure: Measure | None) -> Detection | None:
-        """Return the least difference that the run detects in a measure."""
+        """Return the least difference in a measure that the run detects."""
         return find_detection(self.plan, self.source, self.selection, measure, self.items, self.clusterings)
 
     @property
     def calls(self) -> EstimateSpan:
-        """The calls that the run makes; those that the store has are not made again."""
+        """The calls of the run, without those whose results are in the store."""
         if self.forecast is not None:
             return self.forecast.total.calls
         least, expected, most = (sum(getattr(each, name) for each in self.steps) for name in ("least", "calls", "most"))
@@ -499,37 +504,37 @@ class RunPlan:
 
     @property
     def reused(self) -> int:
-        """The calls that the store has already."""
+        """The number of calls whose results are in the store."""
         return 0 if self.forecast is None else self.forecast.reused
 
     @property
     def tokens_in(self) -> EstimateSpan | None:
-        """The tokens that are sent; `None` where no models are named."""
+        """The input tokens; `None` without models."""
         return None if self.forecast is None else self.forecast.total.tokens_in
 
     @property
     def tokens_out(self) -> EstimateSpan | None:
-        """The tokens that are received; `None` where no models are named."""
+        """The output tokens; `None` without models."""
         return None if self.forecast is None else self.forecast.total.tokens_out
 
     @property
     def cost_usd(self) -> EstimateSpan | None:
-        """The cost in USD; `None` where no models are named, or the price of one is not known: see `unpriced`."""
+        """The cost in USD; `None` without models, or if the price of one is unknown (see `unpriced`)."""
         return None if self.forecast is None else self.forecast.total.cost_usd
 
     @property
     def unpriced(self) -> tuple[str, ...]:
-        """The models whose price is not known."""
+        """The models whose price is unknown."""
         return () if self.forecast is None else self.forecast.unpriced
 
     def prompts(self, items: int = 1) -> Sequence[PromptPreview]:
-        """Return what models would be sent, whole, for the first items of each scenario; parts that replies will fill
-        stand in ⟨⟩. No store is read and nothing is asked. Raises `Failure`."""
+        """Return the whole prompts for the first items of each scenario, with ⟨⟩ in place of parts that replies will
+        fill. No store is read, and no call is made. Raises `Failure`."""
         binding = None if self.prepared is None else self.prepared.binding
         return _prompts(self.plan, self.source, self.selection, binding, items)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the plan as JSON values: what `tripos run --dry-run --json` prints, where models are named."""
+        """Return the plan for JSON: with models, the output of `tripos run --dry-run --json`."""
         if self.forecast is None or self.prepared is None:
             calls = [_step(each) for each in self.steps]
             return {"items": dict(self.items), **self._design(), "calls": calls}
@@ -555,8 +560,8 @@ class RunPlan:
 def plan_run(
     spec: CompiledSpec, choices: Choices, config: Config, warn: Callable[[RunWarning | None], None]
 ) -> RunPlan:
-    """Plan a run; of one model in each role where nothing names models. `warn` is told the warnings about the models.
-    Raises `Failure`."""
+    """Plan a run; without models, for one model in each role. `warn` receives the warnings about the models. Raises
+    `Failure`."""
     plan = spec.plan
     if not has_models(choices, config):
         source, selection = select_cases(spec, choices)
@@ -576,7 +581,7 @@ def plan_run(
     warn(settings_warning(prepared))
     warn(sight_warning(prepared))
     source, selection = prepared.source, prepared.selection
-    items, slots = source.counts(selection), source.slot_counts(selection)  # before rows that are kept are gone through
+    items, slots = source.counts(selection), source.slot_counts(selection)  # before the store is read
     clusterings = source.clusterings(selection)
     found = foresee_run(prepared, config, lambda error: warn(damage_warning(error)))
     roles = {role: len(names) for role, names in prepared.binding.models.items()}
@@ -602,17 +607,17 @@ def _with_settling(found: RunPlan, config: Config) -> RunPlan:
 
 @dataclass(frozen=True)
 class RunPreview:
-    """What models would be sent for the first items of each scenario."""
+    """The prompts of the first items of each scenario."""
 
     prompts: Sequence[PromptPreview]
     unasked: Sequence[Case]
-    """The items for which nothing is sent."""
+    """Items for which nothing is sent."""
     without: Sequence[str]
-    """The scenarios that have no item to show."""
+    """Scenarios without an item to show."""
 
 
 def preview_run(spec: CompiledSpec, choices: Choices, config: Config, items: int) -> RunPreview:
-    """Return what models would be sent for the first items of each scenario, without a forecast. Raises `Failure`."""
+    """Return the prompts of the first items of each scenario, without a forecast. Raises `Failure`."""
     source, selection = select_cases(spec, choices)
     binding = None
     if has_models(choices, config):
@@ -651,10 +656,11 @@ def _step(step: Planned) -> dict[str, Any]:
     return {"place": step.place, "step": step.step, "role": step.role, "at_least": step.least, "at_most": step.most}
 
 
+# Prices of designs
 @dataclass(frozen=True)
 class Places:
-    """Where the calls of a measure are made: scenarios, the roles of judges, and the judges; `units` are all samples of
-    all items, and `costs` what kept calls cost."""
+    """The places of a measure's calls: scenarios, judge roles and judges. `units` is the number of samples of all
+    items; `costs` is the cost of stored calls by model."""
 
     scenarios: tuple[str, ...]
     roles: tuple[str, ...]
@@ -662,16 +668,16 @@ class Places:
     units: int
     costs: Mapping[str, float]
     rows: float = 1.0
-    """How many items there are for each that is independent: more than one where a cluster has several."""
+    """The number of items per independent item; above 1 if a cluster has several."""
 
 
 def design_prices(
     found: RunPlan, config: Config, wanted: str, must: bool, label_price: float | None, places: Places
 ) -> tuple[str, Prices]:
-    """Return what costs are counted in, and the prices of both models' replies to an item, of each judge, and of a
-    person who grades these replies.
+    """Return the unit of costs, and the prices per item: of both models' replies, of each judge, and of a person who
+    grades both replies.
 
-    Raises `Failure` R0404 where a price is not known, and USD `must` be what costs are counted in.
+    Raises `Failure` R0404 if a price is unknown and costs must be in USD: with `must` or a label price.
     """
     if wanted == "USD":
         by_usd = _usd(found, places)
@@ -690,8 +696,8 @@ def design_prices(
 
 
 def _usd(found: RunPlan, places: Places) -> Prices | None:
-    """Return prices from the forecast: the cost of a call at each place, times its calls, by item and sample. Of calls
-    that are all kept it is what they cost."""
+    """Return prices from the forecast: the cost of a call at each place times the number of calls, per item and sample.
+    If all calls are stored, their actual cost is used."""
     forecast = found.forecast
     if forecast is None or found.prepared is None:
         return None
@@ -716,7 +722,7 @@ def _usd(found: RunPlan, places: Places) -> Prices | None:
 
 
 def _calls(found: RunPlan, places: Places) -> Prices:
-    """Return prices in calls: of a reply the steps that ask for it, and one of a judge; for each item of a cluster."""
+    """Return prices in calls, per independent item: the number of steps for a reply, and one for a judge."""
     asked = {(each.place, each.step) for each in found.steps if each.place in places.scenarios}
     judged = {(each.place, each.step) for each in found.steps if each.role in places.roles}
     each = 2.0 * places.rows
@@ -724,7 +730,8 @@ def _calls(found: RunPlan, places: Places) -> Prices:
 
 
 def _batch_share(found: RunPlan, config: Config) -> float | None:
-    """Return what models cost in a batch, as a share; `None` where one takes none, or the run is asked in batches."""
+    """Return the batch price as a share of the live price; `None` if some model has no batches, or the run already uses
+    batches."""
     from tripos.runs.forecast import known_prices
     from tripos_runtime.models.batches import takes_batches
 
@@ -746,60 +753,62 @@ def _batch_share(found: RunPlan, config: Config) -> float | None:
 CORRELATION = 0.5
 
 
+# Designs
 @dataclass(frozen=True)
 class DesignQuestion:
-    """The question: a difference to `detect`, in the unit of the measure, or an amount to `spend` of `unit`."""
+    """The question for a design: a difference to `detect`, in the unit of the measure, or an amount to `spend`, in
+    `unit`."""
 
     detect: float | None = None
     spend: float | None = None
     unit: str = "USD"
     measure: str | None = None
     label_price: float | None = None
-    """The price in USD of a reply that a person grades; `None` where nobody is to be asked."""
+    """The price in USD of a human grade for one reply; `None` for designs without human grades."""
 
 
 @dataclass(frozen=True)
 class LabelledDesign:
-    """A design, and why it is in the list."""
+    """A design, and the reason why it is listed."""
 
     label: str
     design: Design
     judges: tuple[str, ...]
-    """Who judges in it."""
+    """The judges in it."""
 
 
 @dataclass(frozen=True)
 class DesignPlan:
-    """The designs that answer a question, the best first, and what they rest on."""
+    """The designs that answer a question, best first, and their basis."""
 
     wanted: DesignQuestion
     measure: Measure
     learned: MeasureComponents | None
-    """What the store teaches; `None` where the worst case is taken."""
+    """The estimates from the store; `None` if the worst case is assumed."""
     unknown: str | None
-    """Why the store teaches nothing."""
+    """The reason why the store has no estimates."""
     parts: DifferenceComponents
     unit: str
-    """What costs are counted in: `USD`, or `calls` where a price is not known or nothing costs anything."""
+    """The unit of costs: `USD`, or `calls` if a price is unknown or nothing costs anything."""
     prices: Prices
     designs: tuple[LabelledDesign, ...]
     beyond: int | None
-    """The items of the cheapest design, where there are not as many and none reaches the difference."""
+    """The number of items of the cheapest sufficient design, if the available items do not suffice."""
     others: tuple[str, ...]
-    """The models and judges of the plan that the store has no scores of or by, so that it speaks of others."""
+    """Models and judges of the plan without scores in the store, so that estimates come from others."""
     per_item: float
-    """What an item costs as it is planned, so that a pilot has a price."""
+    """The cost of an item as planned, for the price of a pilot."""
     labels: GradedItems | None = None
-    """What people's grades in the store teach, where labels have a price."""
+    """The estimates from human grades in the store, if labels have a price."""
     no_labels: str | None = None
-    """Why labels are in no design, though they have a price."""
+    """The reason why no design has labels, although they have a price."""
     clusterings: tuple[Clustering, ...] = ()
-    """What items are clustered by, where some were drawn together: `items` of a design are clusters then."""
+    """The clusters of items, if some were drawn together. The `items` of a design are then clusters."""
     detection: Detection | None = None
-    """How the measure weighs the items that are planned."""
+    """The weights of the planned items in the measure."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the answer as JSON values."""
+        """Return the answer for JSON."""
         parts = self.parts
         return {
             "format": "tripos.design/1",
@@ -860,24 +869,25 @@ class DesignPlan:
 
 @dataclass(frozen=True)
 class Learned:
-    """The lessons of a store about a measure."""
+    """The estimates for a measure from a store."""
 
     measure: Measure | None
-    """`None` where no measure comes to one value for each model."""
+    """The measure; `None` if no measure has one value for each model."""
     components: MeasureComponents | Unknown
     costs: Mapping[str, float] = field(default_factory=dict)
-    """What a kept call of a model cost on average, in USD."""
+    """The mean cost in USD of a stored call, by model."""
     labels: GradedItems | Unknown = field(default_factory=lambda: Unknown("nobody graded anything"))
-    """What people's grades teach."""
+    """The estimates from human grades."""
 
 
 def learned_components(
     plan: Plan, store_path: str, wanted: str | None = None, models: Sequence[str] = (), labelled: bool = False
 ) -> Learned:
-    """Return a measure of a plan, and the components of a difference in it that the latest state of a store has.
+    """Return a measure of a plan, and its variance components as estimated from the latest results in the store.
 
-    Without a name it is the first headline. With `labelled`, those of people's grades are taken too, and of a measure
-    that people correct the judges' own. Raises `Failure` S0602 for a measure that the plan has not.
+    The default measure is the first headline. With `labelled`, components of human grades are estimated too; for a
+    measure that human grades correct, those of the judges are then estimated without the correction. Raises `Failure`
+    S0602 if the plan has no such measure.
     """
     measure = _measure(plan, wanted)
     if measure is None:
@@ -909,8 +919,8 @@ def learned_components(
 
 
 def expected_labels(plan: Plan, store_path: str) -> list[MoreLabels]:
-    """Return what more labels would bring to the headlines of a plan that people correct, as the latest state of a
-    store has them; nothing where nobody graded."""
+    """Return the benefit of more labels for the headlines that human grades correct, from the latest results in the
+    store; none without human grades."""
     if not any(measure.corrected for measure in headlines(plan)):
         return []
     try:
@@ -929,10 +939,11 @@ def expected_labels(plan: Plan, store_path: str) -> list[MoreLabels]:
 
 
 def design_run(found: RunPlan, config: Config, wanted: DesignQuestion) -> DesignPlan:
-    """Return the designs that detect a difference for least, or that are sharpest for a sum of money.
+    """Return the cheapest designs that detect a difference, or the most precise ones for an amount.
 
-    Costs are those of two models on every item, as `found` foresees them. Raises `Failure`: S0602 for a measure that is
-    not there, R0404 where money is to be spent and a price is not known, R0202 where nothing can be said.
+    Costs are those of two models on every item, from the forecast in `found`. Raises `Failure` S0602 for an unknown
+    measure, R0404 if an amount of money is given and a price is unknown, R0202 if nothing is known about the
+    variance.
     """
     models = () if found.prepared is None else found.prepared.binding.models[found.prepared.binding.compared]
     known = learned_components(found.plan, config.store, wanted.measure, models, wanted.label_price is not None)
@@ -1025,7 +1036,7 @@ def _is_of(step: Ask, scored: Any) -> bool:
 
 
 def _panel(found: RunPlan, roles: Sequence[str], learned: MeasureComponents | Unknown) -> tuple[str, ...]:
-    """Return the judges of the run; where no models are named, those that judged before."""
+    """Return the judges of the run; without models, those of earlier runs."""
     if found.prepared is not None:
         return tuple(model for role in roles for model in found.prepared.binding.models.get(role, ()))
     return () if isinstance(learned, Unknown) else learned.judges
@@ -1037,7 +1048,7 @@ def _others(names: Sequence[str], learned: MeasureComponents) -> tuple[str, ...]
 
 
 def _worst(measure: Measure, samples: int, judges: int) -> DifferenceComponents:
-    """Return the components that `tripos plan` takes where nothing is known: all of the worst variance, in items."""
+    """Return the components if nothing is known: the maximum variance, all of it between items."""
     assert measure.low is not None
     assert measure.high is not None
     largest = ((measure.high - measure.low) / 2) ** 2
@@ -1046,7 +1057,7 @@ def _worst(measure: Measure, samples: int, judges: int) -> DifferenceComponents:
 
 
 def _labelled(ranked: Sequence[Design], planned: Design, panel: Sequence[str]) -> tuple[LabelledDesign, ...]:
-    """Return the best design, the one that is planned, and the best of those that keep something of it."""
+    """Return the best design, the design as planned, and the best designs that share a property with either."""
     if not ranked:
         return ()
     best, now = ranked[0], planned.levers

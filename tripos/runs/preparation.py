@@ -1,4 +1,4 @@
-"""The preparation of a run: settings, models, recordings and releases, wired into one `PreparedRun`."""
+"""The preparation of a run: settings, models, recordings and releases, combined into a `PreparedRun`."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LockFile:
-    """A lock file that a run is held to."""
+    """A lock file that a run must match."""
 
     path: Path
     config: Config
 
     def check(self, plan: Plan, binding: RoleBinding) -> None:
-        """Raise `Failure` R0260 where the run differs from what is pinned."""
+        """Raise `Failure` R0260 if the run differs from the lock file."""
         from tripos.releases.lock import check_lock
 
         check_lock(self._lock, lock_now(plan, binding, self.config))
 
     def check_served(self, run_id: str) -> None:
-        """Raise `Failure` R0261 where the replies of a run came from other models than those that are pinned."""
+        """Raise `Failure` R0261 if replies of a run came from models other than the locked ones."""
         from tripos.releases.lock import check_served, served_in
 
         try:
@@ -65,7 +65,8 @@ class LockFile:
 
 
 def lock_now(plan: Plan, binding: RoleBinding, config: Config, *, served: bool = False) -> Lock:
-    """Pin a run as it is now; with `served`, the snapshots of models that the store knows too. Raises `Failure`."""
+    """Return the lock of a run in its current state; with `served`, also with the model snapshots that the store knows.
+    Raises `Failure`."""
     from tripos.releases.lock import lock_of, served_in
     from tripos.runs.forecast import known_prices
 
@@ -78,7 +79,7 @@ def lock_now(plan: Plan, binding: RoleBinding, config: Config, *, served: bool =
 
 
 def known_addresses(models: Iterable[str], config: Config, environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """By model, the address that `tripos.toml` or the environment says, without a user and a password in it.
+    """Return the address of each model that is set in `tripos.toml` or the environment, without user and password.
 
     >>> known_addresses(["openai/gpt-4o"], Config(), {"OPENAI_BASE_URL": "https://me:secret@proxy.example/v1/"})
     {'openai/gpt-4o': 'https://proxy.example/v1'}
@@ -102,7 +103,7 @@ def _bare(address: str) -> str:
 
 @dataclass(frozen=True)
 class RunWarning:
-    """A warning about a prepared run: its code, its message, each place where it applies, and a hint that mends it."""
+    """A warning about a prepared run: code, message, the places where it applies, and a hint."""
 
     code: str
     message: str
@@ -111,7 +112,7 @@ class RunWarning:
 
 
 def family_warning(prepared: PreparedRun) -> RunWarning | None:
-    """Warn of judges that would grade their own model family."""
+    """Return a warning about judges that would grade models of their own family."""
     return _warning(
         "W1205",
         "a judge would grade its own family, which judges favour",
@@ -121,7 +122,7 @@ def family_warning(prepared: PreparedRun) -> RunWarning | None:
 
 
 def settings_warning(prepared: PreparedRun) -> RunWarning | None:
-    """Warn of settings that a model does not take."""
+    """Return a warning about settings that a model does not accept."""
     return _warning(
         "W1209",
         "a model does not take a setting, and is asked without it",
@@ -131,7 +132,7 @@ def settings_warning(prepared: PreparedRun) -> RunWarning | None:
 
 
 def sight_warning(prepared: PreparedRun) -> RunWarning | None:
-    """Warn of models that are shown images or files, of which nobody knows whether they take them."""
+    """Return a warning about models that are sent images or files, if it is unknown whether they accept them."""
     return _warning(
         "W1210",
         "nobody knows whether a model takes what it is shown",
@@ -141,17 +142,17 @@ def sight_warning(prepared: PreparedRun) -> RunWarning | None:
 
 
 def damage_warning(error: StoreError) -> RunWarning:
-    """Warn of a part of a store that is damaged."""
+    """Return a warning about a damaged part of a store."""
     return RunWarning(error.code, error.message, ("what it held is left out",), error.hint)
 
 
 def damage_note(tally: CallCounters) -> Tell:
-    """Return a function that tells whoever watches a run of a damaged part of a store."""
+    """Return a function that adds damage of a store to the notes of a run."""
     return lambda error: tally.notes.append(f"{error.code} {error.message}: what it held is left out")
 
 
 def check_denied(warning: RunWarning, denied: Mapping[str, str]) -> None:
-    """Raise `Failure` where the warning counts as an error."""
+    """Raise `Failure` if the warning counts as an error."""
     if {warning.code, EVERY} & set(denied):
         raise Failure(warning.code, warning.message, f"{warning.places[0]}; {warning.hint}")
 
@@ -170,8 +171,10 @@ def prepare(
     locked: str | Path | None = None,
     approved: bool = True,
 ) -> PreparedRun:
-    """Prepare a run. `people` are models that answer for a person, by name; a `budget` is one that earlier runs have
-    spent of; `locked` is a lock file. Without `approved` a plan with an unreviewed draft is prepared too.
+    """Prepare a run.
+
+    `people` maps the names of persons to models that reply for them. `budget` is one that earlier runs have spent from.
+    `locked` is the path of a lock file. Without `approved`, a plan with an unreviewed draft is accepted.
 
     Raises `Failure`.
     """
@@ -213,6 +216,7 @@ def _wiring(
     *,
     batch: bool,
 ) -> RunInputs:
+    """Return the functions with which the runtime opens models and reads limits."""
     endpoints, prices, timeout_s = endpoints_of(config), prices_of(config), config.limits.timeout_s
     recorded = frozenset({*artefacts, *(() if cassette is None else cassette.models)})
 

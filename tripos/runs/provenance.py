@@ -1,4 +1,8 @@
-"""Follows a result back through the store: what it was made from, and what was made from it."""
+"""The provenance of a result: the replies and judgements it was made from, and what was made from it.
+
+The store does not list the inputs of a result. Its id is a hash of their ids, so the inputs are found by trying the
+candidates for the same item until the hash matches.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +32,10 @@ TABLES = {
     "comparisons": "comparison_id",
 }
 SHORTEST = 6
-"""So many characters of a name say enough to look for it."""
+"""The minimum number of characters of an id to search for."""
 MOST_NAMED = 4
 MOST_COMBINATIONS = 20_000
-"""So many ways in which earlier replies may have come together are tried."""
+"""The maximum number of combinations of earlier replies to try."""
 
 Row = Mapping[str, Any]
 Step = Ask | Converse | Grade | Score | Verdict
@@ -39,10 +43,10 @@ Step = Ask | Converse | Grade | Score | Verdict
 
 @dataclass(frozen=True)
 class TracedReply:
-    """A reply to an ask or of a judge: its row, where it comes from and what was made from it.
+    """A reply to a prompt, or of a judge: its row, its inputs and its uses.
 
-    `builds_on` are the replies that went into its prompt, in the order of the steps; `settings` what was sent with the
-    prompt, `None` where the plan of its run cannot be read.
+    `builds_on` are the replies in its prompt, in the order of the steps. `settings` are the request settings, or `None`
+    if the plan of its run cannot be read.
     """
 
     table: str
@@ -57,9 +61,11 @@ class TracedReply:
 
 @dataclass(frozen=True)
 class Trace:
-    """Everything about one result. `table` is the table that it is in and `key` its whole name; of a score `reply` is
-    the judgement, or the sample that it was computed from, or `None` where nothing was asked; `rubric` is what the
-    judge was told of its metric."""
+    """The provenance of one result. `table` and `key` identify it.
+
+    For a score, `reply` is the judgement or the sample that it was computed from, or `None` without either; `rubric` is
+    the text about its metric that the judge was sent.
+    """
 
     table: str
     key: str
@@ -69,16 +75,16 @@ class Trace:
     metric: Metric | None = None
     rubric: str | None = None
     sample: TracedReply | None = None
-    """The reply that was judged, where the result is a judgement or its score."""
+    """The judged reply, if the result is a judgement or its score."""
     others: tuple[TracedReply, ...] = ()
-    """Further replies that a score was computed from; of a comparison the one shown second."""
+    """Further replies that a score was computed from; for a comparison, the reply shown second."""
     comparison: Row | None = None
 
 
 def find(connection: Connection, text: str) -> Trace:
-    """Return what the store has of the result whose name is `text` or alone begins with it.
+    """Return the provenance of the result with the id `text`, or with the only id that begins with it.
 
-    Raises `StoreError`: S0302 where there is none, S0303 where there are several.
+    Raises `StoreError` S0302 if there is none, S0303 if there are several.
     """
     name, _, place = text.strip().partition(".")
     table, key = _key_of(connection, name)
@@ -107,8 +113,8 @@ def _key_of(connection: Connection, text: str) -> tuple[str, str]:
 
 
 def _is_about(row: Row, score: Row, plan: Plan | None, scored: Step | None) -> bool:
-    """Return true if a reply may be told of with the score of an element: it is no verdict on another element, or by
-    another judge than the one whose score it is."""
+    """Return true if a reply belongs to the score of an element: if it is not a verdict on another element, or by
+    another judge."""
     place = score["element_place"]
     if score["evaluator"] not in (None, row.get("evaluator")) and row.get("evaluator") is not None:
         return False
@@ -124,14 +130,14 @@ def _is_about(row: Row, score: Row, plan: Plan | None, scored: Step | None) -> b
 
 
 class Finder:
-    """Looks rows up, and what they came from."""
+    """Queries for rows and their inputs."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.plans: dict[str, Plan | None] = {}
 
     def told(self, table: str, key: str, place: str | None = None) -> Trace:
-        """Return where a result comes from; of a score of elements, that of the element at a `place` alone."""
+        """Return the provenance of a result. For a score with elements, `place` restricts it to one element."""
         [row] = self.rows(table, TABLES[table], [key])
         if place is not None:
             named = element_rows(row) if table == "scores" else []
@@ -145,7 +151,7 @@ class Finder:
             return self.compared(row)
         if table == "judgements":
             sample = self.sample_of(row["sample_id"])
-            item = self.item(row) if sample is None else self.item_of(sample)  # a verdict may be about the row alone
+            item = self.item(row) if sample is None else self.item_of(sample)  # there may be no reply
             return Trace(table, key, item, self.judgement(row, upon=True), sample=sample)
         sample = self.sample_of(row["sample_id"])
         judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
@@ -165,7 +171,7 @@ class Finder:
         return Trace(table, row["score_id"], item, sample, row, metric, None, others=others)
 
     def compared(self, row: Row) -> Trace:
-        """Return what two replies were seen side by side, and what the judge said, where one was asked."""
+        """Return the provenance of a comparison: both replies, and the judgement if there was one."""
         sides = [self.sample_of(row[f"{side}_sample_id"]) for side in ("first", "second")]
         judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
         reply = self.judgement(judgements[0]) if judgements else None
@@ -200,7 +206,7 @@ class Finder:
         )
 
     def conversation(self, row: Row, step: Converse, upon: bool) -> TracedReply:
-        """Return a conversation: what either side was told, and what was said."""
+        """Return a conversation with the instructions to both sides and all turns."""
         stamp, number, key = row["fingerprint"], row["sample_number"], row["sample_id"]
         by = self.identities(row["run_id"])
         models = {role: by.get(name, name) for role, name in orjson.loads(row["parsed"])["models"].items()}
@@ -246,16 +252,18 @@ class Finder:
     def before(
         self, key: str, row: Row, item: Row, step: Step | None, name: Callable[[list[str]], str], of: str = ""
     ) -> tuple[TracedReply, ...]:
-        """Return the replies that a step built on, but for the one called `of`. The store does not list them: they are
-        those to the same item whose names, put together, give the name of the result. Empty where that is not found
-        out."""
+        """Return the replies that a step was built on, except the one of the step `of`.
+
+        The candidates are the replies to the same item. The right combination is the one whose ids hash to `key`. Empty
+        if none is found within `MOST_COMBINATIONS`.
+        """
         plan = self.plan(row["run_id"])
         if plan is None or step is None or not step.needs:
             return ()
         asks = _asks_beside(plan, step)
         others = self.made_by(row["run_id"], step)
-        # What was built on one compared model's reply is found among its results: of many steps, each by several
-        # models, all together would be more than can be tried.
+        # Try the results of one compared model first: with many steps, each by several models, all combinations
+        # together would be too many.
         compared = next(role.name for role in plan.roles if role.kind == "compared")
         own = item["model"] if item.get("role", compared) == compared else None
         for model in dict.fromkeys([own, None]):
@@ -277,8 +285,8 @@ class Finder:
         return ()
 
     def verdicts(self, row: Row, step: Step | None) -> tuple[TracedReply, ...]:
-        """Return what judges said inside the expression of a score, and the replies to its own that they were told,
-        where names do not show it: of the elements of a list, of a panel, or several times."""
+        """Return the judgements inside the expression of a score, and the replies that build on its own reply, if ids
+        do not determine them: for elements of a list, panels and repeats."""
         plan = self.plan(row["run_id"])
         if plan is None or step is None or not row["judged_by"]:
             return ()
@@ -295,7 +303,7 @@ class Finder:
         return (*later, *map(self.judgement, found))
 
     def made_by(self, run_id: str, step: Step) -> tuple[str, ...]:
-        """Return who made the data sets that a step looks into, which is part of the name of what it yields."""
+        """Return the models that generated the data sets used by a step. They are part of the ids of its results."""
         plan = self.plan(run_id)
         found = self.query("select roles from main.runs where run_id = ?", [run_id])
         if plan is None or not found:
@@ -307,12 +315,12 @@ class Finder:
         return made_by(plan, step, roles)
 
     def identities(self, run_id: str) -> dict[str, str]:
-        """Return who answered under the name of a model in a run, where that does not say it."""
+        """Return the identity behind each model name of a run, if the name alone does not determine it."""
         found = self.query("select identities from main.runs where run_id = ?", [run_id])
         return dict(orjson.loads(found[0]["identities"] or "{}")) if found else {}
 
     def candidates(self, item: Row, step: Ask | Converse | Verdict, model: str | None = None) -> list[str]:
-        """Return the names of all results of a step for an item, or those by one `model`."""
+        """Return the ids of all results of a step for an item; with `model`, only those of this model."""
         table, name, stamp = "samples", "sample_id", step.fingerprint
         if isinstance(step, Verdict):
             table, name, stamp = "judgements", "judgement_id", step.judgement
@@ -325,7 +333,7 @@ class Finder:
         return [each["name"] for each in found]
 
     def result(self, step: Ask | Converse | Verdict, key: str) -> TracedReply | None:
-        """Return the result of a step by its name."""
+        """Return a result of a step by its id."""
         if isinstance(step, Verdict):
             rows = self.rows("judgements", "judgement_id", [key])
             return self.judgement(rows[0]) if rows else None
@@ -347,7 +355,7 @@ class Finder:
         return rows[0] if rows else None
 
     def plan(self, run_id: str) -> Plan | None:
-        """Return the plan of a run; `None` where this version cannot read it."""
+        """Return the plan of a run; `None` if this version cannot read it."""
         if run_id not in self.plans:
             found = self.query("select plan, benchmark from main.runs where run_id = ?", [run_id])
             try:
@@ -357,7 +365,7 @@ class Finder:
         return self.plans[run_id]
 
     def step(self, run_id: str, fingerprint: str) -> Step | None:
-        """Return the step of that fingerprint; of a grade both fingerprints count."""
+        """Return the step with that fingerprint. A grade has two fingerprints, and either matches."""
         plan = self.plan(run_id)
         steps = [] if plan is None else [step for scenario in plan.scenarios for step in scenario.steps]
         for step in steps:
@@ -383,7 +391,7 @@ class Finder:
 
 
 def _asks_beside(plan: Plan, step: Step) -> dict[str, Ask | Converse | Verdict]:
-    """The asks, conversations and verdicts of the first treatment that has a step, by name."""
+    """Return the asks, conversations and verdicts of the first treatment that contains a step, by name."""
     for scenario in plan.scenarios:
         for treatment in scenario.treatments:
             if any(each.fingerprint == step.fingerprint for each in treatment.steps):

@@ -1,14 +1,7 @@
-"""The rows that describe a run, and the stores that it reads.
+"""Records of runs in a store, besides results: their rows, recordings, request settings, media and batches.
 
-Which recording `--model replay/…` means, and its replies as models: any run of a store can be replayed.
-
-The settings that kept replies were asked with: the store has the digest of a request, and none of its settings.
-
-The images and other files that runs have shown: in the store, each once, under its SHA-256.
-
-The aggregates in Python of a benchmark that its user runs or names: measures may execute them from then on.
-
-The records of batches that a run keeps in its store.
+A store has the digest of a request but not its settings. They are reconstructed from the plan, by trying the settings
+that a request may have had.
 """
 
 from __future__ import annotations
@@ -60,6 +53,7 @@ from tripos_warehouse.views.connect import connect
 from tripos_warehouse.views.runs import RunRecord, find_run, get_plan
 
 
+# Rows of a run
 def run_row(
     plan: Plan,
     binding: RoleBinding,
@@ -69,7 +63,7 @@ def run_row(
     options: Mapping[str, Any],
     started_at: datetime,
 ) -> dict[str, Any]:
-    """The row of `runs` for a run of a plan."""
+    """Return the row of `runs` for a run of a plan."""
     return {
         "run_id": run_id,
         "items_of": items_of,
@@ -90,13 +84,12 @@ def run_row(
 
 
 def step_rows(plan: Plan, binding: RoleBinding, run_id: str, scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:
-    """Return the rows of `run_steps` for a run of some scenarios of a plan."""
+    """Return the rows of `run_steps` for some scenarios of a plan."""
     return [{"run_id": run_id, **each._asdict()} for each in result_bindings(plan, binding, scenarios)]
 
 
 def find_store(path: str | Path) -> Store | None:
-    """Return the store at a path; `None` where there is none. Raises `StoreError` where there is one that cannot be
-    read."""
+    """Return the store at a path, or None if there is none. Raises `StoreError` if it cannot be read."""
     try:
         return Store.open(path, create=False)
     except StoreError as error:
@@ -106,21 +99,25 @@ def find_store(path: str | Path) -> Store | None:
 
 
 def open_others(places: Sequence[str], own: str | Path, tell: Tell) -> OtherReplies:
-    """Return the replies of the stores at some places, which a run reuses that keeps its `own` elsewhere. `tell` is
-    called with what is damaged. Raises `StoreError` where one cannot be opened."""
+    """Return the replies of other stores, for reuse by a run whose `own` store is elsewhere. `tell` receives their
+    damage. Raises `StoreError` if one cannot be opened."""
     return OtherStores(places, own, tell) if places else NO_OTHERS
 
 
+# Settings of a request
 @dataclass(frozen=True)
 class AskedWith:
-    """The settings that requests of a step may have had, and its question."""
+    """The possible settings of the requests of a step, and its question."""
 
     settings: DeclaredSettings
     question: PreparedQuestion | None = None
 
     def of(self, messages: str, identity: str, number: int, request: str | None) -> Settings | None:
-        """Return the settings of one request, by what was sent as JSON, who answered, which sample it is and its
-        digest; None where it was sent otherwise at first, with more turns of a dialogue, or nobody was asked."""
+        """Return the settings of one request, identified by its messages as JSON, the identity of the model, the number
+        of the sample and the digest.
+
+        Return None if the first request differed, by more turns of a dialogue, or if no model was asked.
+        """
         if not self.settings.cases or self.question is None:
             return self.settings.otherwise
         try:
@@ -130,7 +127,7 @@ class AskedWith:
         return settings_sent(self.settings, self.question, identity, sent, number, request or "")
 
     def any_of(self, messages: str, identity: str, number: int, request: str | None) -> Iterable[Settings]:
-        """Return the same; where the store does not tell which, all that there may be."""
+        """Return the settings of one request; if the store does not determine them, all possible ones."""
         found = self.of(messages, identity, number, request)
         return self.settings.possible if found is None else (found,)
 
@@ -138,8 +135,8 @@ class AskedWith:
 def settings_asked(
     plan: Plan | None, row: Row, step: Ask | Grade | Verdict | None, declared: DeclaredSettings | None, number: int
 ) -> Mapping[str, Any] | None:
-    """Return the settings that the reply of a row was asked with, as JSON values; all lines of the spec where the store
-    does not tell which, and None where nobody knows what the spec had."""
+    """Return the request settings of a row's reply, for JSON. If the store does not determine them, return all lines of
+    the spec; if the spec is unknown, None."""
     if declared is None:
         return None
     found: Settings | None = None
@@ -153,9 +150,10 @@ def settings_asked(
 PREFIX = "replay/"
 
 
+# Replay of a recorded run
 @dataclass
 class Recording:
-    """A recorded run of a store. Nothing is read of its replies before the first is asked for."""
+    """A recorded run of a store. Its replies are read when the first one is needed."""
 
     store: Store
     run: RunRecord
@@ -167,21 +165,20 @@ class Recording:
 
     @property
     def models(self) -> frozenset[str]:
-        """Every model that the recording has replies of."""
+        """The models that the recording has replies of."""
         return frozenset(name for names in self.run.roles.values() for name in names)
 
     def open(self, model_name: str) -> Model:
-        """Return the model of that name, answering from the recording; one that has no part in it lacks every
-        request."""
+        """Return a model that replies from the recording. A model without recorded replies refuses every request."""
         return ReplayModel(model_name, self, self.run.run_id)
 
     def find(self, key: bytes) -> Reply | ModelError | None:
-        """Return what was recorded for a request. Raises `StoreError` where the store cannot be read."""
+        """Return the recorded reply to a request, or None. Raises `StoreError` if the store cannot be read."""
         body = self._file.find(key)
         return None if body is None else _answer(body)
 
     def close(self) -> None:
-        """Let go of the replies."""
+        """Release the replies."""
         if "_file" in self.__dict__:
             self._file.close()
             del self._file
@@ -205,10 +202,10 @@ class Recording:
 
 
 def open_recording(model_name: str, store_root: str | Path) -> Recording | None:
-    """Return the recording that a model's name stands for, or `None` where it is the name of any other model.
+    """Return the recording that a model name denotes, or None for any other model.
 
-    `replay/RUN` is a run of the store at `store_root`, or the beginning of its name; `replay/DIR` the last run of the
-    store in that folder, and `replay/DIR:RUN` another run of it. Raises `Failure` where there is no such store or run.
+    `replay/RUN` is a run of the store at `store_root`, or the beginning of its id. `replay/DIR` is the last run of the
+    store in that folder, and `replay/DIR:RUN` another run of it. Raises `Failure` if there is no such store or run.
 
     >>> open_recording("openai/gpt-4o", "results") is None
     True
@@ -239,9 +236,8 @@ def open_recording(model_name: str, store_root: str | Path) -> Recording | None:
 def find_recording(
     compared: Sequence[str], others: Mapping[str, Sequence[str]], store_root: str | Path
 ) -> Recording | None:
-    """Return the recording that the models given for the compared role stand for; `None` where they are other models.
-    `others` are the models given to other roles. Raises `Failure` where a recording stands beside a model or in another
-    role.
+    """Return the recording that the models of the compared role denote, or None for other models. `others` are the
+    models of other roles. Raises `Failure` if a recording is combined with a model, or given for another role.
 
     >>> find_recording(["openai/gpt-4o"], {}, "results") is None
     True
@@ -263,7 +259,8 @@ def find_recording(
 
 
 def _place(which: str, store_root: Path) -> tuple[Path, str | None]:
-    """Return the store and the run that a name means; a folder is told from a run by the file that marks a store."""
+    """Return the store and the run that a name denotes. A path is a folder of a store if it has the file that marks
+    one."""
     if (Path(which).expanduser() / MARKER).is_file():
         return Path(which), None
     folder, colon, run = which.rpartition(":")
@@ -275,7 +272,7 @@ def _place(which: str, store_root: Path) -> tuple[Path, str | None]:
 
 
 def _asked(plan: Plan) -> dict[str, AskedWith]:
-    """Return what was sent with the requests of every step, by the fingerprint of its replies."""
+    """Return the possible settings of every step, by the fingerprint of its replies."""
     found = {VECTORS: AskedWith(DeclaredSettings(max_tokens=0))}
     questions, language = Questions(plan, plan.axes), plan.benchmark.languages[0]
     for scenario in plan.scenarios:
@@ -295,7 +292,7 @@ def _asked(plan: Plan) -> dict[str, AskedWith]:
 
 
 def _recorded(call: RecordedCall, settings: Settings) -> Iterator[Recorded]:
-    """Yield the requests of a call with their answers: two where the first reply could not be read."""
+    """Yield the requests of a call with their answers; two requests if the first reply could not be parsed."""
     said = [(each["role"], each["content"]) for each in orjson.loads(call.messages)]
 
     def key(said: Sequence[tuple[str, str]]) -> bytes:
@@ -308,7 +305,7 @@ def _recorded(call: RecordedCall, settings: Settings) -> Iterator[Recorded]:
         return
     yield Recorded(key(said), call.made_at, _body(first))
     if second is not None:
-        # Where the first reply stayed the better one the second is not kept: the first says the same once more.
+        # If the first reply was kept as the better one, the second is not stored; replay the first again.
         own = replace(second, usage=second.usage.without(first.usage))
         yield Recorded(key([*said, (ASSISTANT, shown_again(first.text))]), call.made_at, _body(own))
 
@@ -328,16 +325,21 @@ def _answer(body: bytes) -> Reply | ModelError:
     return Reply(text, served or "", finish_reason, tokens_in, tokens_out, 0.0, tokens_reasoning, logprobs, thinking)
 
 
+# Media
 def stored_media(store: Store) -> MediaStore:
-    """Return where the content of media lies in a store. Close it when what was kept is in rows."""
+    """Return the media folder of a store. Close it after the rows that refer to new media are written."""
     keeper = MediaKeeper(store)
     return MediaStore(keeper.keep, keeper.read, keeper.close)
 
 
+# User-defined aggregates
 def admit_aggregates(plan: Plan, folder: Path, releases: Mapping[str, str]) -> None:
-    """Let measures execute the aggregates of a plan. `folder` holds the main file of its spec, and `releases` are the
-    folders of releases that it extends, by `NAME-VERSION`. A file that is not there, or is another than was compiled,
-    is passed over: its figures then say that it is lacking."""
+    """Allow measures to execute the Python aggregates of a plan. `folder` has the main file of its spec, and `releases`
+    the folders of extended releases by `NAME-VERSION`.
+
+    A file that is missing or differs from the compiled one is skipped; figures that need it then report that it is
+    missing.
+    """
     for plugin in plan.plugins:
         if plugin.aggregate and plugin.path is not None:
             beside = folder if plugin.release is None else Path(releases.get(plugin.release, folder))
@@ -349,8 +351,9 @@ def admit_aggregates(plan: Plan, folder: Path, releases: Mapping[str, str]) -> N
                 admit_python(text, plugin.function)
 
 
+# Batches
 class RecordedBatches:
-    """The log of batches of one run, in a store that others may write to."""
+    """The log of batches of one run, in a store that other processes may write to."""
 
     def __init__(self, store: Store, run_id: str) -> None:
         self._stored = StoredBatches(store)
@@ -359,7 +362,7 @@ class RecordedBatches:
         self._ticks = -1
 
     def peek(self) -> Sequence[BatchRecord]:
-        """Return what `load` does, and look for it only if there is something new in the store. Raises `StoreError`."""
+        """Return all records as `load` does, but read only if the store has changed. Raises `StoreError`."""
         ticks = self._stored.ticks()
         if ticks != self._ticks:
             self._ticks = ticks
@@ -367,7 +370,7 @@ class RecordedBatches:
         return self._records
 
     def load(self) -> Sequence[BatchRecord]:
-        """Return every record so far: those that were returned before, and then what is new. Raises `StoreError`."""
+        """Return all records so far, in a stable order with new ones last. Raises `StoreError`."""
         for row in self._stored.new_rows():
             told = {name: value for name, value in row.items() if name != "run_id"}
             self._records.append(BatchRecord(**{**told, "requests": tuple(told["requests"])}))
@@ -380,20 +383,20 @@ class RecordedBatches:
 
 @dataclass(frozen=True)
 class BatchUnderWay:
-    """A batch of a store that is not collected: its name at the provider, or its marker where it has none yet."""
+    """A batch that was not collected: its name at the provider, or its marker before it has one."""
 
     batch: str
     model: str
     endpoint: str
     requests: int
-    """The requests that it holds: no other batch and no live call asks them."""
+    """The number of its requests. No other batch and no live call makes them."""
     made_at: datetime
     expires_at: datetime
-    """From then on it has ended, whatever became of it."""
+    """The time at which it has certainly ended."""
 
 
 class BatchesUnderWay:
-    """The batches of a store that are not collected."""
+    """The batches of a store that were not collected."""
 
     def __init__(self, store: Store) -> None:
         log = RecordedBatches(store, "")
@@ -403,7 +406,7 @@ class BatchesUnderWay:
             book.refresh(datetime.now(UTC))
 
     def __iter__(self) -> Iterator[BatchUnderWay]:
-        """Yield them, the oldest first."""
+        """Yield the batches, oldest first."""
         found = [
             BatchUnderWay(_name(each), model, endpoint, book.held(each), each.created_at, each.created_at + EXPIRY)
             for (model, endpoint), book in self._books.items()
@@ -412,7 +415,7 @@ class BatchesUnderWay:
         return iter(sorted(found, key=lambda batch: (batch.made_at, batch.batch)))
 
     def give_up(self, batch: BatchUnderWay) -> None:
-        """Note that a batch is lost: from then on it holds nothing. Raises `StoreError`."""
+        """Record that a batch is lost, which releases its requests. Raises `StoreError`."""
         book = self._books[batch.model, batch.endpoint]
         found = next(each for each in book.open if _name(each) == batch.batch)
         book.close(found, DROPPED, datetime.now(UTC), "it was given up")

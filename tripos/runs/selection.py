@@ -1,4 +1,4 @@
-"""The choices of a run: the models of its roles, and its cases."""
+"""The request for a run: the models of its roles, and the selection of its cases."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tripos_runtime.program.binding import BindingError, RoleBinding, bind
 
 @dataclass(frozen=True)
 class Choices:
-    """The models that are named for a run, and the cases that it is restricted to."""
+    """The models named for a run, and the restrictions of its cases."""
 
     models: tuple[str, ...] = ()
     roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -40,18 +40,17 @@ class Choices:
     shard: str | None = None
     """A text such as `1/3`."""
     until: str | None = None
-    """`settled` where the run stops when it is settled, `end` where it goes on to its last item; `None` where it does
-    as the benchmark says."""
+    """`settled` to stop the run when it is settled, `end` to go on to its last item; `None` to follow the benchmark."""
     margin: float | None = None
-    """How far every measure may be from what all items would show, where the run stops for that."""
+    """With early stopping: the maximum distance of every measure from its value over all items."""
     divide: bool = False
-    """Whether the limits and the budget are those of all shards together."""
+    """True if the limits and the budget are those of all shards together."""
     batch: bool = False
-    """True if models are asked in batches of their providers."""
+    """True if calls are sent in batches of their providers."""
 
     @property
     def cases(self) -> Namespace:
-        """The choice of cases, as the options of a command have it."""
+        """The selection of cases in the form of command-line options."""
         return Namespace(
             scenario=self.scenario,
             only=self.only,
@@ -64,7 +63,7 @@ class Choices:
 
 
 def choices_of(options: Namespace) -> Choices:
-    """Read the choices from the options of a command. Raises `Failure` for a `--role` that names no model."""
+    """Return the request in the options of a command. Raises `Failure` for a `--role` without a model."""
     return Choices(
         models=_names(options.model),
         roles=_role_flags(options),
@@ -84,16 +83,18 @@ def choices_of(options: Namespace) -> Choices:
 def chosen_binding(
     choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease] = ()
 ) -> tuple[RoleBinding, Recording | None]:
-    """Return the models of every role, and the recording that they answer from, if any. Flags win over the recording,
-    and that over `tripos.toml`; the reward models of a release, and of those that are `extended`, fill theirs. Raises
-    `Failure` where a role stays empty."""
+    """Return the models of every role, and the recording that they reply from, if any.
+
+    Options take precedence over the recording, and the recording over `tripos.toml`. Reward models of a release, and of
+    `extended` releases, fill their roles. Raises `Failure` if a role has no model.
+    """
     flags = choices.roles
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     if choices.models and compared in flags:
         message = f"`--model` and `--role {compared}=…` fill the same role"
         raise Failure("R0202", message, "give one of them")
     models = choices.models or flags.get(compared) or config.models or config.roles.get(compared, ())
-    # A project's file may serve several benchmarks: a role that this one has not is passed over there, not in a flag.
+    # tripos.toml may serve several benchmarks, so roles that this one lacks are ignored there, but not in options.
     known = {role.name for role in plan.roles}
     for name in config.roles.keys() - known:
         close = nearest(name, known - config.roles.keys())
@@ -126,16 +127,15 @@ def chosen_binding(
 def artefacts_here(
     choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease]
 ) -> dict[str, Path]:
-    """Return where the models lie that a release names, or one that is extended, by what they are called in its
-    runs."""
+    """Return the local folders of the models that a release, or an extended one, names, by model name."""
     given = [*choices.roles.values(), *config.roles.values()]
     names = [name for names in given for name in names]
     return artefact_folders(path, plan, extended, names)
 
 
 def check_people(people: AbstractSet[str], binding: RoleBinding, choices: Choices) -> None:
-    """Raise `Failure` R0201 where a person in the compared role would fill other roles too, as a model would that is
-    given alone: whoever tags, writes or grades has seen what is kept from the compared role."""
+    """Raise `Failure` R0201 if a person in the compared role would also fill other roles by default, as a model does.
+    A person who tags, writes or grades has seen texts that are secret from the compared role."""
     named = set(choices.roles)
     empty = [
         name
@@ -149,7 +149,7 @@ def check_people(people: AbstractSet[str], binding: RoleBinding, choices: Choice
 
 
 def has_models(choices: Choices, config: Config) -> bool:
-    """Return true if anything says which models take part."""
+    """Return true if the request or the settings name a model."""
     return bool(choices.models or choices.roles or config.models or config.roles)
 
 
@@ -163,6 +163,7 @@ def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
     return flags
 
 
+# Cases
 def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Selection]:
     """Open the data of a spec, and select the cases of a run. Raises `Failure`."""
     source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
@@ -178,7 +179,7 @@ def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Sele
 
 
 def _stop_rule(choices: Choices, plan: Plan) -> StopRule | None:
-    """Return when the run stops before its last item, if it may. Raises `Failure` R0202."""
+    """Return the rule for early stopping, or None. Raises `Failure` R0202 if the request is inconsistent."""
     if choices.margin is not None and choices.until != "settled":
         raise Failure("R0202", "`--margin` says when a run is settled, and it does not stop", "add --until settled")
     declared = choices.until is None and says_until(plan)
@@ -195,7 +196,7 @@ def _stop_rule(choices: Choices, plan: Plan) -> StopRule | None:
 
 
 def _shard(text: str) -> Shard:
-    """Return the shard of `--shard`. Raises `Failure` R0202."""
+    """Parse `--shard`. Raises `Failure` R0202."""
     number, slash, count = text.partition("/")
     if slash and number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count):
         return Shard(int(number), int(count))
@@ -203,7 +204,7 @@ def _shard(text: str) -> Shard:
 
 
 def chosen_cases(options: Namespace, plan: Plan) -> Selection:
-    """Return which cases are run. Raises `Failure` for a scenario that the plan has not."""
+    """Return the selected cases. Raises `Failure` for an unknown scenario."""
     scenarios = chosen_scenarios(options, plan)
     until = getattr(options, "until", None)
     draws = until == "settled" or (hasattr(options, "until") and until is None and says_until(plan))
@@ -213,7 +214,7 @@ def chosen_cases(options: Namespace, plan: Plan) -> Selection:
 
 
 def chosen_subset(name: str, plan: Plan) -> Subset:
-    """Return the subset of `--subset`. Raises `Failure` R0202 for one that the plan has not."""
+    """Return the subset of `--subset`. Raises `Failure` R0202 if it is unknown."""
     found = next((subset for subset in plan.subsets if subset.name == name), None)
     if found is not None:
         return found
@@ -226,12 +227,12 @@ def chosen_subset(name: str, plan: Plan) -> Subset:
 
 
 def with_subset(options: Namespace, source: CaseSource, selection: Selection) -> Selection:
-    """Return the selection, restricted to the items of `--subset` where that is given."""
+    """Return the selection, restricted to the items of `--subset` if that is given."""
     return source.with_subset(selection, chosen_subset(options.subset, source.plan)) if options.subset else selection
 
 
 def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
-    """Return the scenarios of `--scenario`. Raises `Failure` for one that the plan has not."""
+    """Return the scenarios of `--scenario`. Raises `Failure` if one is unknown."""
     known = [scenario.name for scenario in plan.scenarios]
     for name in options.scenario:
         if name not in known:
@@ -242,13 +243,12 @@ def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
 
 
 def chosen_only(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Return the values of axes and arms of `--only`. Raises `Failure` for one that the plan has not."""
+    """Return the values of axes and arms in `--only`. Raises `Failure` if one is unknown."""
     return selected_values(options.only, plan)
 
 
 def selected_values(wanted: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Return the values of axes and arms in texts such as `tone=warm,plain`. Raises `Failure` for one that the plan has
-    not."""
+    """Parse values of axes and arms from texts such as `tone=warm,plain`. Raises `Failure` if one is unknown."""
     only: dict[str, tuple[str, ...]] = {}
     axes = {axis.name: [value.name for value in axis.values] for axis in plan.axes}
     axes |= {arm.name: [value.name for value in arm.values] for arm in plan.arms}

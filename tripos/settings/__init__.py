@@ -1,1 +1,1 @@
-"""Settings: `tripos.toml`, the environment and options, and their meaning to the runtime."""
+"""Settings of a project and a command: `tripos.toml`, environment, options, API keys and trust."""

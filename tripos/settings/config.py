@@ -1,8 +1,6 @@
-"""`tripos.toml`: the settings that a project can have, and the file they stand in. Keys never stand in it.
+"""The model of `tripos.toml`, with the programs that a run may start and the warnings that count as errors.
 
-The programs that a run may start: those of `[programs]` in `tripos.toml`, and of `--allow-program`.
-
-The warnings that count as errors: those that are denied for one command, and those of `tripos.toml`.
+API keys never belong in this file; `api_key_env` names the variable that holds one.
 """
 
 from __future__ import annotations
@@ -32,11 +30,11 @@ from tripos_warehouse.store.paths import address_of, why_no_folder
 
 SETTINGS_FILE = "tripos.toml"
 NAME_THERE = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
-"""A name of an object of Kubernetes."""
+"""The form of a Kubernetes object name."""
 
 
 def _listed(value: Any) -> Any:
-    """One text stands for a list of one."""
+    """Convert a single text to a list with one entry."""
     return (value,) if isinstance(value, str) else value
 
 
@@ -46,7 +44,7 @@ Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 def checked_address(text: str) -> str:
-    """Return an address of a server. Raises `ValueError` for what is none."""
+    """Return the address of a server. Raises `ValueError` if it is not one."""
     parts = urlsplit(text)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError("an address begins with http:// or https://")
@@ -61,9 +59,12 @@ CONFIG = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class EndpointConfig(BaseModel):
-    """Where a model, or every model of a provider, is reached, and how hard. `api_key_env` names an environment
-    variable; `name` says who answers there, and stays when that moves. `replicas` are further addresses of the same,
-    and `warm_up_s` is how long a run waits until it is there. `media` says what it takes beside texts."""
+    """The address of a model or of all models of a provider, and its limits.
+
+    `api_key_env` names an environment variable. `name` identifies who answers at the address, and stays the same if the
+    address changes. `replicas` are further addresses of the same model. `warm_up_s` is how long, in seconds, a run
+    waits until the endpoint is up. `media` lists what the model accepts besides text.
+    """
 
     model_config = CONFIG
     base_url: str
@@ -90,7 +91,7 @@ class EndpointConfig(BaseModel):
 
 
 class PriceConfig(BaseModel):
-    """The price of a model, in USD per million tokens. `max_output`: how many tokens a reply of it may have."""
+    """The price of a model in USD per million tokens. `max_output` is the maximum number of tokens of a reply."""
 
     model_config = CONFIG
     input: Cost
@@ -100,8 +101,8 @@ class PriceConfig(BaseModel):
 
 
 class LimitsConfig(BaseModel):
-    """How calls are let out. Rates hold for each endpoint that has none of its own; seconds and minutes are of the
-    clock."""
+    """The limits of calls. Rates apply to each endpoint without a rate of its own. Seconds and minutes are wall-clock
+    time."""
 
     model_config = CONFIG
     max_connections: int = Field(default=16, ge=1, le=4096)
@@ -114,8 +115,8 @@ class LimitsConfig(BaseModel):
 
 
 class ClusterConfig(BaseModel):
-    """The machines of a run that is given to a cluster: its shards, and what each of them gets. Keys come from the
-    environment there, or from the Kubernetes Secret that `secret` names."""
+    """The shards of a run on a cluster, and the resources of each. Keys come from the environment there, or from the
+    Kubernetes Secret that `secret` names."""
 
     model_config = CONFIG
     shards: int = Field(default=8, ge=1, le=1000)
@@ -138,8 +139,8 @@ class ClusterConfig(BaseModel):
 
 
 class ProgramConfig(BaseModel):
-    """A program that a run may start, for that it stands here: its limits, and the address of a service. `unsandboxed`:
-    it may execute what models write without a sandbox."""
+    """A program that a run may start because it is listed here: its limits, and the address of a service. With
+    `unsandboxed` it may execute code of models without a sandbox."""
 
     model_config = CONFIG
     timeout_s: float = Field(default=120.0, gt=0, le=86400)
@@ -156,22 +157,22 @@ class ProgramConfig(BaseModel):
 
 
 class CheckConfig(BaseModel):
-    """The settings of checks. `deny` has the codes of warnings that count as errors, or `warnings` for all."""
+    """The settings of checks. `deny` lists codes of warnings that count as errors, or `warnings` for all."""
 
     model_config = CONFIG
     deny: Texts = ()
 
 
 SHORT = ("max_connections", "max_retries")
-"""Settings of `[limits]` that may also stand at the top."""
+"""Settings of `[limits]` that may also be written at the top level."""
 
 
 TYPED = {"typed": True}
-"""The context of settings that the user typed, as options or variables: these may name a bucket."""
+"""The validation context of settings that the user typed, as options or variables. Only these may name a bucket."""
 
 
 class ProfileSettings(BaseModel):
-    """The settings of a file and each of its profiles. Paths are relative to the file."""
+    """The settings that a file and each of its profiles may have. Paths are relative to the file."""
 
     model_config = CONFIG
     data: Texts = ()
@@ -220,17 +221,17 @@ class Config(ProfileSettings):
 
     @property
     def max_connections(self) -> int:
-        """At most so many calls at a time to an endpoint."""
+        """The maximum number of concurrent calls to an endpoint."""
         return self.limits.max_connections
 
     @property
     def max_retries(self) -> int:
-        """Retries after a transient error."""
+        """The number of retries after a transient error."""
         return self.limits.max_retries
 
 
 def at_length(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a table of settings with the short forms of `[limits]` where they belong.
+    """Return a table of settings with short forms moved to `[limits]`.
 
     >>> at_length({"max_connections": 4, "limits": {"timeout_s": 9}})
     {'limits': {'timeout_s': 9, 'max_connections': 4}}
@@ -247,16 +248,17 @@ def at_length(table: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_file(folder: Path) -> Path | None:
-    """Return the `tripos.toml` of a folder or of the nearest one above it."""
+    """Return the `tripos.toml` of a folder or of its nearest parent that has one."""
     for each in (folder.absolute(), *folder.absolute().parents):
         if (each / SETTINGS_FILE).is_file():
             return each / SETTINGS_FILE
     return None
 
 
+# Programs
 def with_programs(config: Config, allowed: Iterable[str], unsandboxed: Iterable[str] = ()) -> Config:
-    """Return the settings with programs that the user allows, each as `NAME` or `NAME=URL`, and those that may execute
-    what models write without a sandbox. Raises `Failure` R0202.
+    """Return the settings with programs that the user allows, each as `NAME` or `NAME=URL`, and with those that may
+    execute code of models without a sandbox. Raises `Failure` R0202 if a text is malformed.
 
     >>> found = with_programs(Config(), ["run_tests.py", "unit-tests 1.4=http://127.0.0.1:8000"]).programs
     >>> list(found), found["unit-tests 1.4"].url
@@ -277,30 +279,30 @@ def with_programs(config: Config, allowed: Iterable[str], unsandboxed: Iterable[
 
 
 def programs_of(config: Config) -> AllowedPrograms:
-    """Return the programs that may be started, as the runtime takes them."""
+    """Return the allowed programs in the form of the runtime."""
     return AllowedPrograms({name: ProgramLimits(**each.model_dump()) for name, each in config.programs.items()})
 
 
 OF_A_COMMAND = ("W0824", "W0875", "W1208")
-"""Warnings of commands that check no spec, which cannot be denied."""
+"""Warnings of commands that check no spec. They cannot be denied."""
 
 
+# Warnings that count as errors
 def chosen_denials(options: Namespace, config: Config) -> dict[str, str]:
-    """Return the codes that are denied, or `warnings`, and by what each is. Raises `Failure` for a code that is
-    none."""
+    """Return the denied codes, or `warnings`, each with the setting or option that denies it. Raises `Failure` for an
+    unknown code."""
     flags = [code.strip() for given in options.deny for code in given.split(",") if code.strip()]
     return denied_codes(flags, config, "--deny")
 
 
 def denied_codes(given: Sequence[str], config: Config, by: str = "deny") -> dict[str, str]:
-    """Return the codes that are denied, or `warnings`, each with what denies it. Raises `Failure` for an unknown
-    code."""
+    """Return the denied codes, or `warnings`, each with what denies it. Raises `Failure` for an unknown code."""
     by_file = dict.fromkeys(config.check.deny, f"`deny` in {SETTINGS_FILE}")
     return {_known(code, source): source for code, source in (by_file | dict.fromkeys(given, by)).items()}
 
 
 def _known(code: str, by: str) -> str:
-    """Return the code of a warning as the catalogue has it: one of the compiler, or of the models of a run."""
+    """Return the code of a warning in the catalogue's spelling: one of the compiler, or of the models of a run."""
     known = {EVERY, *(each for each in CODES if each.startswith("W") and each not in OF_A_COMMAND)}
     found = next((each for each in known if each.casefold() == code.casefold()), None)
     if found is None:

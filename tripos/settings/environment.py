@@ -1,12 +1,8 @@
-"""Settings that stand in the environment: `TRIPOS_STORE`, `TRIPOS_ROLE_JUDGE` and the like.
+"""Settings from environment variables and `.env` files, and the line numbers of settings in TOML files.
 
-Files `.env`: which variables they may set, and what becomes of these.
-
-The folder may come from somebody else. So a file sets keys of providers and the settings that `may_stand_in_a_file`
-lists, and nothing else; and what it sets never becomes part of `os.environ`, which every child process and every client
-of a cloud reads.
-
-TOML files: what one says, and where a setting stands in it, which the standard library does not tell.
+A `.env` file may come from somebody else. It may therefore set only API keys of providers and the settings that
+`may_stand_in_a_file` allows. Its variables are never added to `os.environ`, which child processes and cloud clients
+read.
 """
 
 from __future__ import annotations
@@ -52,20 +48,22 @@ VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "TRIPOS_TOKENS_PER_MINUTE": ("limits", "tokens_per_minute"),
     }
 )
-"""Variable to the setting that it stands for."""
+"""The setting of each variable."""
 LISTS = frozenset({"TRIPOS_MODEL", "TRIPOS_BUDGET", "TRIPOS_DENY", "TRIPOS_REUSE"})
-"""Several values are divided by commas; folders of data as in `PATH`."""
+"""Settings with several values. They are separated by commas, data folders as in `PATH`."""
 OF_A_FILE = (*sorted(VARIABLES.keys() - {"TRIPOS_STORE", "TRIPOS_REUSE", "TRIPOS_DATA"}), PROFILE)
-"""The variables that a file `.env` may set besides roles and the keys of providers: none names a file or a program."""
+"""The variables that a `.env` file may set besides roles and keys of providers. None of them names a file or a
+program."""
 READ_FILES = ("local/", "replay/", "reward/")
-"""The beginnings of models that a file `.env` may not name: they are files."""
+"""Prefixes of models that a `.env` file may not name, because these models are files."""
 OTHERS = frozenset({PROFILE, LANGUAGE, "TRIPOS_UNTRUSTED", "TRIPOS_DEBUG", "TRIPOS_KEY_PASSWORD"})
 GOLDEN = "_GOLDEN"
-"""What the tests of Tripos are steered by ends so."""
+"""The suffix of variables that control the tests of Tripos."""
 
 
+# Environment variables
 def settings_in(environ: Mapping[str, str]) -> dict[str, Any]:
-    """Return the settings of the environment as a table like that of `tripos.toml`. A variable set to nothing does not
+    """Return the settings of the environment as a table in the form of `tripos.toml`. An empty variable does not
     count.
 
     >>> settings_in({"TRIPOS_MODEL": "a/b, c/d", "TRIPOS_ROLE_JUDGE": "e/f", "TRIPOS_MAX_RETRIES": "2", "HOME": "/"})
@@ -86,7 +84,7 @@ def settings_in(environ: Mapping[str, str]) -> dict[str, Any]:
 
 
 def set_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, ...], str]]:
-    """Yield the variables that are set, each with the place of its setting and its text. Roles are in lower case."""
+    """Yield the variables that are set, each with the path of its setting and its text. Roles are in lower case."""
     for name, place in VARIABLES.items():
         if environ.get(name, "").strip():
             yield name, place, environ[name].strip()
@@ -96,7 +94,7 @@ def set_variables(environ: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, 
 
 
 def may_stand_in_a_file(name: str, text: str) -> bool:
-    """Return true if a file `.env` may set a variable of settings to a text.
+    """Return true if a `.env` file may set a variable to a text.
 
     >>> may_stand_in_a_file("TRIPOS_ROLE_JUDGE", "openai/gpt-4o"), may_stand_in_a_file("TRIPOS_STORE", "s3://b/x")
     (True, False)
@@ -108,12 +106,12 @@ def may_stand_in_a_file(name: str, text: str) -> bool:
 
 
 def variable_of(place: tuple[str, ...], environ: Mapping[str, str]) -> str | None:
-    """Return the variable that a setting was taken from, if any."""
+    """Return the variable that a setting was read from, if any."""
     return next((name for name, each, _ in set_variables(environ) if place[: len(each)] == each), None)
 
 
 def check_language(environ: Mapping[str, str]) -> None:
-    """Raise `Failure` where `TRIPOS_LANG` names no language that Tripos writes messages in."""
+    """Raise `Failure` if `TRIPOS_LANG` names a language that Tripos has no messages in."""
     said = environ.get(LANGUAGE, "").strip()
     if said and named_language(said) is None:
         known = " or ".join(f"`{each}`" for each in LANGUAGES)
@@ -123,7 +121,7 @@ def check_language(environ: Mapping[str, str]) -> None:
 
 
 def unknown_variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Variables that look like ours and are none, each with what to do about it.
+    """Return unknown variables that look like ours, each with a hint.
 
     >>> unknown_variables({"TRIPOS_STOER": "x", "TRIPOS_STORE": "y"})
     [('TRIPOS_STOER', 'did you mean `TRIPOS_STORE`?')]
@@ -142,14 +140,15 @@ def unknown_variables(environ: Mapping[str, str]) -> list[tuple[str, str]]:
 
 
 LONGEST_NAME = 1_000
-"""Characters at the beginning of a line in which the name of a setting is looked for."""
+"""The number of characters at the beginning of a line in which the name of a setting is searched."""
 HEADER = re.compile(r"\s*(\[\[?[^\]].*\])\s*(?:#.*)?$")
 ASSIGNED = re.compile(r"""\s*((?:[A-Za-z0-9_\-.\s]|"(?:[^"\\]|\\.)*"|'[^']*')+?)\s*=""")
 
 
+# TOML with line numbers
 def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
-    """Return the text of a file in TOML, and what it says. Raises `OSError`, `UnicodeDecodeError`, and
-    `tomllib.TOMLDecodeError`, also for one whose tables lie too deep in each other."""
+    """Return the text of a TOML file and its value. Raises `OSError`, `UnicodeDecodeError`, and
+    `tomllib.TOMLDecodeError`, the last also if tables are nested too deeply."""
     text = path.read_text("utf-8-sig")
     try:
         table = tomllib.loads(text)
@@ -160,8 +159,8 @@ def read_toml(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def find_line(text: str, place: Sequence[str]) -> int | None:
-    """Return the number of the line where a setting stands, from 1; that of the table around it where it is inside a
-    value.
+    """Return the number of the line that sets a setting, counted from 1. For a setting inside of a value, return the
+    line of the enclosing table.
 
     >>> find_line('store = "x"\\n[endpoints."openai/a"]\\nbase_ur = "y"\\n', ["endpoints", "openai/a", "base_ur"])
     3
@@ -178,7 +177,7 @@ def find_line(text: str, place: Sequence[str]) -> int | None:
 
 
 def _lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield every line that names a setting or a table, with the whole name."""
+    """Yield the number of every line that names a setting or a table, with the whole path."""
     table: tuple[str, ...] = ()
     for number, line in enumerate((each[:LONGEST_NAME] for each in text.splitlines()), 1):
         if header := HEADER.match(line):
@@ -193,7 +192,7 @@ def _lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
 
 
 def _path(line: str) -> tuple[str, ...] | None:
-    """Return the names that a header or the left side of a line stands for."""
+    """Return the path that a header or the left side of a line denotes."""
     try:
         inner: object = tomllib.loads(line)
     except tomllib.TOMLDecodeError:
@@ -212,15 +211,16 @@ UNKNOWN_VARIABLE = "W1208"
 NAME = ".env"
 MOST_BYTES = 2**20
 MOST_NAMES = 20
-"""So many variables are named that a file must not set."""
+"""The maximum number of variables named in a warning."""
 ENV_FILE_LONGEST_NAME = 60
 REFERENCES = ("oidc/", "os.environ/")
-"""Values that begin so litellm takes for a file, another variable or a service from which it gets the key."""
+"""Prefixes by which litellm would read the key from a file, another variable or a service."""
 
 
+# .env files
 def env_files(folder: Path) -> list[Path]:
-    """Return the files `.env` that are read: of the folder, then of that of `tripos.toml`. A link counts if it leads to
-    a file of its own folder."""
+    """Return the `.env` files to read: that of the folder, then that of the folder of `tripos.toml`. A link counts only
+    if it leads to a file in the same folder."""
     return [path for path in _there(folder) if _stays(path)]
 
 
@@ -235,9 +235,9 @@ def _stays(path: Path) -> bool:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """Return what a file `.env` sets, and to what. Nothing of a value is replaced: `${HOME}` is six letters and signs.
-    Warns once of lines that set nothing. Raises `Failure` R0203."""
-    from dotenv.parser import parse_stream  # few folders have such a file
+    """Return the variables of a `.env` file, without expanding references such as `${HOME}`. Warn once of lines that
+    set nothing. Raises `Failure` R0203."""
+    from dotenv.parser import parse_stream  # imported late: few folders have such a file
 
     try:
         text = read_untrusted(path, MOST_BYTES).decode("utf-8")
@@ -254,9 +254,12 @@ def _read(path: Path) -> dict[str, str]:
 
 
 def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
-    """Take the variables of the files `.env` that may stand there, and return those of the environment with them; what
-    the environment sets stays. In the folder of a stranger no file is read. Warns on standard error of variables that
-    are passed over. Raises `Failure` R0203."""
+    """Return the environment with the allowed variables of the `.env` files. Variables of the environment take
+    precedence.
+
+    In an untrusted folder no file is read. Warn on standard error of variables that are not allowed. Raises `Failure`
+    R0203.
+    """
     taken = []
     for path in () if trust.untrusted else _there(folder):
         if not _stays(path):
@@ -273,7 +276,7 @@ def load_env(folder: Path, trust: Trust = TRUSTED) -> dict[str, str]:
 
 
 def _warn(path: Path, refused: list[str]) -> None:
-    """Warn once of the variables of a file that are passed over: of each kind with its own way to mend it."""
+    """Warn once of the variables of a file that are ignored, with one hint for each kind."""
     if not refused or (path, *refused) in _told:
         return
     _told.add((path, *refused))
@@ -291,13 +294,13 @@ def _warn(path: Path, refused: list[str]) -> None:
 
 
 def _shown(name: str) -> str:
-    """Return a name on one line, cut if it is very long."""
+    """Return a name on one line, shortened if it is very long."""
     short = name if len(name) <= ENV_FILE_LONGEST_NAME else f"{name[:ENV_FILE_LONGEST_NAME]}…"
     return "".join(each if each.isprintable() else "?" for each in short)
 
 
 def _hint(name: str) -> str:
-    """Return how to mend a variable that is passed over."""
+    """Return the hint for a variable that is ignored."""
     if name in VARIABLES and name not in OF_A_FILE:
         return f"export `{name}`, or write `{VARIABLES[name][-1]}` into tripos.toml"
     if any(name in provider.beside_key for provider in (*PROVIDERS.values(), *FOREIGN.values())):
@@ -310,11 +313,11 @@ def _hint(name: str) -> str:
 
 
 _told: set[tuple[Path | str | int, ...]] = set()
-"""The files, each with the variables or the line that are passed over, that this process has warned of."""
+"""The files of which this process has already warned, each with the ignored variables or lines."""
 
 
 def split_env(path: Path, folder: Path) -> tuple[dict[str, str], list[str]]:
-    """Return the variables of a file `.env` that count in a folder, and the names of those that do not. Raises
+    """Return the variables of a `.env` file that count in a folder, and the names of those that do not. Raises
     `Failure` R0203."""
     said, keys = _read(path), key_names() | _own_keys(folder)
     names = {name for name, text in said.items() if name in keys and not text.startswith(REFERENCES)}
@@ -326,7 +329,8 @@ def split_env(path: Path, folder: Path) -> tuple[dict[str, str], list[str]]:
 
 
 def _own_keys(folder: Path) -> frozenset[str]:
-    """Return the names of keys that `tripos.toml` gives to endpoints. If it cannot be read, that is told elsewhere."""
+    """Return the names of key variables that `tripos.toml` assigns to endpoints. An unreadable file is reported
+    elsewhere."""
     path = find_file(folder)
     try:
         table: dict[str, Any] = {} if path is None else read_toml(path)[1]

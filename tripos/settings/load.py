@@ -1,4 +1,7 @@
-"""The settings that hold for a command: built in, then `tripos.toml`, a profile, the environment, and options last."""
+"""The effective settings of a command: defaults, `tripos.toml`, its profile, the environment, then options.
+
+A later layer replaces settings of an earlier one. In an untrusted folder only the environment and the options count.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ from tripos_compiler.source.data_classes import dataclass
 from tripos_runtime.datasets.trust import TRUSTED, Trust
 
 MERGED = ("roles", "endpoints", "prices", "programs", "limits", "check", "cluster")
-"""Tables of which a later layer replaces entries; any other setting it replaces whole."""
+"""Tables whose entries are replaced one by one. Any other setting is replaced as a whole."""
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "store": ("store",),
     "reuse": ("reuse",),
@@ -47,19 +50,19 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "time_limit": ("cluster", "time_limit_s"),
     "image": ("cluster", "image"),
 }
-"""Options of the command line that replace a setting. The others (`--model`, `--role`, `--data`) have rules of their
-own, where they are used."""
+"""Options that replace a setting. Others (`--model`, `--role`, `--data`) have rules of their own where they are
+used."""
 
 
 @dataclass(frozen=True)
 class ChosenSettings:
-    """The settings that hold, the file and the profile they come from, and what is odd about them."""
+    """The effective settings, the file and the profile they come from, and warnings about them."""
 
     config: Config
     path: Path | None = None
     profile: str | None = None
     warnings: tuple[tuple[str, str], ...] = ()
-    """What is wrong, and how to mend it."""
+    """Pairs of a problem and its hint."""
     secrets: tuple[str, ...] = field(default=(), repr=False)
     """Values that must never be shown."""
 
@@ -71,8 +74,8 @@ def load_config(
     environ: Mapping[str, str] | None = None,
     trust: Trust = TRUSTED,
 ) -> Config:
-    """Return the settings that hold in a folder: those of the nearest `tripos.toml` from there upwards, of the profile
-    that is chosen, and of the environment (`os.environ` where nothing is handed in). Raises `Failure`.
+    """Return the effective settings of a folder: of the nearest `tripos.toml` in it or above, of the profile, and of
+    the environment (by default `os.environ`). Raises `Failure`.
 
     >>> load_config(Path("/"), environ={"TRIPOS_STORE": "/tmp/kept", "TRIPOS_MODEL": "mock/careful"}).store
     '/tmp/kept'
@@ -82,8 +85,8 @@ def load_config(
 
 
 def chosen_settings(options: Namespace, folder: Path | None = None) -> ChosenSettings:
-    """Return the settings of a command: reads `.env`, then everything in its order, options last. Warns on standard
-    error of variables that are called like ours and are none. Raises `Failure`."""
+    """Return the settings of a command, including `.env` and its options. Warn on standard error of unknown variables
+    that look like ours. Raises `Failure`."""
     folder, trust = folder or Path.cwd(), trust_of(options)
     environ = load_env(folder, trust)
     chosen = load_settings(folder, profile=getattr(options, "profile", None), environ=environ, trust=trust)
@@ -93,13 +96,13 @@ def chosen_settings(options: Namespace, folder: Path | None = None) -> ChosenSet
 
 
 def project_settings(folder: Path, profile: str | None = None, trust: Trust = TRUSTED) -> ChosenSettings:
-    """Read `.env`, and the settings that hold in a folder. Raises `Failure`."""
+    """Return the settings of a folder, including `.env`. Raises `Failure`."""
     return load_settings(folder, profile=profile, environ=load_env(folder, trust), trust=trust)
 
 
 def with_options(config: Config, options: Namespace) -> Config:
-    """Return the settings with the options that stand for one. Raises `Failure` R0202 for a value that no other layer
-    would take either."""
+    """Return the settings with the options that replace one. Raises `Failure` R0202 if a value is out of the bounds of its
+    setting."""
     table: dict[str, Any] = {}
     for name, place in OPTIONS.items():
         value = getattr(options, name, None)
@@ -123,7 +126,7 @@ def with_options(config: Config, options: Namespace) -> Config:
     allowed, unsandboxed = getattr(options, "allow_program", ()), getattr(options, "allow_unsandboxed", ())
     if not allowed and not unsandboxed:
         return config
-    from tripos.settings.config import with_programs  # few commands start one
+    from tripos.settings.config import with_programs  # imported late: few commands start programs
 
     return with_programs(config, allowed, unsandboxed)
 
@@ -131,9 +134,11 @@ def with_options(config: Config, options: Namespace) -> Config:
 def load_settings(
     folder: Path, *, profile: str | None, environ: Mapping[str, str], trust: Trust = TRUSTED
 ) -> ChosenSettings:
-    """Return the settings that hold in a folder; in the folder of a stranger, those of the environment alone. Raises
-    `Failure`: R0203 for a file that cannot be read or a setting that does not exist or does not fit, R0207 for a key
-    that stands in the file."""
+    """Return the effective settings of a folder. In an untrusted folder, use the environment alone.
+
+    Raises `Failure` R0203 if a file cannot be read, or a setting is unknown or invalid, and R0207 if the file contains
+    an API key.
+    """
     path = None if trust.untrusted else find_file(folder)
     text, table = _read(path) if path is not None else ("", {})
     for place in keys_in(table):
@@ -155,7 +160,7 @@ def load_settings(
         layers.append(at_length(profiles[wanted]))
     merged: dict[str, Any] = {}
     if path is not None:
-        # A store that nothing names lies beside the file too, so that it is the same one from every folder below.
+        # The default store lies next to the file, so that it is the same one from every folder below.
         for layer in ({"store": Config().store}, *layers):
             merged = _merge(merged, _against(layer, path.parent))
     of_environment = settings_in(environ)
@@ -180,7 +185,7 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _against(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
-    """Return a layer of the file with its paths made whole."""
+    """Return a layer of the file with its paths resolved."""
     made = dict(table)
     for name in ("data", "releases", "reuse"):
         if isinstance(made.get(name), str):
@@ -193,8 +198,8 @@ def _against(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
 
 
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return two layers, the second on top. An endpoint or a price is replaced whole: a key goes to no address but its
-    own.
+    """Return two layers, the second on top. An endpoint or a price is replaced as a whole, so that a key is never sent
+    to another address.
 
     >>> _merge({"store": "a", "limits": {"timeout_s": 9, "max_retries": 1}}, {"limits": {"max_retries": 2}})
     {'store': 'a', 'limits': {'timeout_s': 9, 'max_retries': 2}}
@@ -229,7 +234,7 @@ def _validate(model: type[BaseModel], table: Mapping[str, Any], path: Path | Non
 
 
 def known_settings(place: tuple[str, ...]) -> list[str]:
-    """Return the settings that a table may have.
+    """Return the names of the settings that a table may have.
 
     >>> known_settings(("endpoints", "openai"))[:2], known_settings(("profiles", "ci"))[:2]
     (['base_url', 'api_key_env'], ['data', 'releases'])
@@ -246,7 +251,7 @@ def known_settings(place: tuple[str, ...]) -> list[str]:
 
 
 def value_fault(error: Any) -> str:
-    """Return what is wrong with a value, in words that do not repeat it."""
+    """Return what is wrong with a value, without repeating the value."""
     bounds = error.get("ctx", {})
     match error["type"]:
         case "missing":
@@ -302,7 +307,7 @@ def _at(path: Path | None, line: int | None) -> str:
 
 
 def _shown(place: tuple[str, ...]) -> str:
-    """Return a place in the way that TOML writes it.
+    """Return the path of a setting in TOML notation.
 
     >>> _shown(("endpoints", "openai/gpt-4o", "base_url"))
     'endpoints."openai/gpt-4o".base_url'

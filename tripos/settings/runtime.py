@@ -1,6 +1,6 @@
-"""The settings in the form of the runtime: endpoints, prices and limits as it takes them.
+"""Settings in the form of the runtime: endpoints, prices, limits and budgets, also divided among processes.
 
-The limits and the budget of a run, divided among processes, so that all together keep to what one process would.
+The parts of divided limits add up to the limits of one process.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.limits import Limits
 
 TOKENS = 1_000_000
-"""Prices are written in USD for so many tokens."""
+"""The number of tokens that a price in USD refers to."""
 LOCAL_PREFIXES = ("mock/", "local/", "reward/", "baseline/")
-"""Models that begin so have no provider whose rates could be kept to."""
+"""Prefixes of models without a provider, to which no rate limits apply."""
 
 
 def endpoints_of(config: Config) -> dict[str, Endpoint]:
-    """Return where models are reached, by name of a model or a provider."""
+    """Return the endpoints of models, by name of a model or a provider."""
     return {
         name: Endpoint(each.base_url, each.api_key_env, each.name, each.replicas, each.warm_up_s, each.media)
         for name, each in config.endpoints.items()
@@ -32,8 +32,8 @@ def endpoints_of(config: Config) -> dict[str, Endpoint]:
 
 
 def with_identities(binding: RoleBinding, config: Config) -> RoleBinding:
-    """Return the binding with who answers under the name of each model, where the name does not say it. Raises
-    `Failure` R0101 for a model whose address cannot be."""
+    """Return the binding with the identity behind each model's name, if the name alone does not determine it. Raises
+    `Failure` R0101 for an invalid address."""
     endpoints = endpoints_of(config)
     try:
         found = {name: identity_of(name, endpoints) for name in binding.every}
@@ -43,7 +43,7 @@ def with_identities(binding: RoleBinding, config: Config) -> RoleBinding:
 
 
 def prices_of(config: Config) -> dict[str, Price]:
-    """Return the prices that were set, by name of a model, in USD a token.
+    """Return the configured prices by name of a model, in USD per token.
 
     >>> config = Config.model_validate({"prices": {"openai/x": {"input": 2, "output": 8}}})
     >>> prices_of(config)["openai/x"].cost_usd(500, 0)
@@ -61,10 +61,10 @@ def prices_of(config: Config) -> dict[str, Price]:
 
 
 def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
-    """Return how calls to these models are let out. A rate under `[limits]` holds for each endpoint by itself, unless
-    the model or its provider has one under `[endpoints]`.
+    """Return the limits of calls to these models. A rate of `[limits]` applies to each endpoint separately, unless its
+    model or provider has one in `[endpoints]`.
 
-    >>> from tripos_runtime.models import open_model
+    >>> from tripos_runtime.models.families import open_model
     >>> limits = limits_of(Config(max_connections=3), {"mock/careful": open_model("mock/careful")})
     >>> limits.max_connections, dict(limits.requests_per_minute)
     (3, {})
@@ -89,7 +89,8 @@ def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
 
 
 def _connections(config: Config, models: Mapping[str, Model]) -> dict[str, int]:
-    """Return how many calls at a time were set for an endpoint, and what reward models bear where nothing was."""
+    """Return the configured number of concurrent calls by endpoint; by default, for a reward model, the number it
+    supports."""
     found = {name: each.max_connections for name, each in config.endpoints.items() if each.max_connections is not None}
     for name, model in models.items():
         if isinstance(model, BatchedReward) and not {name, name.partition("/")[0]} & found.keys():
@@ -97,8 +98,9 @@ def _connections(config: Config, models: Mapping[str, Model]) -> dict[str, int]:
     return found
 
 
+# Division among processes
 def check_divisible(limits: Limits, parts: int, by: str = "workers") -> None:
-    """Raise `Failure` R0202 where a limit of concurrent calls leaves nothing for some worker, or some shard."""
+    """Raise `Failure` R0202 if a limit of concurrent calls would leave some worker or shard without any."""
     least, where = min(
         [(limits.max_connections, "`--max-connections`"), *((n, f"`{name}`") for name, n in limits.connections.items())]
     )
@@ -108,7 +110,7 @@ def check_divisible(limits: Limits, parts: int, by: str = "workers") -> None:
 
 
 def divided(limits: Limits, number: int, parts: int) -> Limits:
-    """Return the limits of one part, counted from 0: its share of the connections, of the rates and of the memory.
+    """Return the limits of one part, counted from 0: its share of the connections, the rates and the memory.
 
     >>> [divided(Limits(max_connections=16), number, 3).max_connections for number in range(3)]
     [6, 5, 5]
@@ -128,8 +130,8 @@ def divided(limits: Limits, number: int, parts: int) -> Limits:
 
 
 def divided_budget(texts: Sequence[str], number: int, parts: int) -> Budget | None:
-    """Return the budget of one part, counted from 0; none where there is none. Raises `BudgetError` R0401 for what is
-    no amount, and `Failure` R0202 where some part would have nothing.
+    """Return the budget of one part, counted from 0, or None without a budget. Raises `BudgetError` R0401 for an
+    invalid amount, and `Failure` R0202 if some part would have nothing.
 
     >>> [divided_budget(["1usd", "10calls"], number, 4).calls for number in range(4)]
     [3, 3, 2, 2]

@@ -1,4 +1,4 @@
-"""Keys: what looks like one, where one stands in settings, and texts without them."""
+"""API keys: how they are recognized, found in settings, and removed from texts."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from typing import Any
 
 HIDDEN = "(hidden)"
 SHORTEST = 8
-"""A value shorter than this is no key; taking it out of a text would make holes in words."""
+"""The minimum length of a key. Removing shorter values would damage other words."""
 
 _REST = r"""[^\s"'`,;<>()\[\]{}\\]{8,}"""
-"""What may follow the beginning of a key: never what ends a text in JSON or in a sentence."""
+"""The characters of a key after its prefix; none that can end a text in JSON or a sentence."""
 KNOWN_FORMS = re.compile(
     rf"(?:Bearer\s+{_REST}|(?:sk-|sk_|gsk_|xai-|hf_|r8_|pplx-|nvapi-|fw_|tgp_|gh[pousr]_|ya29\.){_REST}"
     r"|AIza[\w-]{20,}|AKIA[0-9A-Z]{12,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)"
 )
 KEY_NAME = re.compile(r"(?:^|_)(?:keys?|apikey|tokens?|secrets?|passwords?|passwd|credentials?|authorization)$", re.I)
-"""A setting or a variable called so holds a key."""
+"""The form of names of settings and variables that hold a key."""
 NO_KEY_NAME = re.compile(r"(?:^|_)tokens(?:_per_minute)?$", re.I)
 VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 ADDRESS_WITH_KEY = re.compile(r"://[^/\s@]+@|[?&](?:api[-_]?key|key|token|secret)=", re.I)
 
 
 def is_key_like(text: str) -> bool:
-    """Return true if a text has the form of an API key, or holds one.
+    """Return true if a text has the form of an API key or contains one.
 
     >>> is_key_like("sk-proj-0123456789"), is_key_like("https://ann:pass@example.org/v1")
     (True, True)
@@ -35,7 +35,7 @@ def is_key_like(text: str) -> bool:
 
 
 def is_variable(text: str) -> bool:
-    """Return true if a text can be the name of an environment variable, and is not itself a key.
+    """Return true if a text may be the name of an environment variable and is not itself a key.
 
     >>> is_variable("OPENAI_API_KEY"), is_variable("9f8a-77"), is_variable("a1b2c3d4e5f6a7b8c9d0e1f2")
     (True, False, False)
@@ -45,7 +45,7 @@ def is_variable(text: str) -> bool:
 
 
 def keys_in(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Yield the places of what looks like a key in a table of settings. The keys themselves are not told.
+    """Yield the paths of values that look like keys in a table of settings, without the keys themselves.
 
     >>> list(keys_in({"endpoints": {"openai": {"base_url": "http://x/v1", "api_key": "0123456789"}}}))
     [('endpoints', 'openai', 'api_key')]
@@ -70,8 +70,8 @@ def keys_in(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> Iterator[t
 
 
 def key_values(environ: Mapping[str, str], variables: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the values of the environment that must never be shown, longest first: of variables that are called like a
-    key, and of those named in `variables`.
+    """Return the values of the environment that must never be shown, longest first: of variables whose name is that of
+    a key, and of those in `variables`.
 
     >>> key_values({"OPENAI_API_KEY": "abcdef123", "HOME": "/home/ann", "TUTOR": "pass-phrase"}, ["TUTOR"])
     ('pass-phrase', 'abcdef123')
@@ -86,7 +86,7 @@ def key_values(environ: Mapping[str, str], variables: Iterable[str] = ()) -> tup
 
 
 def without_keys(text: str, values: Iterable[str] = ()) -> str:
-    """Return a text with these values, and with whatever else has the form of a key, taken out.
+    """Return a text with these values, and everything else in the form of a key, replaced.
 
     >>> without_keys('refused abcdef123 and "sk-0123456789".', ["abcdef123"])
     'refused (hidden) and "(hidden)".'
@@ -101,7 +101,7 @@ def without_keys(text: str, values: Iterable[str] = ()) -> str:
 
 
 def table_without_keys(value: Any, values: Iterable[str] = ()) -> Any:
-    """Return the same for every text in lists and tables.
+    """Return a value with keys replaced in every text of its lists and tables.
 
     >>> table_without_keys({"text": ["key sk-0123456789"], "number": 3})
     {'text': ['key (hidden)'], 'number': 3}

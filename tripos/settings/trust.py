@@ -1,4 +1,4 @@
-"""`--untrusted`: the trust that a command has in a benchmark, and what it refuses of its other options."""
+"""Trust in a benchmark: `--untrusted`, and the options and times that it forbids."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ YES, NO = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
 
 
 def trust_in(said: bool, environ: Mapping[str, str]) -> Trust:
-    """Return the trust that an option or the environment says. Raises `Failure` R0203 for a variable that says neither.
+    """Return the trust set by the option or the environment. Raises `Failure` R0203 if the variable is neither yes nor
+    no.
 
     >>> trust_in(False, {}).untrusted, trust_in(False, {"TRIPOS_UNTRUSTED": "1"}).untrusted
     (False, True)
@@ -28,15 +29,14 @@ def trust_in(said: bool, environ: Mapping[str, str]) -> Trust:
 
 
 def trust_of(options: Namespace) -> Trust:
-    """Return the trust of a command, which was made when its options were read."""
+    """Return the trust of a command, which was set when its options were read."""
     found = getattr(options, "trust", TRUSTED)
     assert isinstance(found, Trust)
     return found
 
 
 def check_given(trust: Trust, *places: str, outside: bool = False, fetch: bool = False) -> None:
-    """Raise `Failure` R0270 for what an untrusted benchmark must not be given: leave to read any file, and places in
-    the network."""
+    """Raise `Failure` R0270 if an untrusted benchmark is given access to any file, or to places in the network."""
     try:
         if outside:
             trust.check("`--allow-outside`", "copy the file beside the spec, or name its folder: --data DIR")
@@ -51,9 +51,10 @@ def check_given(trust: Trust, *places: str, outside: bool = False, fetch: bool =
 
 @contextmanager
 def time_limit(seconds: float | None) -> Iterator[None]:
-    """Stop what takes longer. Raises `Failure` R0271 in the main thread. Windows has no such alarm: nothing is stopped.
+    """Stop the block after a time in seconds. Raises `Failure` R0271 in the main thread. On Windows, which has no such
+    alarm, there is no limit.
 
-    The alarm goes off again every second, since a reader of damaged files takes any exception for damage.
+    The alarm is repeated every second, because a reader of damaged files may catch any exception as damage.
     """
     if seconds is None or not hasattr(signal, "SIGALRM"):
         yield

@@ -1,1 +1,2 @@
-"""Runs that several processes share: each takes cases, and one tells, counts and ends the run for all."""
+"""A run in several processes: workers take cases and make the calls; the main process counts, reports and ends the
+run."""

@@ -1,4 +1,4 @@
-"""The process of a worker, which `WorkerPool` starts."""
+"""The entry point of a worker process, which `WorkerPool` starts."""
 
 from tripos.api.workers.worker import main
 

@@ -1,4 +1,4 @@
-"""The messages between a run and its workers: pickled objects in the pipes of a process that the run itself started."""
+"""Messages between a run and its workers: pickled objects over the pipes of a process that the run itself started."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tripos_runtime.scheduling.budget import Cost
 from tripos_runtime.scheduling.endpoint import Snapshot
 
 LENGTH = 4
-"""The bytes before each message that say how long it is."""
+"""The prefix of each message: its length in bytes."""
 STOPS_S = 30.0
-"""How long a worker without a run finishes the calls under way."""
+"""The time in seconds for which a worker whose run is gone finishes its calls."""
 
 
 @dataclass(frozen=True)
 class WorkerAssignment:
-    """The first message to a worker: the run, and which worker of how many it is."""
+    """The first message to a worker: the run, the number of the worker, and how many there are."""
 
     spec: CompiledSpec
     choices: Choices
@@ -38,47 +38,47 @@ class WorkerAssignment:
     number: int
     workers: int
     deaths: int
-    """How many workers of the run have died so far."""
+    """The number of workers of the run that have died so far."""
     budget: tuple[float | None, int | None, int | None] | None
     """The bounds of the budget in USD, tokens and calls."""
     variables: tuple[Mapping[str, str], ...] = field(default=(), repr=False)
-    """Those that files `.env` gave to the run."""
+    """Variables that `.env` files set for the run."""
 
 
 @dataclass(frozen=True)
 class Stop:
-    """Make no further call and finish those under way; `at_once`: give them up."""
+    """Make no further calls and finish those in progress; with `at_once`, cancel them."""
 
     at_once: bool = False
 
 
 @dataclass(frozen=True)
 class DataMade:
-    """The data sets that models write are made."""
+    """The generated data sets are complete."""
 
 
 @dataclass(frozen=True)
 class LookAgain:
-    """A worker died, and what it had may be taken. `deaths` counts them."""
+    """A worker has died, and its cases may be taken. `deaths` counts dead workers."""
 
     deaths: int
 
 
 @dataclass(frozen=True)
 class Over:
-    """Every case is done."""
+    """All cases are done."""
 
 
 @dataclass(frozen=True)
 class Idle:
-    """A worker has nothing left to take, as things stood after so many `deaths`."""
+    """A worker has nothing left to take, as of this number of `deaths`."""
 
     deaths: int
 
 
 @dataclass(frozen=True)
 class CaseRead:
-    """A worker went through the case at this place of a run that stops when it is settled."""
+    """A worker has finished the case at this position of a run with early stopping."""
 
     place: int
     scores: tuple[ItemScore, ...]
@@ -86,7 +86,7 @@ class CaseRead:
 
 @dataclass(frozen=True)
 class StillAsked:
-    """The run has read so many cases, and asks these models further: none once it is settled."""
+    """The number of cases that the run has read, and the models that are still asked; none once it is settled."""
 
     read: int
     models: tuple[str, ...]
@@ -94,8 +94,8 @@ class StillAsked:
 
 @dataclass(frozen=True)
 class WorkerState:
-    """The state of a worker: its tally with the notes that are new, its endpoints, and the functions that failed, each
-    with how often and the first reason."""
+    """The state of a worker: its counters with new notes, its endpoints, and failed functions, each with the number of
+    failures and the first error."""
 
     tally: CallCounters
     endpoints: tuple[Snapshot, ...]
@@ -104,7 +104,7 @@ class WorkerState:
 
 @dataclass(frozen=True)
 class WorkerEnded:
-    """The last message of a worker: how it ended, and the code, the message and the hint of what stopped it."""
+    """The last message of a worker: how it ended, and the code, message and hint of what stopped it."""
 
     status: str
     failure: tuple[str, str, str | None] | None = None
@@ -112,7 +112,7 @@ class WorkerEnded:
 
 @dataclass(frozen=True)
 class CallWanted:
-    """A worker wants to make a call that costs so much at most."""
+    """A worker requests a call with this maximum cost."""
 
     number: int
     cost: Cost
@@ -121,7 +121,7 @@ class CallWanted:
 
 @dataclass(frozen=True)
 class Debited:
-    """The call may be made; with a `refusal`, its code, message and hint, it may not, for the budget is spent."""
+    """The call may be made; or, with a `refusal` (code, message, hint), the budget is spent."""
 
     number: int
     refusal: tuple[str, str, str] | None = None
@@ -129,7 +129,7 @@ class Debited:
 
 @dataclass(frozen=True)
 class Settle:
-    """The call that was debited has a reply, which is sent without its text; `None`: it has none."""
+    """The reply to a call that was debited, without its text; `None` if there is none."""
 
     number: int
     reply: Reply | None
@@ -137,7 +137,7 @@ class Settle:
 
 
 def pack(message: object) -> bytes:
-    """Return a message as it is written.
+    """Return the bytes of a message on the pipe.
 
     >>> len(pack(Over())) > LENGTH
     True
@@ -147,7 +147,7 @@ def pack(message: object) -> bytes:
 
 
 async def read(stream: asyncio.StreamReader) -> Any:
-    """Return the next message; `None` where the other process is gone."""
+    """Return the next message, or None if the other process is gone."""
     try:
         length = int.from_bytes(await stream.readexactly(LENGTH))
         return pickle.loads(await stream.readexactly(length))

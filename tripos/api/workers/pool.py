@@ -1,4 +1,4 @@
-"""The workers of a run, seen from the run: started, counted as one, replaced where they die, and stopped together."""
+"""The workers of a run as the main process sees them: started, counted, replaced if they die, and stopped together."""
 
 from __future__ import annotations
 
@@ -40,15 +40,16 @@ from tripos_runtime.scheduling.endpoint import Snapshot
 from tripos_runtime.scheduling.limits import Limits
 
 IN_VAIN = 3
-"""After so many deaths of workers in a row, between which no call was answered, there is no further one."""
+"""The maximum number of consecutive deaths of workers without an answered call in between. After that no worker is
+started."""
 DIED = "R0411"
 KILLED_S = 5.0
-"""How long workers have to stop at once."""
+"""The time in seconds that workers have to stop at once."""
 
 
 @dataclass(eq=False)
 class _WorkerProcess:
-    """One worker, as the run knows it."""
+    """One worker process."""
 
     number: int
     process: asyncio.subprocess.Process
@@ -57,7 +58,7 @@ class _WorkerProcess:
     endpoints: tuple[Snapshot, ...] = ()
     functions: dict[str, tuple[int, str]] = field(default_factory=dict)
     idle: int = -1
-    """The deaths that it knew of when it had nothing left to take; -1 while it is at work."""
+    """The number of deaths it knew of when it had nothing left to take; -1 while it works."""
     ended: WorkerEnded | None = None
 
     def send(self, message: object) -> None:
@@ -77,28 +78,28 @@ class WorkerPool:
         self.workers = workers
         self._living: list[_WorkerProcess] = []
         self._over: list[_WorkerProcess] = []
-        """Those that came to their end."""
+        """Workers that have ended."""
         self._gone: list[CallCounters] = []
         self._deaths = self._in_vain = self._answered = 0
         self._stopping = False
         self._made = False
         self._failure: Failure | None = None
         self._reading: ReadingDesk | None = None
-        """Of a run that stops when it is settled."""
+        """The cases read so far, for a run with early stopping."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     def check(self, limits: Limits) -> None:
-        """Raise `Failure` R0202 where a limit leaves nothing for some worker."""
+        """Raise `Failure` R0202 if a limit leaves nothing for some worker."""
         check_divisible(limits, self.workers)
 
     def interrupt(self) -> bool:
-        """Finish the calls under way and stop; called again, stop at once. Whether this was the first time."""
+        """Finish the calls in progress and stop; if called again, stop at once. Return true for the first call."""
         first = not self._stopping
         self._stop(at_once=not first)
         return first
 
     def endpoints(self) -> list[Snapshot]:
-        """Return the state of each endpoint, over all workers."""
+        """Return the state of each endpoint, summed over the workers."""
         found: dict[str, Snapshot] = {}
         for worker in self._living:
             for each in worker.endpoints:
@@ -106,7 +107,7 @@ class WorkerPool:
         return list(found.values())
 
     async def run(self, job: Job) -> RunEnding:
-        """Make the calls of a run. When it returns, no worker is left."""
+        """Make the calls of a run. No worker is left when it returns."""
         self._job = job
         size = part_size(sum(job.source.counts(job.selection).values()), self.workers)
         if job.settler is not None:
@@ -137,7 +138,7 @@ class WorkerPool:
         return RunEnding(first.status, None if first.failure is None else Failure(*first.failure, SOME_FAILED))
 
     async def _followed(self) -> None:
-        """Wait until every worker is gone, those included that are started meanwhile."""
+        """Wait until every worker is gone, including those that are started meanwhile."""
         while self._tasks:
             done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
@@ -165,7 +166,7 @@ class WorkerPool:
         self._tasks.add(task)
 
     async def _follow(self, worker: _WorkerProcess) -> None:
-        """Hear what a worker says until it is gone."""
+        """Handle the messages of a worker until it is gone."""
         assert worker.process.stdout is not None
         while (message := await read(worker.process.stdout)) is not None:
             match message:
@@ -204,7 +205,7 @@ class WorkerPool:
         await self._died(worker)
 
     async def _died(self, worker: _WorkerProcess) -> None:
-        """Let others have what a worker had, and put another one in its place."""
+        """Release the cases of a dead worker to others, and start a replacement."""
         self._deaths += 1
         self._gone.append(worker.tally)
         self._count()
@@ -229,7 +230,7 @@ class WorkerPool:
         await self._start(worker.number)
 
     def _end_if_done(self) -> None:
-        """Say that the run is over where nobody has anything left, as things stand after the last death."""
+        """Announce the end of the run if all workers are idle as of the last death."""
         if len(self._living) == self.workers and all(each.idle == self._deaths for each in self._living):
             self._tell(Over())
 
@@ -248,7 +249,7 @@ class WorkerPool:
     def _kill(self) -> None:
         for worker in self._living:
             with contextlib.suppress(ProcessLookupError):
-                worker.process.kill()  # what arrived is in the ledger
+                worker.process.kill()  # finished replies are in the ledger
 
     def _signal(self, number: signal.Signals) -> None:
         for worker in self._living:
@@ -256,7 +257,7 @@ class WorkerPool:
                 worker.process.send_signal(number)
 
     def _count(self) -> None:
-        """Tell the job how all workers stand together."""
+        """Update the job's counters with the sum over the workers."""
         every = [*self._living, *self._over]
         self._job.tally.gather([each.tally for each in every], self._gone)
         for name, function in self._job.functions.items():
@@ -266,7 +267,7 @@ class WorkerPool:
 
 
 def worker_pool(spec: CompiledSpec, choices: Choices, config: Config, workers: int) -> WorkerPool | None:
-    """Return so many workers for a run; none where one process does. Raises `Failure` R0202 where the store is no
+    """Return a pool with this number of workers, or None for one process. Raises `Failure` R0202 if the store is not a
     folder."""
     if workers > 1 and "://" in str(config.store):
         message = f"`--workers` shares a store in a folder, and `{config.store}` is on a bucket"
@@ -275,5 +276,5 @@ def worker_pool(spec: CompiledSpec, choices: Choices, config: Config, workers: i
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment of a worker, which finds the same modules."""
+    """Return the environment of a worker, with the same module search path."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}

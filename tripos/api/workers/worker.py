@@ -1,8 +1,7 @@
-"""A worker: the process that makes a share of a run's calls, and tells the run how it goes.
+"""A worker: the process that makes a share of a run's calls and reports to the run.
 
-A budget that several processes share: the run has it, and its workers ask the run before each call.
-
-The cases of a run that stops when it is settled, where workers share it: they go through them, and the run reads.
+The run owns the budget: a worker requests each call before it makes it. In a run with early stopping, workers finish
+cases and the run reads their scores in order.
 """
 
 from __future__ import annotations
@@ -59,6 +58,7 @@ from tripos_warehouse.store.store import Store
 Send = Callable[[object], None]
 
 
+# The shared budget
 class WorkerBudget(Budget):
     """The budget as a worker sees it."""
 
@@ -70,7 +70,7 @@ class WorkerBudget(Budget):
         self._open: dict[Debit, int] = {}
 
     async def debit(self, cost: Cost, name: str) -> Debit:
-        """Wait until the run reserves the cost of a call. Raises `OutOfBudget`."""
+        """Wait until the run has reserved the cost of a call. Raises `OutOfBudget` if it refuses."""
         number = next(self._numbers)
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         self._send(CallWanted(number, cost, name))
@@ -86,7 +86,7 @@ class WorkerBudget(Budget):
         return debit
 
     def answer(self, answer: Debited) -> None:
-        """Take what the run said."""
+        """Handle the run's answer to a request."""
         future = self._answers.get(answer.number)
         if future is None or future.done():
             return
@@ -96,24 +96,24 @@ class WorkerBudget(Budget):
             future.set_exception(OutOfBudget(*answer.refusal))
 
     def abandon(self) -> None:
-        """Refuse every call that waits for an answer: the run is gone."""
+        """Refuse every waiting call, because the run is gone."""
         for future in self._answers.values():
             if not future.done():
                 future.set_exception(Halted())
 
     def settle(self, debit: Debit, reply: Reply, price: Price | None) -> None:
-        """Tell the run what a reply used."""
+        """Report the usage of a reply to the run."""
         bare = replace(reply, text="", others=tuple(replace(each, text="") for each in reply.others))
         self._send(Settle(self._open.pop(debit), bare, price))
 
     def give_back(self, debit: Debit) -> None:
-        """Tell the run that a call gave no reply."""
+        """Report to the run that a call has no reply."""
         self._send(Settle(self._open.pop(debit), None))
 
 
 @dataclass
 class BudgetDesk:
-    """The other end, in the run: reserves for the calls of one worker."""
+    """The budget of the run as it serves one worker."""
 
     budget: Budget
     send: Send
@@ -121,7 +121,7 @@ class BudgetDesk:
     _debits: dict[int, Debit] = field(default_factory=dict)
 
     def reserve(self, wanted: CallWanted) -> None:
-        """Reserve what a call may cost, and say so when it is done."""
+        """Reserve the maximum cost of a call, then answer the worker."""
         self._waiting[wanted.number] = asyncio.create_task(self._reserve(wanted))
 
     async def _reserve(self, wanted: CallWanted) -> None:
@@ -135,7 +135,7 @@ class BudgetDesk:
         self.send(Debited(wanted.number, refusal))
 
     def settle(self, settled: Settle) -> None:
-        """Put what a reply used in place of what was reserved."""
+        """Replace a reservation by the actual usage."""
         if (waiting := self._waiting.pop(settled.number, None)) is not None:
             waiting.cancel()
         debit = self._debits.pop(settled.number, None)
@@ -147,7 +147,7 @@ class BudgetDesk:
             self.budget.settle(debit, settled.reply, settled.price)
 
     async def close(self) -> None:
-        """Give back what is reserved for a worker that is gone: nobody knows of a reply to these calls."""
+        """Release the reservations of a worker that is gone, since no replies to these calls will be known."""
         waiting = list(self._waiting.values())
         for task in waiting:
             task.cancel()
@@ -159,20 +159,21 @@ class BudgetDesk:
         self._debits.clear()
 
 
+# Cases of a run with early stopping
 @dataclass
 class RemoteReader:
-    """Tells the run of the cases that a worker went through, and knows how far the run has read."""
+    """The worker's side of early stopping: sends the cases that it has finished, and knows how far the run has read."""
 
     send: Callable[[object], None]
     asked: Collection[str]
     """The compared models that are still asked."""
     read: int = 0
-    """The cases that were read."""
+    """The number of cases that were read."""
     patience_s: float = 1.0
 
     @property
     def settled(self) -> bool:
-        """True if nobody is asked any more."""
+        """True if no model is asked any more."""
         return not self.asked
 
     def take(self, place: int, case: Case, scores: Sequence[ItemScore]) -> None:
@@ -180,12 +181,12 @@ class RemoteReader:
         self.send(CaseRead(place, tuple(each._replace(arms=dict(each.arms)) for each in scores)))
 
     def hear(self, told: StillAsked) -> None:
-        """Take what the run has read."""
+        """Update the state from the run's message."""
         self.read, self.asked = told.read, told.models
 
 
 class ReadingDesk:
-    """Reads the cases that workers went through in the order of the run, and lists them as its cases."""
+    """The run's side of early stopping: reads finished cases in the order of the run, and records them as its cases."""
 
     def __init__(self, job: Job, settler: Settler) -> None:
         self._job = job
@@ -198,11 +199,11 @@ class ReadingDesk:
 
     @property
     def state(self) -> StillAsked:
-        """How far the run has read, and whom it still asks."""
+        """Return how far the run has read, and which models it still asks."""
         return StillAsked(self._ordered.read, tuple(self._ordered.asked))
 
     def take(self, told: CaseRead) -> bool:
-        """Take a case; true if something was read."""
+        """Add a finished case. Return true if the run could read further."""
         while len(self._cases) <= told.place:
             self._cases.append(next(self._coming))
         case, before = self._cases[told.place], self._ordered.read
@@ -212,7 +213,7 @@ class ReadingDesk:
         return self._ordered.read > before
 
     def commit(self) -> None:
-        """Commit the list of the cases that were read. Raises `StoreError`."""
+        """Commit the list of cases that were read. Raises `StoreError`."""
         rows, self._rows = self._rows, []
         if rows:
             self._job.store.append({"run_items": rows})
@@ -222,25 +223,26 @@ class ReadingDesk:
 
 
 TELL_S = 0.25
-"""The time between two messages about how things stand."""
+"""The interval in seconds between two reports of the state."""
 LOOK_S = 1.0
-"""The time between two looks whether the run is still there."""
+"""The interval in seconds at which a worker checks that the run is still alive."""
 
 
+# The process
 def main() -> None:
-    """Work for the run whose messages come on standard input, and answer on standard output."""
+    """Work for the run whose messages arrive on standard input, and answer on standard output."""
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)  # these reach the run too, and that says when to stop
+        signal.signal(number, signal.SIG_IGN)  # the run gets these signals too, and tells its workers to stop
     if TO_WORKER is not None:
         end_evaluations_on(TO_WORKER)
         Thread(target=_outlive, args=(os.getppid(), TO_WORKER), daemon=True).start()
     answers = os.dup(sys.stdout.fileno())
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # whatever else is printed is no message
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # other output must not mix with the messages
     asyncio.run(_work(answers))
 
 
 def _outlive(run: int, number: signal.Signals) -> None:
-    """End what is evaluated once the run is gone: its messages end then, of which the event loop hears only after."""
+    """End long evaluations once the run is gone. The event loop would notice only afterwards."""
     while os.getppid() == run:
         time.sleep(LOOK_S)
     os.kill(os.getpid(), number)
@@ -262,7 +264,7 @@ async def _work(answers: int) -> None:
     except (PluginError, ModelError, StoreError) as error:
         ended = WorkerEnded("failed", (error.code, error.message, error.hint))
     worker.send(ended)
-    transport.close()  # after what is written
+    transport.close()  # flushes pending messages first
     while not transport.is_closing() or transport.get_write_buffer_size():
         await asyncio.sleep(TELL_S / 10)
 
@@ -284,12 +286,12 @@ class _Worker:
         self._budget = None if bounds is None else WorkerBudget(*bounds, self.send)
 
     def send(self, message: object) -> None:
-        """Send a message to the run; one that is gone hears nothing."""
+        """Send a message to the run, unless it is gone."""
         if not self._transport.is_closing():
             self._transport.write(pack(message))
 
     async def work(self) -> WorkerEnded:
-        """Make the calls of this worker's share. Raises what preparing a run and opening a store raise."""
+        """Make the calls of this worker's share. Raises the errors of preparing a run and opening a store."""
         given = self.assignment
         give_variables(given.variables)
         config = given.config.model_copy(update={"budget": ()})
@@ -323,7 +325,7 @@ class _Worker:
         return WorkerEnded(ending.status, None if failure is None else (failure.code, failure.message, failure.hint))
 
     async def _read(self) -> None:
-        """Do what the run says; without a run finish the calls under way."""
+        """Handle the messages of the run. If the run is gone, finish the calls in progress."""
         while (message := await read(self._messages)) is not None:
             match message:
                 case Debited() if self._budget is not None:
@@ -361,7 +363,7 @@ class _Worker:
             await self._made.wait()
 
     async def _rest(self) -> bool:
-        """Say that there is nothing left, until the run knows more."""
+        """Report that nothing is left to take, and wait for the run's answer. Return true if there may be more."""
         while not self._stopping and not self._done:
             if self._deaths > self._told_deaths:
                 self._told_deaths = self._deaths

@@ -1,1 +1,1 @@
-"""Verbs that export results and train models on them: export, train."""
+"""`tripos export` and `tripos emit`: results and specs in the formats of other tools."""

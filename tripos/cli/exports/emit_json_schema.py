@@ -1,4 +1,4 @@
-"""JSON Schemas of a spec: of the rows of its data sets, and of the replies that have a form."""
+"""JSON Schemas of a spec: of rows of its data sets, and of structured replies."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def write_schemas(emission: Emission, folder: Path) -> list[Path]:
-    """Write `rows/DATASET.schema.json` for every data set and `replies/SCENARIO.STEP.schema.json` for every step whose
-    replies have a form, and return their paths."""
+    """Write `rows/DATASET.schema.json` for every data set and `replies/SCENARIO.STEP.schema.json` for every step with
+    structured replies. Return their paths."""
     plan, found = emission.plan, []
     for data in plan.datasets:
         schema = _rows(emission, data.name, data.fields)
@@ -38,7 +38,7 @@ def write_schemas(emission: Emission, folder: Path) -> list[Path]:
 
 
 def _rows(emission: Emission, dataset: str, fields: tuple[DataField, ...]) -> dict[str, Any]:
-    """Return the schema of a row, by the first column of each field; other columns are allowed."""
+    """Return the schema of a row, by the first column of each field. Other columns are allowed."""
     properties: dict[str, Any] = {}
     required = []
     for each in fields:

@@ -1,7 +1,7 @@
-"""Tasks of the LM Evaluation Harness: a YAML file for each score, with the prompts as rows of a JSON Lines file.
+"""Tasks of the LM Evaluation Harness: a YAML file for each score, with prompts as rows of a JSON Lines file.
 
-Prompts are rendered, so that lm-eval sends the bytes that Tripos sends: a task reads the column `prompt`. The files
-name each other by paths relative to the folder, where `lm_eval --include_path .` runs.
+Prompts are rendered, so that lm-eval sends the same bytes as Tripos; a task reads the column `prompt`. The files refer
+to each other relative to their folder, where `lm_eval --include_path .` runs.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from tripos.cli.exports.questions import Check, Emission, EmittedQuestion
 from tripos_warehouse.files import appearing, write_lines
 
 GENERATION = {"max_tokens": "max_gen_toks", "temperature": "temperature", "top_p": "top_p", "stop": "until"}
-"""The settings that lm-eval has, with its names."""
+"""The settings that lm-eval has too, with its names."""
 SPACES = ("^\\s+", "\\s+$")
-"""The expressions that `exact_match` removes from both sides, where a reply is trimmed."""
+"""Patterns that `exact_match` removes from both sides if a reply is trimmed."""
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-"""The beginning of what the reader of rows takes for a time, where a whole column begins so."""
+"""The beginning of a text that the reader of rows takes for a time, if a whole column has it."""
 METRICS = {"likeliest": "acc", "likeliest_by_character": "acc_norm"}
-"""The metrics of lm-eval that choose among options."""
+"""Metrics of lm-eval for a choice among options."""
 
 
 def write_lm_eval(emission: Emission, folder: Path) -> list[Path]:
-    """Write a task for each score that can be said, or one without a metric for a prompt without any, a group of them
-    and the rows; return their paths."""
+    """Write a task for each score that lm-eval can compute (for a prompt without one, a task without a metric), a group
+    of the tasks, and the rows. Return their paths."""
     found, tasks = [], []
     for scenario, questions in emission.by_scenario():
         for step in dict.fromkeys(each.step for each in questions):
@@ -60,7 +60,8 @@ def _is_said(emission: Emission, question: EmittedQuestion) -> bool:
 
 
 def _row(question: EmittedQuestion, common: str | None) -> dict[str, Any]:
-    """Return the row of a question. Where what stands between text and option is not `common`, it is in the options."""
+    """Return the row of a question. If the delimiter between text and option is not the `common` one, it is part of the
+    options."""
     row: dict[str, Any] = {**question.about}
     if question.options:
         before = _delimiter(question) if common is None else ""
@@ -82,7 +83,7 @@ def _delimiter(question: EmittedQuestion) -> str:
 def _tasks(
     emission: Emission, name: str, rows: str, questions: Sequence[EmittedQuestion], between: str | None
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the name and the configuration of the task of each score."""
+    """Yield the name and configuration of the task of each score."""
     first = questions[0]
     common: dict[str, Any] = {
         "dataset_path": "json",

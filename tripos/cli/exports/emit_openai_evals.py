@@ -1,4 +1,4 @@
-"""A registry of OpenAI Evals: an eval for each score, with its samples."""
+"""A registry of OpenAI Evals: one eval for each score, with its samples."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tripos.cli.exports.questions import Check, Emission, EmittedQuestion
 from tripos_warehouse.files import appearing, write_lines
 
 CLASSES = {"equals": "evals.elsuite.basic.match:Match", "contains": "evals.elsuite.basic.includes:Includes"}
-"""The eval of the library that computes a check."""
+"""The class of the library that computes a check."""
 
 
 def write_openai_evals(emission: Emission, folder: Path) -> list[Path]:
-    """Write `registry/evals/BENCHMARK.yaml`, and a file of samples below `registry/data` for each score; return their
+    """Write `registry/evals/BENCHMARK.yaml`, and a file of samples below `registry/data` for each score. Return their
     paths."""
     name = emission.plan.benchmark.name
     by_score: dict[tuple[str, str], list[tuple[EmittedQuestion, Check]]] = {}

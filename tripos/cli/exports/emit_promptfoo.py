@@ -1,7 +1,7 @@
-"""A configuration of promptfoo: one prompt that each test fills with its messages, and assertions in JavaScript.
+"""A configuration of promptfoo: one prompt, filled with the messages of each test, and JavaScript assertions.
 
-Messages are a chat in JSON, so that no byte of them changes. Targets are in assertions alone: promptfoo sends prompts
-to models, and no assertion of these.
+Messages are a chat in JSON, so that their bytes do not change. Targets occur only in assertions, which promptfoo does
+not send to models.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tripos.cli.exports.questions import Check, Emission, EmittedQuestion
 from tripos_warehouse.files import appearing, write_lines
 
 SENT = frozenset({"system", "user", "assistant"})
-"""The roles of a chat that promptfoo sends."""
+"""The roles of chat messages that promptfoo sends."""
 
 
 def write_promptfoo(emission: Emission, folder: Path) -> list[Path]:
@@ -67,7 +67,7 @@ def _test(question: EmittedQuestion) -> dict[str, Any]:
 
 
 def assertion(check: Check) -> str:
-    """Return a check as an expression in JavaScript. A brace of a text is escaped: promptfoo fills templates in
+    """Return a check as a JavaScript expression. Braces in texts are escaped, because promptfoo expands templates in
     assertions too.
 
     >>> print(assertion(Check("right", "equals", "{{4}}", trim=True)))

@@ -1,7 +1,4 @@
-"""`tripos export`: training data, tables, and results in the forms of other tools.
-
-`tripos emit`: a spec in the form of another tool, and what that form cannot say.
-"""
+"""`tripos export` and `tripos emit`: training data, tables, results and specs in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -48,11 +45,11 @@ OF: dict[str, tuple[str, ...]] = {
     "output": (*TRAINING, *FORMS, *TABLES),
     "secrets": (*FORMS, "otel", *TABLES),
 }
-"""The options that only some exports take."""
+"""The kinds of export that an option applies to, for options that do not apply to all."""
 
 
 def main(options: Namespace) -> int:
-    """Write an export of a run, or of a spec's data, and say what is in it."""
+    """Write an export of a run or of a spec's data, and print a summary."""
     if options.spec is not None:
         _check_output(options)
         from tripos.cli.exports.training_data import export_pairs
@@ -96,7 +93,7 @@ def main(options: Namespace) -> int:
 
 
 def _kind(options: Namespace, plan: Plan) -> str:
-    """Return what is exported: one of `KINDS`, or what the export of the spec that is named is."""
+    """Return the kind of export: one of `KINDS`, or that of the named export of the spec."""
     declared = {export.name: export for export in plan.exports if isinstance(export, Export)}
     if options.what in {export.name for export in plan.exports if isinstance(export, Pairing)}:
         hint = f"name the spec: `tripos export {options.what} --spec PATH -o {options.output}`"
@@ -126,8 +123,9 @@ def _check_output(options: Namespace) -> None:
         raise Failure("R0202", f"`{verb}` needs {option}", f"`{verb} --help` shows how it is written")
 
 
+# tripos emit
 def emit_main(options: Namespace) -> int:
-    """Write the files of a form, and list what is lost. Return 1 where anything is."""
+    """Write the files of a format, and list what it cannot express. Return 1 if there is anything."""
     from tripos.cli.exports.forms import emit
 
     plan, source = compiled_pairs(options, options.path)

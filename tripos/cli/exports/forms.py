@@ -1,4 +1,4 @@
-"""The forms of other tools, and the files that each of them is."""
+"""The formats that a spec can be written in, and the function that writes each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tripos_runtime.datasets.cases import CaseSource
 
 @dataclass(frozen=True)
 class Emitted:
-    """The files of a form, how many questions they ask, and what they cannot say."""
+    """The files that were written, the number of questions in them, and what the format cannot express."""
 
     files: tuple[Path, ...]
     questions: int
@@ -33,12 +33,12 @@ FORMS: Mapping[str, Callable[[Emission, Path], list[Path]]] = MappingProxyType(
         "promptfoo": write_promptfoo,
     }
 )
-"""What writes each form."""
+"""The function that writes each format."""
 
 
 def emit(form: str, plan: Plan, source: CaseSource, folder: Path) -> Emitted:
-    """Write a spec in a form to a folder. Raises `DataError` where a data file has changed since the plan was made, and
-    `StoreError` S0604 where the disk refuses."""
+    """Write a spec in a format to a folder. Raises `DataError` if a data file has changed since the plan was made, and
+    `StoreError` S0604 if a file cannot be written."""
     emission = Emission(plan) if form == "jsonschema" else collect(plan, source)
     files = FORMS[form](emission, folder)
     return Emitted(tuple(files), len(emission.questions), tuple(emission.losses))

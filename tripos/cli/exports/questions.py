@@ -1,10 +1,8 @@
-"""The questions of a spec as other tools can ask them, and what they cannot say.
+"""The questions of a spec that other tools can ask, and the parts of it that they cannot express.
 
-A question is a prompt of the compared role that depends on no reply, with the checks of its scores. Everything else of
-the spec is a loss with its place: judges, comparisons, conversations, steps that build on replies, measures that are
-more than means. Nothing is left out without one.
-
-Scores that other tools can compute: comparisons of a reply with a value of the row, as the expression says them.
+A question is a prompt of the compared role that does not depend on replies, with checks for its scores. A check
+compares a reply with a value of the row. Everything else is recorded as a loss with its place: judges, comparisons,
+conversations, steps that build on replies, and measures other than means.
 """
 
 from __future__ import annotations
@@ -38,12 +36,13 @@ from tripos_runtime.models.base import Message
 
 Kind = Literal["equals", "contains", "likeliest", "likeliest_by_character"]
 SHAPED = {"trim": "trim", "lower": "lower"}
-"""The functions that a reply may go through before it is compared."""
+"""Functions that may be applied to a reply before it is compared."""
 
 
+# Checks
 @dataclass(frozen=True)
 class Check:
-    """A comparison of a reply with a `target`: of its text, or of a `field` of a reply in JSON."""
+    """A comparison with a `target`: of the text of a reply, or of a `field` of a reply in JSON."""
 
     name: str
     kind: Kind
@@ -54,8 +53,8 @@ class Check:
 
 
 def check_of(score: Score, step: Ask, values: Mapping[str, Any]) -> Check | str:
-    """Return a score of a reply to `step` as a check, with its target for the row that `values` are of; where it is
-    none, why not.
+    """Return the check for a score of a reply to `step`, with its target for the row that `values` belong to; or the
+    reason why there is none.
 
     >>> from tripos_compiler.plan import Ref
     >>> right = Binary(operator="==", left=Ref(path=("reply", "text")), right=Ref(path=("item", "answer")))
@@ -93,7 +92,7 @@ def _with_target(found: Check, expr: Expr, step: Ask, values: Mapping[str, Any])
 
 
 def _read(expr: Expr, step: Ask) -> Check | None:
-    """Return what of a reply an expression reads; `None` where it is anything else."""
+    """Return a check without a target for what an expression reads of a reply, or None for any other expression."""
     match expr:
         case Call(function=("trim" | "lower") as name, args=(inner,)):
             found = _read(inner, step)
@@ -109,7 +108,7 @@ def _read(expr: Expr, step: Ask) -> Check | None:
                 return Check("", kinds[part], None) if part in kinds else None
             if part == "text":
                 return Check("", "equals", None)
-            if step.returns is None or without_optional(step.returns).kind == "json":  # which stands in no field
+            if step.returns is None or without_optional(step.returns).kind == "json":  # which is not in a field
                 return None
             return Check("", "equals", None, field=part)
     return None
@@ -117,12 +116,13 @@ def _read(expr: Expr, step: Ask) -> Check | None:
 
 ALL = 2**62
 PENDING = "⟨"
-"""The sign of a part of a prompt that waits for a reply."""
+"""The mark of a part of a prompt that a reply will fill."""
 
 
+# Questions
 @dataclass(frozen=True)
 class Loss:
-    """A part of a spec that a form cannot say, and why."""
+    """A part of a spec that a format cannot express, with the reason."""
 
     place: str
     why: str
@@ -145,7 +145,7 @@ class EmittedQuestion:
 
     @property
     def text(self) -> str | None:
-        """The prompt, where it is one text; `None` of a chat with several messages."""
+        """The prompt, if it is one text; `None` for a chat with several messages."""
         told = [each for each in self.messages if each.role in ("user", "text")]
         return told[0].content if len(told) == 1 == len(self.messages) else None
 
@@ -156,32 +156,32 @@ class EmittedQuestion:
 
     @property
     def about(self) -> dict[str, str]:
-        """Where the question belongs, as a form's metadata has it."""
+        """The metadata of the question."""
         told = {"scenario": self.scenario, "item_id": self.item_id, **self.context}
         return {**told, "arms": self.arms} if self.arms else told
 
 
 @dataclass
 class Emission:
-    """The parts of a spec that can be said in another form, and those that cannot."""
+    """The questions of a spec for another format, and the losses."""
 
     plan: Plan
     questions: list[EmittedQuestion] = field(default_factory=list)
     losses: dict[Loss, None] = field(default_factory=dict)
 
     def lose(self, place: str, why: str) -> None:
-        """Note a loss, once."""
+        """Record a loss, unless it was recorded before."""
         self.losses.setdefault(Loss(place, why))
 
     def by_scenario(self) -> Iterator[tuple[str, list[EmittedQuestion]]]:
-        """Yield the questions of each scenario that has some."""
+        """Yield each scenario that has questions, with its questions."""
         for scenario in self.plan.scenarios:
             if found := [each for each in self.questions if each.scenario == scenario.name]:
                 yield scenario.name, found
 
 
 def collect(plan: Plan, source: CaseSource) -> Emission:
-    """Return the questions of a spec over all its rows. Raises `DataError` where a data file has changed."""
+    """Return the questions of a spec over all its rows. Raises `DataError` if a data file has changed."""
     emission = Emission(plan)
     compared = next((role.name for role in plan.roles if role.kind == "compared"), None)
     for scenario in plan.scenarios:
@@ -237,7 +237,7 @@ def _question(emission: Emission, prompt: PromptPreview, step: Ask, values: Mapp
 
 
 def _values(plan: Plan, source: CaseSource) -> dict[tuple[str, str], Mapping[str, Any]]:
-    """Return what expressions see of every row, by scenario and item."""
+    """Return the values that expressions read from every row, by scenario and item."""
     found: dict[tuple[str, str], Mapping[str, Any]] = {}
     for scenario in plan.scenarios:
         only = replace(Selection(), scenarios=(scenario.name,))

@@ -1,7 +1,4 @@
-"""`tripos export inspect`, `lm-eval` and `hub`: results as files of other tools, and what is said of them.
-
-`tripos export eee`, `csv`, `parquet` and `xlsx`: which tables, which files, and what is said of them.
-"""
+"""Exports of results: Inspect, lm-eval, the Hub, OpenTelemetry, Every Eval Ever, CSV, Parquet and XLSX."""
 
 from __future__ import annotations
 
@@ -32,8 +29,9 @@ from tripos_warehouse.report.run_report import PROVING
 from tripos_warehouse.views.runs import RunRecord
 
 
+# Other tools
 def export_for_tool(connection: Connection, plan: Plan, run: RunRecord, options: Namespace, kind: str) -> None:
-    """Write logs of Inspect or results of lm-eval for each compared model. Raises what their writers do."""
+    """Write Inspect logs or lm-eval results for each compared model. Raises the errors of their writers."""
     from tripos_warehouse.exports.inspect_ai import write_inspect
     from tripos_warehouse.exports.lm_eval import write_lm_eval
 
@@ -52,8 +50,8 @@ def export_for_tool(connection: Connection, plan: Plan, run: RunRecord, options:
 
 
 def export_hub(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
-    """Write the files for the Hugging Face Hub. Raises what `write_hub` and `write_folder` do, and `Failure` R0202
-    without a data set."""
+    """Write the files for the Hugging Face Hub. Raises the errors of `write_hub` and `write_folder`, and `Failure`
+    R0202 without a data set."""
     from tripos_warehouse.exports.hub import FRAMEWORK, HubSource, write_hub
 
     if options.dataset is None:
@@ -92,7 +90,8 @@ def export_hub(connection: Connection, plan: Plan, run: RunRecord, options: Name
 
 
 def export_telemetry(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
-    """Send spans and events to an endpoint. Raises what `send_telemetry` does, and `Failure` R0202 without one."""
+    """Send spans and events to an endpoint. Raises the errors of `send_telemetry`, and `Failure` R0202 without an
+    endpoint."""
     from tripos_warehouse.exports.telemetry import send_telemetry
 
     if options.to is None:
@@ -110,7 +109,7 @@ def export_telemetry(connection: Connection, plan: Plan, run: RunRecord, options
 
 
 def _write_space(plan: Plan, run: RunRecord, options: Namespace, target: Path, whole: bool) -> None:
-    """Write the page of a run, the `whole` of it or its figures, with the card of a static Space."""
+    """Write the page of a run with the card of a static Space; the `whole` run, or only its figures."""
     from tripos.view.export import write_board, write_folder, write_page
     from tripos.view.files import ViewFiles
     from tripos_warehouse.exports.hub import space_card
@@ -138,8 +137,9 @@ def _tell_left_out(plan: Plan, options: Namespace, without: Mapping[str, int]) -
         show_message("left out as secret: targets, secret fields and the reasons of judges; `--secrets` writes them")
 
 
+# Every Eval Ever and tables
 def export_eee(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
-    """Write the files of Every Eval Ever. Raises what `write_eee` does."""
+    """Write the files of Every Eval Ever. Raises the errors of `write_eee`."""
     from tripos_warehouse.exports.every_eval_ever import VERSION, write_eee
 
     folder = Path(options.output)
@@ -170,7 +170,7 @@ def export_eee(connection: Connection, plan: Plan, run: RunRecord, options: Name
 
 
 def export_tables(connection: Connection, plan: Plan, run: RunRecord, options: Namespace) -> None:
-    """Write the tables that were asked for, or all. Raises `StoreError` S0604 where the disk refuses."""
+    """Write the requested tables, or all. Raises `StoreError` S0604 if a file cannot be written."""
     names = _tables(options)
     path = Path(options.output)
     if options.what == "xlsx":
@@ -225,7 +225,7 @@ def _tables(options: Namespace) -> list[str]:
 
 
 def _hidden(plan: Plan, run: RunRecord, names: Sequence[str]) -> list[str]:
-    """Return what is left out as secret, in words."""
+    """Return a description of what is left out because it is secret."""
     told = []
     every, shown = open_fields(plan, True), open_fields(plan, False)
     fields = [f"{name}.{field}" for name, own in every.items() for field in own if field not in shown[name]]

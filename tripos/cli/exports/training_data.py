@@ -1,7 +1,4 @@
-"""`tripos export distillation` and `preferences`: what is wanted, the files, and what is said of them.
-
-`tripos export NAME --spec PATH`: pairs and examples that a spec makes of its data, without a run.
-"""
+"""`tripos export distillation`, `preferences` and `--spec`: training data from replies, or pairs from a spec's data."""
 
 from __future__ import annotations
 
@@ -36,9 +33,10 @@ from tripos_warehouse.views.dimensions import dimension_label
 from tripos_warehouse.views.runs import RunRecord, get_plan
 
 
+# Filters
 def chosen_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[Keep, tuple[str, ...]]:
-    """Return whether a place is wanted, and the filters in words. Raises `Failure` for a scenario, axis or value that
-    the plan has not. A place without an axis that `--only` names is wanted."""
+    """Return a predicate on places, and the filters in words. A place without an axis that `--only` names is included.
+    Raises `Failure` if the plan lacks a scenario, axis or value."""
     chosen = chosen_cases(Namespace(scenario=options.scenario, only=options.only, limit=None, seed=None), plan)
 
     def keep(place: Mapping[str, str | None]) -> bool:
@@ -55,7 +53,7 @@ def chosen_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[K
 
 
 def holds(where: Expr, place: Mapping[str, str | None]) -> bool:
-    """Return true if a filter holds of a place; it does not where it has no value there.
+    """Evaluate a filter for one place. A filter without a value counts as false.
 
     >>> holds(Binary(operator="==", left=Ref(path=("tone",)), right=Literal_(value="warm")), {"tone": "warm"})
     True
@@ -113,8 +111,9 @@ REASONS = {
 }
 
 
+# Replies of a run
 def export_training(connection: Connection, plan: Plan, run: RunRecord, options: Namespace, kind: str) -> None:
-    """Write the training data and its provenance. Raises `StoreError`, S0603 where there is none."""
+    """Write the training data and its provenance. Raises `StoreError`, S0603 if there is none."""
     path = Path(options.output)
     wanted = wanted_of(options, plan, run, kind)
     with ExitStack() as opened:
@@ -138,14 +137,14 @@ def export_training(connection: Connection, plan: Plan, run: RunRecord, options:
 
 
 def _replied(options: Namespace, name: str, opened: ExitStack) -> Replied:
-    """Return a run of which replies are taken, open as long as `opened` is."""
+    """Return a run whose replies are exported, open as long as `opened` is."""
     connection, run = connect_run(open_store(options), name)
     opened.enter_context(connection)
     return Replied(connection, get_plan(connection, run), run)
 
 
 def wanted_of(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> ReplyQuery:
-    """Return what the options ask for, on top of the export of the spec that they name. Raises `Failure` and
+    """Return the query for replies: the options, applied to the named export of the spec. Raises `Failure` and
     `StoreError`."""
     declared = next((each for each in plan.exports if isinstance(each, Export) and each.name == options.what), None)
     keep, told = chosen_filter(options, plan, None if declared is None else declared.where)
@@ -171,8 +170,8 @@ def wanted_of(options: Namespace, plan: Plan, run: RunRecord, kind: str) -> Repl
 
 
 def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the subsets whose items are left out: those that are named, or all. Raises `StoreError` S0811 for
-    another."""
+    """Return the subsets whose items are held out: the named ones, or all. Raises `StoreError` S0811 if one is
+    unknown."""
     known = [each.name for each in plan.subsets]
     named = _names(options.hold_out)
     if unknown := [name for name in named if name not in known]:
@@ -184,8 +183,8 @@ def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tupl
 
 
 def _by(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
-    """By what replies are chosen where nobody said it: what the only judge gives, or else the only measure that goes by
-    just that, or else the only score."""
+    """Return the default criterion for choosing replies: the only judge, else the only measure over it, else the only
+    score."""
     graded = dict.fromkeys(step.scorer for each in plan.scenarios for step in each.steps if step.step == "grade")
     fitting = [each.name for each in plan.measures if set(each.by) == set(per)] if kind == "distillation" else []
     for found in (list(graded), fitting, score_names(plan)):
@@ -255,11 +254,12 @@ def _names(given: list[str]) -> tuple[str, ...]:
 
 
 LEFT_OUT = {**REASONS, "alone": "rows without another beside them"}
-"""The reasons why rows give no example, in words."""
+"""Reasons why rows yield no example, in words."""
 
 
+# Pairs and examples of a spec
 def export_pairs(options: Namespace) -> int:
-    """Write the pairs and their provenance, and say how many there are. Raises `Failure` and `StoreError`."""
+    """Write the pairs and their provenance, and print their number. Raises `Failure` and `StoreError`."""
     options.deny = getattr(options, "deny", [])
     plan, source = compiled_pairs(options, options.spec)
     path = Path(options.output)
@@ -299,7 +299,7 @@ def _export_examples(options: Namespace, plan: Plan, source: CaseSource, exports
 
 
 def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
-    """Return the plan of a spec, and where its rows come from. Raises `Failure` S0821 where it has mistakes."""
+    """Return the plan of a spec, and the source of its rows. Raises `Failure` S0821 if it has errors."""
 
     spec = Namespace(**{**vars(options), "path": path})
     compilation, folders = compile_given(spec, load_config(Path.cwd(), trust=trust_of(options)))
@@ -309,12 +309,12 @@ def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
 
 
 def pairings_of(plan: Plan) -> list[Pairing]:
-    """Return the exports that make pairs of data."""
+    """Return the exports of a plan that form pairs of its data."""
     return [each for each in plan.exports if isinstance(each, Pairing) and each.kind == "paired"]
 
 
 def found_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
-    """Return the exports of these names. Raises `Failure` S0601 for another."""
+    """Return the exports of these names. Raises `Failure` S0601 if one is unknown."""
     known = {each.name: each for each in pairings_of(plan)}
     for name in names:
         if name not in known:
