@@ -212,12 +212,12 @@ NO_OTHERS = NoOthers()
 
 @dataclass
 class TakenCounts:
-    """The number of these replies whose cost is unknown."""
+    """The counts of replies adopted from other stores, and their original cost, by place."""
 
     calls: Counter[str] = field(default_factory=Counter)
     cost_usd: dict[str, float] = field(default_factory=dict)
     unpriced: Counter[str] = field(default_factory=Counter)
-    """How many of them have no known cost."""
+    """The number of these replies whose cost is unknown."""
 
     def add(self, place: str, row: Row) -> None:
         """Count the reply of a row."""
