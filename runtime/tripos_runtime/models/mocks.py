@@ -4,16 +4,16 @@ A reply is a function of the request and the model's name. `mock/careful:ada` is
 differently, so several of them make a panel. Mocks never see a gold answer, so the share of right letters is chance.
 
 - `mock/author` writes data sets. Every request gets another text in its own language. About one reply in twenty is a
-  duplicate, one in twenty a near-duplicate, and one in forty unreadable. It answers yes to nine of ten yes-or-no questions.
-  If the request asks for separate lines, its text has four more, lettered A. to D.
+  duplicate, one in twenty a near-duplicate, and one in forty unreadable. Nine of ten yes-or-no questions get a yes. If
+  the request asks for separate lines, its text has four more, lettered A. to D.
 - `mock/careless` fits a schema, with the defects that replies of real models have.
 - `mock/student` answers sums, differences and products with several options. It computes the right one and gives it
   with a chance of its own for every question, spread evenly around its ability. A lesson is a dialogue in which it took
   part; it closes a share of the gap, its rate. So the true figures are known: a pass@1 of the ability, and a gain of
   rate · (1 − ability).
-- `mock/teacher` says something new at every turn and ends after two to four of its own turns, depending on the dialogue.
-  Its last turn says in bold what its system message writes in capitals, such as `TEACH DONE`; without such words it never
-  ends. If asked for a list of texts, it picks one or two of the points in the prompt, as tagging asks for.
+- `mock/teacher` says something new at every turn and ends after two to four turns of its own, by the dialogue. Its last
+  turn says in bold what its system message writes in capitals, such as `TEACH DONE`; without such words it never ends.
+  If asked for a list of texts, it picks one or two of the points in the prompt, as tagging asks for.
 - Offered tools, a mock calls them as a function of the request alone."""
 
 from __future__ import annotations
