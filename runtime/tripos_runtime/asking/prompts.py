@@ -102,7 +102,7 @@ def _in_order(shots: Shots, places: Sequence[int], names: Mapping[str, Any], sou
         order = sorted(places, key=lambda place: blake2b(b"%d %b" % (place, drawn), digest_size=16).digest())
         if not whole:
             return [rows[place] for place in order]
-        orders.clear()  # a draw for each item is not kept
+        orders.clear()  # draws that differ per item are not kept
         orders[drawn] = order
     return [rows[place] for place in orders[drawn]]
 
@@ -442,6 +442,6 @@ def messages(
         last.append(question.note(language))
     prompt = [Message("user", "\n\n".join(last))] if last else []
     said = [*shots, *joined([*chat, *prompt]), *judged]
-    if not system:  # no condition of its texts may hold
+    if not system:  # all of its texts may be conditional
         return tuple(said)
     return (Message("system", system), *said) if said else (Message("user", system),)

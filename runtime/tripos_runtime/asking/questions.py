@@ -164,7 +164,7 @@ class PreparedQuestion:
     def repairs(self, outcome: ReadOutcome) -> bool:
         """Return true if a reply with this outcome is repaired, which means asked for once more."""
         if outcome.error is not None and outcome.error.startswith(LACKS_PROBABILITIES):
-            return False  # another wording would not bring them
+            return False  # another wording would not return the probabilities
         if outcome.status in (REFUSED, PROVIDER_ERROR):
             return False
         return outcome.error is not None and self.schema is not None

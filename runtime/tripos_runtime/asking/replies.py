@@ -138,7 +138,7 @@ def first_replies(asked: SentRequest, samples: int = 1, number: int = 0) -> Repl
             further = came.of_further_sample()
             return [First(came, asked.sent, left_out), *[First(further, asked.sent, left_out)] * (samples - 1)]
         left_out, sent = less
-    # The wait was the same for all of them; the requests are the first one's, as the tokens of the prompt are.
+    # All replies share the latency. The requests and the tokens of the prompt count for the first reply.
     requests = [attempts + came.attempts, *[0] * (samples - 1)]
     return [
         First(Called(reply, count, came.latency_s, came.batch_id), sent, left_out)
@@ -200,7 +200,7 @@ def _repaired(
         taken = _taken(came)
         for key in _USAGE if came.took is not None else ():
             columns[key] = _sum(columns[key], taken[key])
-        return before  # what the first reply gave stands
+        return before  # keep the outcome of the first reply
     second = _columns(replace(came, reply=came.reply.samples(1)[0]))
     for key in UNUSED:
         columns[key] = _sum(columns[key], second[key])
@@ -306,7 +306,7 @@ def answer_of(row: Row, question: PreparedQuestion) -> Answer:
     if row["reply"] is None:
         return Answer(row["status"], None, None, as_one_text(messages_of(row)), {"error": row["error"]})
     outcome = question.read(row)
-    # A reply that was refused elsewhere, as one of a log, may read like any other.
+    # A reply that was refused elsewhere, as in a log, may be readable.
     status = row["status"] if outcome.scored and row["status"] in (REFUSED, PROVIDER_ERROR) else outcome.status
     return answer_given(outcome, row["reply"], status, as_one_text(messages_of(row)), {"error": row["error"]})
 

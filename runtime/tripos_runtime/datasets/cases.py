@@ -143,13 +143,13 @@ class CaseSource:
         every = (case for case in self._every(scenario, partly=partly) if selection.allows(case.context))
         if selection.drawn is not None and not self._is_made(scenario):
             every = (case for case in every if selection.holds(scenario.name, case.item_id))
-        if selection.limit is None or self._is_made(scenario):  # which are made was chosen before they were
+        if selection.limit is None or self._is_made(scenario):  # generated rows were selected before generation
             yield from every
         elif selection.seed is None:
             for _, case in zip(range(selection.limit), every, strict=False):
                 yield case
         else:
-            # The rows with the smallest seeded digests: the same draw whatever the order of the file.
+            # The rows with the smallest seeded digests: the draw does not depend on file order.
             yield from heapq.nsmallest(selection.limit, every, key=partial(drawn_place, selection.seed))
 
     def count(self, scenario: Scenario, selection: Selection) -> int:
@@ -288,7 +288,7 @@ class CaseSource:
         try:
             return bool(evaluate(where, names))
         except Unavailable:
-            if row.origins is None:  # of a row that was read the compiler has seen that it has a value
+            if row.origins is None:  # for rows from files the compiler has checked that there is a value
                 raise
             return False
 
@@ -366,7 +366,7 @@ def planned_steps(
             several = models.get(count.pairs, 1)
             times *= several * (several - 1)
         least, calls, most = (each * part // whole for each in (count.least, count.calls, count.most))
-        if count.row is not None and part < whole:  # which of the rows they are is not known here
+        if count.row is not None and part < whole:  # it is unknown here which rows these are
             fewest, widest = count.row
             least = max(fewest * part, count.least - widest * (whole - part))
             most = min(widest * part, count.most)

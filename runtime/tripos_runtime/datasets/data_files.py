@@ -564,7 +564,7 @@ def _nearest(folder: Path, source: Path) -> str | None:
     for place, part in enumerate(source.parts, 1):
         name: str | None = part
         if not _is_wild(part) and not (folder / kept / part).exists():
-            inner = place < len(source.parts)  # something lies below it, so it is a folder
+            inner = place < len(source.parts)  # parts follow, so it must be a folder
             try:
                 there = islice((folder / kept).iterdir(), MOST_NAMES)
                 name = nearest(part, (each.name for each in there if not inner or each.is_dir()))

@@ -152,18 +152,18 @@ def workbook_rows(path: Path, shown: str, most: int) -> Iterator[dict[str, Any]]
 
     `shown` is the file's name in messages. Raises `DataError`."""
     try:
-        with ZipFile(path) as parts:  # no more of a part is unpacked than its size says
+        with ZipFile(path) as parts:  # ZipFile decompresses no more of a part than its declared size
             size = sum(each.file_size for each in parts.infolist())
         if size > most:
             raise too_large(shown, most, f"{size:,} bytes once it is unpacked")
-        # What openpyxl warns of, such as a missing style, is nothing that a row has.
+        # openpyxl warns of things like missing styles, which do not affect rows.
         with path.open("rb") as file, path.open("rb") as again, warnings.catch_warnings():
             warnings.simplefilter("ignore")
             found = list(_found(file, again, shown))
     except DataError:
         raise
     except Exception as error:
-        # Whatever openpyxl and the parsers below it make of a damaged file, it cannot be read.
+        # openpyxl and its parsers may raise anything for a damaged file.
         told = " ".join(str(error).split())[:LONGEST_REASON]
         raise DataError(f"cannot read {shown} ({told})", RESAVE) from error
     yield from found
@@ -205,13 +205,13 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     told = formulas.iter_rows(min_row=2, values_only=True)
     for number, (line, written) in enumerate(zip(lines, told, strict=False), 2):
-        if number > MOST_ROWS:  # a row says its own number, and those before it are made up
+        if number > MOST_ROWS:  # a row states its own number; openpyxl fills in the rows before it
             raise DataError(f"{shown} has a row {number:,}, and a sheet has at most {MOST_ROWS:,}", RESAVE)
         row: dict[str, Any] = {}
         for place, name in enumerate(names):
             value = line[place] if place < len(line) else None
             if value is None and place < len(written) and written[place] is not None:
-                # A program that only wrote the formula did not say what it comes to; it is no empty cell.
+                # A program that wrote only the formula gave no result; the cell is not empty.
                 message = f"row {number} of {shown} has a formula under `{name}` whose value was not saved"
                 raise DataError(message, RESAVE)
             if name:
@@ -276,7 +276,7 @@ def delimited_rows(
                 first = False
             if row is None:
                 return
-            surplus: Any = row.pop(None, [])  # what is over stands under no name
+            surplus: Any = row.pop(None, [])  # surplus cells have the key None
             if any(cell.strip() for cell in surplus):
                 raise _too_long(shown, begin, len(row), len(row) + len(surplus), mark)
             if any(row.values()):
@@ -522,7 +522,7 @@ def _json(path: Path, shown: str, limits: ReadLimits) -> Iterator[dict[str, Any]
                 try:
                     record = _record(
                         _loads(whole(path, shown, limits), shown, 1), shown, 1
-                    )  # an object of several lines
+                    )  # an object over several lines
                 except DataError:
                     if _is_record(following):
                         raise broken from None
@@ -553,10 +553,8 @@ def _loads(text: bytes, shown: str, number: int) -> Any:
     try:
         return load_json(text)
     except orjson.JSONDecodeError as error:
-        text.decode()  # raises where it is not UTF-8, and that is what to mend
-        line = number + min(
-            error.lineno - 1, text.rstrip().count(b"\n")
-        )  # one that ends too soon ends in its last line
+        text.decode()  # raises if it is not UTF-8, which is then the error to report
+        line = number + min(error.lineno - 1, text.rstrip().count(b"\n"))  # a truncated document ends in its last line
         raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "mend that line") from error
     except InexactJson as error:
         where = shown if b"\n" in text.strip() else f"line {number} of {shown}"
@@ -677,7 +675,7 @@ def _json_document(text: bytes, shown: str) -> Any:
         return json.loads(text.decode("utf-8-sig"), object_pairs_hook=_mapping)
     except json.JSONDecodeError as error:
         raise DataError(f"line {error.lineno} of {shown} is not JSON: {error.msg}", "mend that line") from error
-    except ValueError as error:  # Python reads no number of more digits than these
+    except ValueError as error:  # Python limits the number of digits
         message = f"{shown} has a number of more than {sys.get_int_max_str_digits():,} digits"
         raise DataError(message, "put it in quotation marks") from error
     except RecursionError as error:

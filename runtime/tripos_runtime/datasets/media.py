@@ -90,7 +90,7 @@ def _jpeg(content: bytes) -> Shape:
         mark = content[at + 1]
         if mark == 0xFF:  # padding
             at += 1
-        elif mark in (0x01, *range(0xD0, 0xD9)):  # a mark without a segment
+        elif mark in (0x01, *range(0xD0, 0xD9)):  # a marker without a segment
             at += 2
         elif 0xC0 <= mark <= 0xCF and mark not in (0xC4, 0xC8, 0xCC):
             height, width = struct.unpack(">HH", content[at + 5 : at + 9])

@@ -95,7 +95,7 @@ class SlotSource:
                 for number in range(made.count):
                     name = digest([made.name, key, cell, number])
                     yield RowSlot(place + number, name, cell, number, source, above, at)
-                # Places of rows to be made are counted whether or not a condition rules them out afterwards.
+                # Rows that are not generated yet are counted even if a condition may rule them out later.
                 place += made.count
 
     def slot_at(self, made: Made, place: int) -> RowSlot:
@@ -188,7 +188,7 @@ def slots_at(
             try:
                 wanted.update(evaluate(look.points, {**names, look.alias: row}))
             except Unavailable:
-                continue  # nothing is looked up for it
+                continue  # it looks nothing up
     return frozenset(slot.place for slot in slots if slot.source in wanted)
 
 
@@ -216,7 +216,7 @@ class Choice:
             done[name] = None
 
         for scenario in self._scenarios:
-            # What is looked into for rows that are made comes after those.
+            # Data read at certain rows comes after the rows that determine them.
             for name in sorted(self._needed_by(scenario), key=lambda name: (name in self.looked_at, name)):
                 visit(name)
         return tuple(done)

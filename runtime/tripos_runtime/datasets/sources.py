@@ -124,7 +124,7 @@ class Sources:
 
     def places(self, dataset: str, alias: str, same: Same, value: Any) -> list[int]:
         """Return the positions of the rows of a data set for which an equality with this value holds, in order."""
-        key = (dataset, alias, id(same))  # which is kept, so that its id names it
+        key = (dataset, alias, id(same))  # `same` is kept alive, so its id identifies it
         if key not in self._places:
             values = [_value(same.element, {alias: row.values}) for row in self.rows[dataset]]
             self._places[key] = (same, values, places_by_value(values))

@@ -191,7 +191,7 @@ class Encoder:
             await self._ask_together(model, texts, lanes)
         except BaseException as error:
             for name in texts:
-                if name in self._futures:  # whatever went wrong, nobody waits for ever
+                if name in self._futures:  # resolve every future, whatever went wrong
                     self._fail(name, error)
             if not isinstance(error, Exception):
                 raise
@@ -200,15 +200,13 @@ class Encoder:
         """Ask for the vectors of some texts in one request, and keep them. Raises the errors of the model's caller if
         the model is unavailable, and those of the ledger."""
         messages = tuple(Message("user", text) for text in texts.values())
-        # Nothing is written, so that a budget knows what it may cost.
+        # A limit of zero reply tokens, so that a budget can bound the cost.
         request = Request(model, messages, Settings(max_tokens=0))
         lane = lanes[next(iter(texts))]
         try:
             called = await self.callers[model].call(request, lane)
         except ModelError as error:
-            if (
-                len(texts) > 1 and not error.retryable
-            ):  # one text that is too long must not cost the others their vector
+            if len(texts) > 1 and not error.retryable:  # one text that is too long must not fail the others
                 await asyncio.gather(*(self._batch(model, {name: text}, lanes) for name, text in texts.items()))
                 return
             for place, (name, text) in enumerate(texts.items()):
@@ -276,7 +274,7 @@ class Encoder:
         future = self._futures.pop(name)
         if not future.done():
             future.set_exception(error)
-            future.exception()  # seen: nobody else may be waiting
+            future.exception()  # mark as retrieved: nobody else may await it
 
     def _remember(self, name: str, vector: Vector) -> None:
         self._known[name] = vector

@@ -200,7 +200,7 @@ class Engine:
             await self._passes()
             if self.prefix is not None and not self.stopping:
                 self.tally.end_early()
-            every_case = not self.stopping and self.share is None  # of a share nobody can say that it is all
+            every_case = not self.stopping and self.share is None  # a share never covers every case
         finally:
             flusher.cancel()
             await asyncio.gather(flusher, return_exceptions=True)
@@ -232,12 +232,12 @@ class Engine:
         except EvaluationStopped:
             self.stop()
             return
-        except Exception as error:  # as of a case
+        except Exception as error:  # handled like an error in a case
             self.trouble = self.trouble or error
             self.stop()
             return
         if self._maker.makers:
-            self._plan_calls()  # now it is known how many rows there are
+            self._plan_calls()  # the number of rows is known now
         if share is not None:
             if share.leads:
                 self.ledger.flush()
@@ -278,7 +278,7 @@ class Engine:
 
     async def _pass(self, tasks: Iterator[Task]) -> None:
         """Do every task. Every task ends before the pass does, even if another one fails."""
-        with with_functions(self.functions):  # coroutines keep what holds where they are made into tasks
+        with with_functions(self.functions):  # tasks inherit the context in which they are created
             workers = [asyncio.create_task(self._work(tasks)) for _ in range(self._worker_count())]
         try:
             await asyncio.gather(*workers)
@@ -315,10 +315,10 @@ class Engine:
                 raise
             except Halted:
                 return
-            except EvaluationStopped:  # what it was for is done by another run
+            except EvaluationStopped:  # another run has done the work
                 self.stop()
                 return
-            except Exception as error:  # the calls under way are finished
+            except Exception as error:  # calls in flight are finished
                 self.trouble = self.trouble or error
                 self.stop()
                 return
@@ -339,10 +339,10 @@ class Engine:
             await self.driver.compare(task.pairs, task.paired, shared)
         if self.prefix is not None:
             self.prefix.done(task)
-        await asyncio.sleep(0)  # let the others in where nothing had to be awaited
+        await asyncio.sleep(0)  # yield to other workers if nothing was awaited
 
     def _add_case(self, task: Task) -> None:
-        # Whoever completed a case has kept its item.
+        # The run that completed a case has kept its item.
         item = {"items": [item_row(self.plan, task.case)]} if task.todo else {}
         if self.prefix is None:
             self._list(task.case, None, item)
@@ -365,7 +365,7 @@ class Engine:
             await asyncio.sleep(FLUSH_S)
             try:
                 self.ledger.flush()
-            except Exception as error:  # the ledger cannot keep results: ask for no more
+            except Exception as error:  # the ledger cannot keep results: stop asking
                 self.trouble = self.trouble or error
                 self.stop()
                 return

@@ -192,9 +192,9 @@ async def in_thread(function: Callable[[], str | None]) -> str | None:
         value, error = None, None
         try:
             value = function()
-        except Exception as raised:  # it is raised where it is waited for
+        except Exception as raised:  # raised in the waiting coroutine
             error = raised
-        with contextlib.suppress(RuntimeError):  # the loop has been closed meanwhile: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the event loop has been closed: nobody waits any more
             loop.call_soon_threadsafe(tell, value, error)
 
     threading.Thread(target=run, daemon=True).start()

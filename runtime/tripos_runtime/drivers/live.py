@@ -163,7 +163,7 @@ class Keeping:
         rows = {call.table: [{**row, **found.columns}], **self._beside(call, name, row, shared)}
         if (
             found.draft is not None and found.columns["reused_from"] is not None
-        ):  # the store may lack that of the origin
+        ):  # the store may lack the origin's condition row
             rows["drafts"] = [self.row.draft(row, name, draft_of(found.draft))]
         self.ledger.keep(rows)
         self.tally.adopt(lane, call.model, answer, found)
@@ -206,14 +206,14 @@ class Keeping:
             self.work.add(names)
 
     def _settle_call(self, call: StepCall, name: str, answer: Answer) -> None:
-        if call.table != "turns":  # what its turns come to is counted with the conversation
+        if call.table != "turns":  # turns are counted with their conversation
             self.count_status(call.table, answer.status)
             self.settled([name], answer.status)
 
     def _skip(self, result: Unasked, part: Unit | Pair, shared: Shared) -> None:
         """Count a skipped call once per case. If its prompt has no value, keep that as a result."""
         call, against = result
-        if against.status in RETRIED_NEXT_RUN:  # no row may say so
+        if against.status in RETRIED_NEXT_RUN:  # a retried status is never kept
             self.whole = False
         if not shared.first(call.name):
             return
@@ -238,7 +238,7 @@ class Keeping:
         """Count the turns of a skipped conversation once per case. If a speaker's system message has no value, keep
         that as a result."""
         talk, against = result
-        if against.status in RETRIED_NEXT_RUN:  # no row may say so
+        if against.status in RETRIED_NEXT_RUN:  # a retried status is never kept
             self.whole = False
         if not shared.first(talk.name):
             return
@@ -443,7 +443,7 @@ class Live(Keeping):
         ledger on return. `wanted` has the sample number of each name."""
         shared, call, lane = at.shared, need.call, self._lane(need, at)
         for name in wanted:
-            if name in shared.skipped:  # it is made after all
+            if name in shared.skipped:  # the call is made after all
                 shared.skipped.discard(name)
                 self.tally.skipped[lane] -= 1
         answers = {name: answer_of(shared.rows[name], need.question) for name in wanted if name in shared.kept}
@@ -473,7 +473,7 @@ class Live(Keeping):
         firsts: dict[str, Draft | Adopted] = {
             name: draft_of(shared.drafts[name]) for name in numbers if name in shared.drafts
         }
-        for message in sent:  # a reply that is adopted, or comes in a batch, may have been sent from elsewhere
+        for message in sent:  # adopted and batched replies may have been sent by another process
             self.sources.reader.media.keep_shown(message.content)
         for name, number in numbers.items():
             if name not in firsts and (found := self._adopted(need, name, number, requests[name], at)):
@@ -566,7 +566,7 @@ class Live(Keeping):
 
     async def _held(self, need: HeldConversation, at: At) -> dict[str, Answer]:
         talk, shared = need.talk, at.shared
-        if talk.name in shared.skipped:  # it is held after all
+        if talk.name in shared.skipped:  # the conversation is held after all
             shared.skipped.discard(talk.name)
             for role, most in most_turns(talk.step):
                 self.tally.skipped[role, at.unit.case.scenario.name] -= most

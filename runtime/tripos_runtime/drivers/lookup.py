@@ -126,7 +126,7 @@ class Lookup:
                 done.append(Task(case, key, [], units, kept, {}, {}, [], pairs))
             elif self._claimed(key):
                 open_.append((case, key, units, pairs))
-        if open_ and self.ledger.refresh():  # what another process did before it let go of the claim
+        if open_ and self.ledger.refresh():  # includes results of a process that just released the claim
             kept = {**kept, **self._kept(part for _, _, units, pairs in open_ for part in parts(units, pairs))}
         splits = [(case, key, split(units, pairs, kept)) for case, key, units, pairs in open_]
         todo = [part for _, _, parted in splits for part in parted.open]

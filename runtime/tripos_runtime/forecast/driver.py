@@ -147,7 +147,7 @@ class ForeseenVectors:
                     return Texts()
                 waiting += 1
             source = f"{model} {id(collection)} {written(measure.text).model_dump_json()}"
-            if self._sources.get(source, -1) < surety:  # also where it was less sure so far that they are needed
+            if self._sources.get(source, -1) < surety:  # again if the certainty has increased
                 self._sources[source] = surety
                 wanted += [text for text in collection.texts(measure.text, names.values) if text is not None]
         ids = {vector_id(self.identities.get(model, model), text): text for text in wanted}
@@ -345,7 +345,7 @@ class _CaseView:
     ) -> None:
         self.foresight, self.case, self.kept, self.rows = foresight, case, kept, rows
         self.adopting = Adopting(foresight.adoption, here)
-        if foresight.adoption is not None:  # what is adopted counts as kept
+        if foresight.adoption is not None:  # adopted replies count as kept
             self.kept = ChainMap(self.adopting.kept, cast("dict[str, str]", kept))
             self.rows = ChainMap(self.adopting.rows, cast("dict[str, Row]", rows))
         self.found: dict[str, Foreseen] = {}
@@ -384,7 +384,7 @@ class _CaseView:
             both.fates |= {f"{place}.{name}": fate for name, fate in side.fates.items()}
             both.said_by |= {f"{place}.{name}": saying for name, saying in side.said_by.items()}
             both.known |= {(place, *path): size.on_side(place) for path, size in side.known.items()}
-        # What both sides have in common stands below neither.
+        # Values that both sides share belong to neither.
         both.fates |= first.fates
         both.said_by |= first.said_by
         both.known |= first.known
@@ -411,7 +411,7 @@ class _CaseView:
                 return self._hold(at, need)
             case Nearness():
                 return self._near(at, need)
-            case ProgramValue():  # no program runs before a run
+            case ProgramValue():  # external scorers do not run before a run
                 return pending("program")
 
     def _take(self, at: _At) -> None:
@@ -458,7 +458,7 @@ class _CaseView:
         if call.name in self.kept or self._adopts_turn(at, need):
             return self._reuse(at, need)
         size = self._size((call.step.fingerprint, talk.name, prompt.number), need, at)
-        if isinstance(size, Unavailable):  # nothing can be told to one of them
+        if isinstance(size, Unavailable):  # a speaker's system message has no value
             return size
         name = talk.step.name
         at.said_by |= {each: (self.case.scenario.name, name, model) for each, model in models_of(talk).items()}
@@ -530,7 +530,7 @@ class _CaseView:
             return Unavailable(call.step.name, self.kept[name])
         if name not in self.answers:
             row = self.rows.get(name)
-            if row is None:  # of a grade, which nothing builds on; or another process is about to write it
+            if row is None:  # nothing builds on a grade, or another process is about to write the row
                 return pending(call.step.name)
             self.answers[name] = turn_of(row) if need.talk is not None else answer_of(row, need.question)
         return self.answers[name]
@@ -539,12 +539,12 @@ class _CaseView:
         call = need.call
         awaits = {each: at.awaits[each] for each in call.step.needs if each in at.awaits}
         if fate is Fate.CERTAIN and size.waits and self.adopting.may(call.table, call.model):
-            fate = Fate.LIKELY  # once it is known what is sent, a reply to just that may turn up
+            fate = Fate.LIKELY  # once the prompt is known, there may be a reply to exactly that
         said_by = {name: at.said_by[name] for name in {*size.pending, *size.beyond} if name in at.said_by}
         self._note(Foreseen(call, at.part, fate, size, awaits, said_by, need.question.settings))
 
     def _note(self, seen: Foreseen) -> None:
-        if seen.fate is Fate.REUSED and self.kept.get(seen.call.name) in NOT_ASKED:  # nor is it asked now
+        if seen.fate is Fate.REUSED and self.kept.get(seen.call.name) in NOT_ASKED:  # skipped then and now
             seen = replace(seen, fate=Fate.RULED_OUT)
         before = self.found.get(seen.call.name)
         if before is None or before.fate < seen.fate:

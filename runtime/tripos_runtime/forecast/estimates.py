@@ -303,7 +303,7 @@ def _estimate(
                     why for said in (*prompts.pending, *prompts.beyond) for why in _unbounded(said, taking)
                 )
     got = mine.tokens.times(span)
-    if load.schema is not None:  # the repair is a call too: it sends the prompt and the reply, and gets another
+    if load.schema is not None:  # a repair sends the prompt and the reply, and gets another reply
         sent = sent._replace(high=2 * sent.high + got.high + REPAIR * span.high)
         got = got._replace(high=2 * got.high)
         span = span._replace(high=2 * span.high)

@@ -73,7 +73,7 @@ class MakingForeseen:
             for place, cell in self.open[dataset].items()
             if chosen is None or place in chosen
         )
-        if self.unsettled.get(dataset, set()) is None:  # there may be rows more, whose slots are not there yet
+        if self.unsettled.get(dataset, set()) is None:  # there may be further rows whose slots do not exist yet
             there = len(self.source.sources.made.rows[dataset])
             more = self.expected[scenario.name] - there - found.total()
             found[(("language", self.source.plan.benchmark.languages[0]),)] += max(0, more)

@@ -149,7 +149,7 @@ class _Told:
     def add(self, scenario: str, step: str, item: str, times: int) -> None:
         self.calls += times
         self.places[scenario, step] = None
-        if self.last_item.get(scenario) != item:  # the calls of a case come together
+        if self.last_item.get(scenario) != item:  # calls of one case are consecutive
             self.last_item[scenario] = item
             self.items[scenario] += 1
 
@@ -183,7 +183,7 @@ class Reasons:
         causes: Counter[Cause] = Counter()
         if times == 1 or not 0 < before < getattr(seen.call.step, "samples", 0):
             causes[self.cause(seen, failed)] += times
-        else:  # samples may be made for another reason than those before them
+        else:  # later samples may have another reason
             for number in range(seen.unit.number, seen.unit.number + times):
                 causes[self.cause(seen, failed, number)] += 1
         for cause, calls in causes.items():

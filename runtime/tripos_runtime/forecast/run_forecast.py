@@ -211,7 +211,7 @@ def alike(treatments: Iterable[BoundTreatment], held: Collection[str]) -> set[Bo
     parted = {*held, *(print_ for print_, numbers in counts.items() if len(numbers) > 1)}
     for bound, one in every.items():
         listed = any(isinstance(step, SampleList) for step in bound.treatment.steps)
-        if bound.compares or listed or any(bound.retrieved.values()):  # each sample is compared, or found, by itself
+        if bound.compares or listed or any(bound.retrieved.values()):  # samples are compared or listed individually
             parted |= one.keys()
     while left := [bound for bound, one in every.items() if not parted.isdisjoint(one)]:
         parted.update(*(every.pop(bound) for bound in left))
@@ -276,7 +276,7 @@ class _Watcher:
     ) -> None:
         self.plan, self.source, self.selection, self.ledger = plan, source, selection, ledger
         chosen = selection.chosen(plan)
-        # Of the lookup only its units are wanted: nothing is claimed.
+        # Only the lookup's units are needed: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), bound_treatments(chosen, plan, binding), binding)
         own = Own(
             plan, binding.answering, chosen, lambda some: source.cases_of(some, selection.whole), self.lookup.units
@@ -301,7 +301,7 @@ class _Watcher:
         self.making = foresee_making(plan, source, selection, binding, ledger, self.adoption)
         self._open_making()
         self.foresight.made_by = self.making.made_by
-        for scenario in chosen:  # in the order of the plan, whatever the order of the cases
+        for scenario in chosen:  # in plan order, not in case order
             self._open_lines(scenario, binding)
 
     def _open_lines(self, scenario: Scenario, binding: RoleBinding) -> None:
@@ -368,7 +368,7 @@ class _Watcher:
     def watch(self) -> None:
         for scenario in self.selection.chosen(self.plan):
             self._count_unmade(scenario)
-        self.foresight.adoption = self.adoption  # of a row that is yet to be made nobody knows what will be sent
+        self.foresight.adoption = self.adoption  # set after generation: prompts about ungenerated rows are unknown
         cases = self.source.cases(self.selection)
         while batch := list(itertools.islice(cases, self.lookup.at_once())):
             units_of = [(case, self.lookup.units(case, self.alike[case.scenario.name])) for case in batch]
@@ -531,7 +531,7 @@ class _Watcher:
             calls: dict[tuple[str, str], set[str]] = {}
             for call in unit.calls:
                 calls.setdefault((call.step.fingerprint, call.model), set()).add(call.name)
-                if isinstance(call.step, Grade) and unit.stronger(call.step):  # all under one name
+                if isinstance(call.step, Grade) and unit.stronger(call.step):  # a cascade is one evaluator
                     calls.setdefault((call.step.fingerprint, unit.evaluators(call.step)[0]), set()).add(call.name)
             steps = {step.fingerprint: step for step in unit.bound.treatment.steps}
             for (step, evaluator), names in unit.scores.items():

@@ -233,7 +233,7 @@ class SizedPlaceholders:
         size = Size.sent(told)
         if not (self.parts or self.waits):
             return size
-        read = 1 + sum(each.role == OPTION for each in told)  # a text is read again with each of its options
+        read = 1 + sum(each.role == OPTION for each in told)  # a text is read again with every option
         marks = Size(wide=-len(self.parts) * read, waits=frozenset(self.waits))
         return sum_of((size, marks, *self.parts * read))
 
@@ -335,7 +335,7 @@ class SizedPlaceholders:
     def _call(self, function: str, args: Sequence[Expr]) -> Size:
         size = sum_of(self._later(arg) if function in LAZY else self.expression(arg) for arg in args)
         own = FUNCTIONS.get(function)
-        if own is None:  # one of the user's, which is not called
+        if own is None:  # a Python function of the plan, which is not called
             return size + is_waiting(f"the function `{function}`", f"the function `{function}`")
         if own.returns is not None and own.returns.kind in SHORT:
             return Size(narrow=SHORT_TEXT, waits=size.waits)

@@ -189,7 +189,7 @@ def matched(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str
     own, known = set(branches), {_plain(branch): branch for branch in branches}
     found: set[str] = set()
     for said in sorted(chosen):
-        # Branches that differ in case alone are told apart by it.
+        # Branches that differ only in case are compared exactly.
         branch = said if said in own else next((known[each] for each in _readings(said) if each in known), None)
         if branch is None:
             return f"`{said}` is none of the branches"
@@ -607,9 +607,9 @@ class _Trial:
         lane, start = (step.ask.role, self.attempts.made.name), self._start(step, tree)
 
         def choose(path: tuple[str, ...], branches: list[str]) -> MakingProgram:
-            if path != start:  # one call was planned; how many follow is known as nodes are reached
+            if path != start:  # one call was planned; further ones are added as nodes are reached
                 yield PlannedCalls(lane, 1)
-            # What there is to choose among is in the name, so a branch that is added is asked about.
+            # The branches are part of the name, so a new branch is asked about.
             item = digest([self.slot.name, step.name, path, branches])
             names = {**self.names, "branches": branches}
             asked = self.attempts.questions.of(step.ask, self.attempts.language(self.slot), names)

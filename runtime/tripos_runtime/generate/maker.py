@@ -259,7 +259,7 @@ class Maker:
             row = {"run_id": asker.run_id, "benchmark": asker.plan.benchmark.name, "created_at": asker.now()}
             row["binding"] = self.attempts.binding_of(self.made.fingerprint)
             models = [self.attempts.binding.answering[ask.role][0] for ask in self.attempts.asks]
-            # What may come to something else once a failed call is made up for is no outcome yet.
+            # An outcome that may change after a failed call is retried is not kept yet.
             settled = [outcome for state, outcome in block.outcomes if not state.unsettled]
             asker.enlist(place_of(self.made), keep(asker.ledger, self.made, models, settled, row))
             for key in keys:
@@ -334,7 +334,7 @@ class Maker:
 
     def _reject(self, block: _Block, cell: Cell, state: State, rejection: Rejection, *, last: bool = False) -> None:
         """Schedule another attempt, or give the slot up. `last`: another attempt would have the same result."""
-        if state.waits is not None:  # it repeats another row, of which nobody knows whether it stays
+        if state.waits is not None:  # it repeats another row that may still change
             cell.leave(state)
             last = self._stays(rejection)
             state.unsettled = state.unsettled or cell.behind_open

@@ -111,7 +111,7 @@ class BatchServer:
         place = self.place
         try:
             answer = await self._connection.send(method, url, body)
-        except OSError as error:  # a timeout is one too
+        except OSError as error:  # includes timeouts
             raise model_error(error, place.name, place.address, place.key_variables) from error
         headers = headers_of(answer.headers)
         if answer.status in NONE_THERE:
@@ -183,7 +183,7 @@ class BatchedModel:
         """Return the body of a request as JSON. Raises `ModelError`."""
         try:
             return self._model.body_of(request)
-        except Exception as error:  # litellm lets its own slips through as any exception
+        except Exception as error:  # an error inside litellm may be any exception
             place = self._model.place
             raise model_error(error, self.name, place.address, place.key_variables, place.secrets) from error
 
@@ -309,7 +309,7 @@ class AnthropicBatches:
         counts = told.get("request_counts") or {}
         total = sum(counted(counts, name) for name in COUNTS)
         ended = told.get("processing_status") == "ended"
-        # The address that the answer names is not followed: the key goes to the configured one.
+        # The address in the answer is not used: the key goes to the configured one only.
         files = (f"{self._base}/{self._id(told)}/results",) if ended else ()
         return BatchState(self._id(told), ended, total - counted(counts, "processing"), total, files=files)
 

@@ -3,7 +3,7 @@ model.
 
 litellm's map of models is read from its file, without importing litellm. `PROVIDERS` describes the providers that are
 asked in OpenAI's form; tests/runtime/test_transport_contract.py compares it with litellm, so that a model answers the
-same on every route. `LITELLM_PROVIDERS` describes what litellm's calls need; tests/runtime/test_providers.py compares
+same on every route. `LITELLM` describes what litellm's calls need; tests/runtime/test_providers.py compares
 it with the installed litellm, and docs/providers.md prints it. `path_of` alone decides the route to a model.
 
 Variables from `.env` files never become part of `os.environ`, so that no child process, cloud client or library sees
@@ -687,7 +687,7 @@ def check_address(name: str, address: str) -> None:
         if parts.port is None or parts.port > 0:
             (parts.hostname or "").encode("idna")
             return
-    except ValueError:  # also that of an encoding
+    except ValueError:  # includes encoding errors
         pass
     told = address.rpartition("@")[2].partition("?")[0]
     raise ModelError(

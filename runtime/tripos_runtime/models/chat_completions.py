@@ -121,7 +121,7 @@ def as_json(
         if not messages or not isinstance(messages[-1], DialogueTurn):
             return orjson.dumps(messages)
         return orjson.dumps([{"role": message.role, "content": message.content} for message in messages])
-    except TypeError:  # half a surrogate pair is no text that JSON can hold
+    except TypeError:  # JSON cannot encode a lone surrogate
         return orjson.dumps([{"role": message.role, "content": whole(message.content)} for message in messages])
 
 
@@ -465,7 +465,7 @@ class ReplicatedModel:
         left = [each for each in self._replicas if each not in tried]
         there = [each for each in left if each.left_out is None]
         found = min(there or left, key=lambda each: each.in_flight)
-        self._replicas.remove(found)  # of several alike, the one that was not asked for longest
+        self._replicas.remove(found)  # among equals, the least recently used one
         self._replicas.append(found)
         return found
 

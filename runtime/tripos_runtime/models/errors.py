@@ -137,7 +137,7 @@ def model_error(
     headers = {str(at).lower(): str(value) for at, value in dict(_headers_of(error, answer)).items()}
     if (lacking := missing_import(error, name, answered=bool(headers) or answer is not None)) is not None:
         return lacking
-    # The names of the exceptions that an error was wrapped in are not the provider's words, nor is where they arose.
+    # Names of wrapping exceptions and their origins are not the provider's message.
     words = re.sub(r"^(litellm\.)?(\w+: )+", "", str(error)).split("Exception - ", 1)[-1]
     words = words.split("Traceback (most recent call last)")[0].rstrip()
     told = _Failure(
@@ -243,7 +243,7 @@ def _detail(words: str, secrets: Collection[str]) -> str:
     except (ValueError, RecursionError):
         parsed = None
     if isinstance(parsed, list) and parsed:
-        parsed = parsed[0]  # as Gemini sends some errors
+        parsed = parsed[0]  # Gemini sends some errors in a list
     if isinstance(parsed, dict):
         inner = parsed.get("error", parsed)
         text = str(inner.get("message", words)) if isinstance(inner, dict) else str(inner)

@@ -151,7 +151,7 @@ class ReplyShare:
     async def take(self, more: int) -> None:
         """Wait until there is room for `more` bytes of a reply."""
         memory = self._memory
-        if memory is None:  # what goes on after its call, such as a batch of several, is not waited for
+        if memory is None:  # work that continues after its call, such as a shared batch, does not wait
             return
         loop = asyncio.get_running_loop()
         started = loop.time()
@@ -293,7 +293,7 @@ class HttpConnection(asyncio.Protocol):
     def close(self) -> None:
         """Close the connection at once."""
         if self._transport is not None:
-            with contextlib.suppress(RuntimeError):  # its loop is over, and the connection with it
+            with contextlib.suppress(RuntimeError):  # its event loop has ended, and the connection with it
                 self._transport.abort()
 
     async def _more(self) -> None:
@@ -323,7 +323,7 @@ class HttpConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Called by asyncio with received bytes."""
         if self.whole or self._transport is None:
-            self._fail(HttpError(CLOSED))  # nobody asked for this
+            self._fail(HttpError(CLOSED))  # unsolicited data
             return
         before = self._size
         try:
@@ -332,7 +332,7 @@ class HttpConnection(asyncio.Protocol):
             self._fail(HttpError(f"the response is no HTTP: {error}"))
             return
         self._framing += len(data) - (self._size - before)
-        if self._framing > MOST_HEAD_BYTES + 8 * self._size:  # one byte a chunk takes six of framing
+        if self._framing > MOST_HEAD_BYTES + 8 * self._size:  # a chunk of one byte takes six bytes of framing
             self._fail(HttpError("the head of the response is too large"))
         elif self.whole:
             self._wake()
@@ -371,7 +371,7 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """Called by the parser at the end of a response."""
-        self.whole = self.status != 0  # else it was an interim one, such as `100 Continue`
+        self.whole = self.status != 0  # an interim response, such as `100 Continue`, does not count
         self._kept = self._parser.should_keep_alive()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -411,7 +411,7 @@ class ConnectionPool:
                 return await self._opened(origin)
         except TimeoutError as error:
             raise HttpError(f"no connection to {origin.host} in time") from error
-        except OSError as error:  # the words of TLS are among them
+        except OSError as error:  # includes TLS errors
             raise HttpError(f"no connection to {origin.host}: {error}") from error
 
     def give_back(self, origin: ServerOrigin, connection: HttpConnection) -> None:
@@ -465,7 +465,7 @@ class _Unpacking:
             self._form = -zlib.MAX_WBITS
         try:
             while True:
-                if self._packed is None or (self._packed.eof and part):  # several files of gzip may follow each other
+                if self._packed is None or (self._packed.eof and part):  # gzip members may follow each other
                     self._packed = zlib.decompressobj(self._form)
                 piece = self._packed.decompress(part, PART_BYTES)
                 part = self._packed.unused_data if self._packed.eof else self._packed.unconsumed_tail
@@ -579,18 +579,18 @@ class ModelConnection:
         share = REPLY_SHARE.get()
         post = self._post if self._head is None or len(body) > LARGE_BYTES else self._post_directly
         if share is not None and share.ends_within(self._timeout_s):
-            return await post(body)  # its call ends no later
+            return await post(body)  # the call's own timeout is not later
         async with asyncio.timeout(self._timeout_s) as deadline:
             if share is not None:
                 share.deadlines.append(deadline)
             try:
                 return await post(body)
             finally:
-                if share is not None and deadline in share.deadlines:  # else its call is over
+                if share is not None and deadline in share.deadlines:  # else the call has ended
                     share.deadlines.remove(deadline)
 
     async def _post_directly(self, body: bytes) -> HttpAnswer:
-        """Post to a server that no proxy stands before."""
+        """Post to a server that is reached without a proxy."""
         assert self._head is not None
         origin = self._origin
         if origin is None:
@@ -616,7 +616,7 @@ class ModelConnection:
             return HttpAnswer(response.status, response.headers, self._without_key(await _body(response, self.url)))
 
     async def status(self, url: str, timeout_s: float) -> int | None:
-        """Return the status of a page of the same server; none where nothing comes back in time."""
+        """Return the status of a page of the same server; None if there is no response in time."""
         try:
             async with asyncio.timeout(timeout_s), self._open("GET", url, b"") as response:
                 return response.status
@@ -624,15 +624,15 @@ class ModelConnection:
             return None
 
     async def send(self, method: str, url: str, body: bytes | aiohttp.FormData | None = None) -> HttpAnswer:
-        """Return what another address of the same server answers to a request of that method. Raises what `post` does.
-        A form has the headers of its own."""
+        """Return the answer of another address of the same server to a request of that method. Raises what `post`
+        raises. A form sets its own headers."""
         async with asyncio.timeout(self._timeout_s), self._open(method, url, body) as response:
             return HttpAnswer(response.status, response.headers, self._without_key(await _body(response, url)))
 
     async def lines(self, url: str, missing: ModelError) -> AsyncIterator[bytes]:
         """Yield the lines of a file at another address of the same server, which may be larger than memory. Raises what
-        `post` does, `missing` where there is no file, and `ModelError` R0111 where it cannot be had or a line is too
-        long."""
+        `post` raises, `missing` if the file does not exist, and `ModelError` R0111 if it is unavailable or a line is
+        too long."""
         async with self._open("GET", url) as response:
             if response.status in (404, 410):
                 raise missing
@@ -652,8 +652,7 @@ class ModelConnection:
     async def _open(
         self, method: str, url: str, body: bytes | io.BytesIO | aiohttp.FormData | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Hold the response to a request of any method. A form, and a request without a body, has headers of its
-        own."""
+        """Open the response to a request of any method. A form, and a request without a body, set their own headers."""
         import aiohttp
         from yarl import URL
 
@@ -709,7 +708,7 @@ class ModelConnection:
             pool.users += 1
             if self._pool is not None:
                 if self._pool.session is not None:
-                    self._pool.session.detach()  # its loop is over, and its connections with it
+                    self._pool.session.detach()  # its event loop has ended, and the connections with it
                 self._pool.connections.close()
             self._pool, self._loop = pool, loop
         return self._pool
@@ -773,7 +772,7 @@ def _proxy(scheme: str, host: str) -> str | None:
     """Return the proxy for a host according to the environment; None for a server on this machine."""
     if host in LOOPBACK or (sys.platform == "linux" and not any(map(_PROXIES, os.environ))):
         return None
-    import urllib.request  # with it comes what reads mail: 10 ms
+    import urllib.request  # imports the email package: 10 ms
 
     if urllib.request.proxy_bypass(host):
         return None

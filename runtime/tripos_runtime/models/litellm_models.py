@@ -133,7 +133,7 @@ class LitellmModel:
             own, tools = self._own_price is not None, request.tools
             reply = read_response(response, self.name, self.price, own_price=own, tools=tools)
         except Exception as error:
-            # litellm lets its own slips through as any exception, an `AttributeError` for a reply it cannot read.
+            # An error inside litellm may be any exception, such as `AttributeError` for an unreadable reply.
             raise model_error(error, self.name, self._address, self._key_variables, (key,)) from error
         if self._completes is not None:
             reply = trimmed(reply)
@@ -182,7 +182,7 @@ def without_key(reply: Reply, key: str) -> Reply:
     """
     others = tuple(without_key(other, key) for other in reply.others)
     served = reply.model_served.replace(key, "[key]")
-    logprobs = None if key in reply.text else reply.logprobs  # tokens would say it in pieces
+    logprobs = None if key in reply.text else reply.logprobs  # the tokens would reveal the key in pieces
     text = reply.text.replace(key, "[key]")
     thinking = None if reply.thinking is None else reply.thinking.replace(key, "[key]")
     return replace(reply, text=text, model_served=served, logprobs=logprobs, thinking=thinking, others=others)
@@ -245,7 +245,7 @@ def read_response(
 ) -> Reply:
     """Return the reply in litellm's response. `words` are the provider's finish reasons, if known; litellm translates
     them, and keeps the original for some. Raises `ModelError` as `read_reply` does."""
-    if response is None:  # what litellm makes of status 422
+    if response is None:  # litellm returns None for status 422
         raise ModelError("R0110", f"`{name}` rejected the request", "check the settings of the step")
     choices = [
         {"message": {"content": choice.message.content, "refusal": _refusal(choice.message),
@@ -301,7 +301,7 @@ def known(name: str) -> dict[str, Any]:
     try:
         entry = litellm.get_model_info(name)["key"]
     except Exception:
-        # litellm raises a bare `Exception` where it has no entry for a model.
+        # litellm raises a bare `Exception` if it has no entry for a model.
         return {}
     return dict(litellm.model_cost.get(entry, {}))
 
@@ -415,7 +415,7 @@ class LitellmEmbedding:
                 **self._where,
             )
         except Exception as error:
-            # litellm lets its own slips through as any exception, an `AttributeError` for a reply it cannot read.
+            # An error inside litellm may be any exception, such as `AttributeError` for an unreadable reply.
             raise model_error(error, self.name, self._address, self._key_variables, (key,)) from error
         vectors = vectors_of(self.name, response.data or [], len(texts))
         usage = getattr(response, "usage", None)

@@ -257,7 +257,7 @@ def find_weights(which: str) -> Path | None:
         path = Path(which).expanduser()
         return path if path.is_file() else None
     package, file = WEIGHTS.get(which, ("", ""))
-    # The package is a plugin of another program and drags in its engine: it is located and never imported.
+    # The package is a plugin of another program and would import its engine, so it is only located.
     spec = importlib.util.find_spec(package) if package else None
     for folder in (spec.submodule_search_locations if spec is not None else None) or ():
         if (Path(folder) / file).is_file():

@@ -41,7 +41,7 @@ def main() -> None:
     params.verbosity = 1
     params.warmup = False
     params.cache_ram_mib = 0
-    # A reused prompt is computed in other batches, which changes the last bits of its logits.
+    # A reused prompt is computed in different batches, which changes the last bits of its logits.
     params.cache_prompt = options.slots > 1
     params.sampling.penalty_repeat = REPEAT_PENALTY
     try:

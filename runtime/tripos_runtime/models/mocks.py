@@ -742,7 +742,7 @@ class MockModel:
                 raise ModelError("R0101", f"`{self.name}` cannot be reached", "use another mock", retryable=True)
         tokens_in = sum(_sent_tokens(request, message.content) for message in request.messages)
         tokens_out, told = _tokens(text), token_probabilities(request, text, key)
-        # The same request has the same reply, however often it is asked for.
+        # Equal requests have equal replies.
         other = Reply(text, self.name, "stop", 0, tokens_out, 0.0, logprobs=told)
         others = (other,) * (request.samples - 1)
         return Reply(text, self.name, "stop", tokens_in, tokens_out, 0.0, logprobs=told, others=others)

@@ -373,7 +373,7 @@ class OllamaForm(Form):
         own_price: bool,
         tools: Sequence[str] = (),
     ) -> Reply:
-        # litellm's reading counts tokens by itself where Ollama tells none, which would pass for what was told.
+        # litellm estimates tokens if Ollama reports none; the estimate must not pass for a reported count.
         try:
             found = parsed(answer.body)
         except ValueError:
@@ -475,7 +475,7 @@ class TranslatedModel:
         except ModelError:
             raise
         except Exception as error:
-            # litellm lets its own slips through as any exception, as it does where it sends for itself.
+            # An error inside litellm may be any exception.
             place = self.place
             raise model_error(error, self.name, place.address, place.key_variables, place.secrets) from error
 
@@ -554,6 +554,6 @@ def _known_price(name: str) -> Price | None:
 
 def _structured(name: str, provider: str, model: str) -> bool:
     if provider in OLLAMA:
-        return True  # and litellm would ask the server, which may not be up yet
+        return True  # litellm would ask the server, which may not be running yet
     told = allows(provider, model, "supports_response_schema")
     return bool(library().supports_response_schema(name)) if told is None else told

@@ -67,7 +67,7 @@ def missing_import(error: BaseException, name: str, *, answered: bool) -> ModelE
     `answered`, the missing package is its own."""
     for each in chain_of(error):
         if not isinstance(each, ImportError) or not _tells_of(each, str(error)):
-            continue  # one that litellm went on after is not why the call failed
+            continue  # litellm continued after this one, so it is not the cause
         told = MENDED_BY.search(str(each))
         if each.name or told is not None:
             return package_error(name, each.name or "", None if each.name else told and told[1])
@@ -111,7 +111,7 @@ def is_there(module: str) -> bool:
     """Return true if a module can be imported, without importing it."""
     try:
         return find_spec(module) is not None
-    except (ImportError, ValueError):  # the package that it is in is not there
+    except (ImportError, ValueError):  # its parent package is missing
         return False
 
 

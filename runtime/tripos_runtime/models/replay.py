@@ -89,7 +89,7 @@ class ReplayModel:
         said = request.said
         found = self.lookup.find(_key(request, said))
         if found is None and len(said) > 1 and said[-2][0] == ASSISTANT:
-            found = self.lookup.find(_key(request, said[:-1]))  # asked once more, after a reply that could not be read
+            found = self.lookup.find(_key(request, said[:-1]))  # a repair of an unreadable reply
         if found is None:
             raise ModelError(
                 "R0113",

@@ -105,11 +105,11 @@ def _tokens(usage: Mapping[str, Any]) -> tuple[int | None, int | None, int | Non
         tokens_out = max(0, total - told_in)
     elif total is not None and tokens_out is not None and not told_in:
         told_in = max(0, total - tokens_out)
-    tokens_in = told_in or None  # no prompt is empty
+    tokens_in = told_in or None  # 0 means unknown: no prompt is empty
     if tokens_in is None or tokens_out is None:
         return tokens_in, None, reasoning, 0
     if total is None:
-        # Some servers count hidden tokens, or those of the cache, beside the others.
+        # Some servers count hidden or cached tokens in addition to the others.
         tokens_in += cached if cached > tokens_in else 0
         tokens_out += reasoning if reasoning is not None and reasoning > tokens_out else 0
     elif (more := total - tokens_in - tokens_out) > 0:
@@ -285,7 +285,7 @@ def parsed(body: bytes) -> Any:
     try:
         return orjson.loads(body)
     except ValueError:
-        # Half a surrogate pair, or a number beyond 64 bits, is no reason to lose a reply.
+        # orjson refuses lone surrogates and numbers beyond 64 bits; the reply is still usable.
         try:
             return json.loads(body)
         except RecursionError as error:
@@ -359,7 +359,7 @@ def _reply(body: Mapping[str, Any], name: str, price: Price | None, own_price: b
 def _text(choice: Mapping[str, Any]) -> str:
     message = _part(choice, "message")
     content = message.get("content")
-    if isinstance(content, list):  # parts, of which those that think are left out
+    if isinstance(content, list):  # parts, without thinking
         content = "".join(str(part.get("text", "")) for part in content if _is_text(part))
     found = content or message.get("refusal")
     return whole(found) if isinstance(found, str) else ""

@@ -183,7 +183,7 @@ class BatchedReward:
             values = checked(self.name, await self.model.score([chat for chat, _ in batch]), len(batch))
         except ModelError as error:
             if len(batch) > 1 and not error.retryable and not error.fatal:
-                for one in batch:  # one text that is too long must not cost the others their reward
+                for one in batch:  # one text that is too long must not fail the others
                     await self._settle([one])
                 return
             values = [error] * len(batch)

@@ -187,7 +187,7 @@ def packed(network: RewardNetwork) -> RewardNetwork:
 
             other = replace(network, model=to_mkldnn(copy.deepcopy(network.model)))
             same = torch.allclose(network.features(trial), other.features(trial), rtol=1e-3, atol=1e-4)
-    except Exception:  # a layer that looks into its weights takes no packed ones
+    except Exception:  # some layers read their weights and cannot be packed
         return network
     return other if same else network
 
@@ -199,7 +199,7 @@ def write_network(network: RewardNetwork, folder: Path) -> None:
     network.model.save_pretrained(folder / BASE)
     network.tokenizer.save_pretrained(folder / BASE)
     save_file({name: each.contiguous() for name, each in network.head.items()}, folder / HEAD)
-    for file in folder.rglob("*.safetensors"):  # which are written for their owner only
+    for file in folder.rglob("*.safetensors"):  # they are written readable for the owner only
         file.chmod(0o644)
 
 
@@ -312,7 +312,7 @@ def need_libraries(what: str) -> None:
 def quieten() -> None:
     """Silence transformers, and keep its threads from taking the cores of the run."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # Threads that spin while they wait for each other take cores for nothing.
+    # Spinning threads would waste cores.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import transformers
 
@@ -324,7 +324,7 @@ def _loaded(name: str, folder: Path) -> RewardNetwork:
     quieten()
     try:
         return packed(read_network(folder))
-    except Exception as error:  # of whatever kind, from the libraries
+    except Exception as error:  # the libraries may raise anything
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ModelError("R0239", f"cannot load `{name}`: {told}", "train it again", fatal=True) from error
 
@@ -375,7 +375,7 @@ class ClassifierReward(LocalReward):
             model = AutoModelForSequenceClassification.from_pretrained(
                 self.where, dtype="auto" if gpu else torch.float32, **given
             )
-        except Exception as error:  # of whatever kind, from the libraries
+        except Exception as error:  # the libraries may raise anything
             told = (str(error).strip().splitlines() or [type(error).__name__])[0]
             hint = "see that the folder is whole, or that the Hub can be reached and knows the name"
             raise ModelError("R0239", f"cannot load `{self.name}`: {told}", hint, fatal=True) from error
@@ -391,7 +391,7 @@ def tokenized(tokenizer: Any, chat: Chat) -> Mapping[str, Any]:
         return dict(tokenizer(as_text(chat), return_tensors="pt"))
     try:
         return _in_template(tokenizer, chat)
-    except Exception:  # a template that knows no system message says so in words of its own
+    except Exception:  # a template without system messages raises an error of its own
         if not any(message.role == "system" for message in chat):
             raise
         return _in_template(tokenizer, without_system(chat))
@@ -476,7 +476,7 @@ def commit_of(owner_name: str, revision: str) -> str | None:
         return begun[0]
     try:
         sha: str | None = HfApi().model_info(owner_name, revision=revision, timeout=10).sha
-    except Exception:  # no network, or no such model, which is told when it is loaded
+    except Exception:  # no network or no such model: reported when it is loaded
         return None
     return sha
 
@@ -532,7 +532,7 @@ def pinned_name(name: str) -> str:
     except ModelError:
         return name
     if pinned is not None and not manifest.digest.startswith(pinned):
-        return name  # which is refused when it is opened
+        return name  # refused when it is opened
     return f"reward/{path}@{manifest.digest[:SHORT]}"  # one name, however much of the digest was written
 
 

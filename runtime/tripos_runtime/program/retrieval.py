@@ -156,7 +156,9 @@ class GramIndex:
             code = self.vocabulary.get(gram)
             if code is not None:
                 part = slice(int(self.indptr[code]), int(self.indptr[code + 1]))
-                found[self.indices[part]] += self.data[part] * np.float32(count / norm)  # a text has a gram once
+                found[self.indices[part]] += self.data[part] * np.float32(
+                    count / norm
+                )  # a text contains an n-gram at most once
         return np.minimum(found, np.float32(1.0))
 
     def to_bytes(self) -> bytes:
@@ -226,7 +228,7 @@ def _bm25() -> Any:
     from bm25s import BM25
 
     made = BM25(k1=SATURATION, b=BY_LENGTH, method="lucene", csc_backend="scipy")
-    made.nonoccurrence_array = None  # what only other methods have
+    made.nonoccurrence_array = None  # only other BM25 variants need it
     return made
 
 
@@ -333,7 +335,7 @@ class Collection:
             try:
                 return maker.from_bytes(kept)
             except ValueError:
-                pass  # damaged: it is made again
+                pass  # damaged: build it again
         made = maker.of(texts)
         self.shelf.put(name, made.to_bytes())
         return made

@@ -94,7 +94,7 @@ class Shared:
         except BaseException as error:
             for future in futures.values():
                 future.set_exception(error)
-                future.exception()  # seen: nobody else may be waiting
+                future.exception()  # mark as retrieved: nobody else may await it
             raise
         for each, future in futures.items():
             future.set_result(answers[each])

@@ -416,12 +416,12 @@ class Unit:
         for evaluator in self.evaluators(step):
             by = self._by(evaluator)
             for number in self.bound.repeats(step, evaluator):
-                # What builds on verdicts about elements is named by the list, which has a name that no element has.
+                # Results that build on verdicts about elements are named by the list, unlike any element.
                 names.append(judgement_id(step.judgement, about, by, number))
                 if not step.loops:
                     self.calls.append(StepCall("judgements", names[-1], role, evaluator, step, number=number))
                 for place in places:
-                    # A unit of no item has no element: its name is the binding of the verdicts on all of them.
+                    # A unit without an item has no elements: the name is the binding of all verdicts.
                     name = judgement_id(step.judgement, about, by, number, element_name(place) or None)
                     call = StepCall("judgements", name, role, evaluator, step, number=number, element=place)
                     self.calls.append(call)
@@ -434,7 +434,7 @@ class Unit:
     def _judged_on(self, step: Grade | Verdict) -> list[str]:
         """Return the parts that name a judge's reply: the inputs of its arguments, and the makers of the data sets that
         they read. The same call has one reply, whatever the conditions of the scores that use it."""
-        # What builds on no reply is about the row alone, and the same for every model that is compared on it.
+        # A result that builds on no reply depends on the row alone, so all compared models share it.
         replied = any(name not in self.bound.retrieved for name in step.judged)
         return [*([] if replied else [self.case.item_id]), *self._shown(step)]
 

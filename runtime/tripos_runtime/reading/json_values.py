@@ -107,7 +107,7 @@ def _value_at(text: str, start: int, steps: list[int]) -> tuple[Any, int, bool]:
 
 def _loosely(text: str, steps: list[int]) -> Any:
     try:
-        return _clean(DECODER.decode(text))  # a value that was cut off and closed may be good JSON
+        return _clean(DECODER.decode(text))  # a closed cut-off value may be valid JSON
     except (ValueError, RecursionError):
         return _repaired(text, steps)
 
@@ -115,16 +115,16 @@ def _loosely(text: str, steps: list[int]) -> Any:
 def _repaired(text: str, steps: list[int]) -> dict[str, Any] | list[Any] | None:
     if len(text) > LONGEST_REPAIR or (text.startswith("[") and not LIST_START.match(text)):
         return None
-    import json_repair  # replies that need it are few, and it takes memory
+    import json_repair  # rarely needed, and it takes memory
 
     narrow = WIDE_COMMA.sub(",", WIDE_COLON.sub('":', text))
     narrow = BARE.sub(_quoted, narrow)
     try:
         value = _clean(json_repair.loads(_Counted(narrow, steps), strict=True, skip_json_loads=True))
     except Exception:
-        # Whatever the repair makes of arbitrary text, the reply then holds no JSON.
+        # The repair may raise anything for arbitrary text; the reply then contains no JSON.
         return None
-    # Prose in brackets comes back as a value of the other kind.
+    # For prose in brackets the repair returns a value of the other kind.
     return value if isinstance(value, dict if text.startswith("{") else list) else None
 
 
@@ -348,11 +348,11 @@ def _spans_of_json(text: str) -> Iterable[tuple[int, int]]:
         try:
             _, position = PLAIN_DECODER.raw_decode(text, mark.start())
         except json.JSONDecodeError as error:
-            left -= error.pos - mark.start() + error.pos // 100  # the lines before it are counted
+            left -= error.pos - mark.start() + error.pos // 100  # the parser counts the lines before it
             position = mark.end()
             continue
         except (ValueError, RecursionError):
-            return  # it is too deep, or has a number that is too long, so that nothing is read
+            return  # too deep, or a number is too long
         if '"' in text[mark.start() : position]:
             yield mark.start(), position
 

@@ -121,7 +121,7 @@ def as_set(values: list[Any]) -> frozenset[Any] | list[Any]:
     try:
         return frozenset(values)
     except TypeError:
-        # Records cannot be members of a set; without repeats, the list of them is one.
+        # Records are not hashable, so a list without repeats stands in for a set.
         first: dict[Any, Any] = {}
         for value in values:
             first.setdefault(_hashable(value), value)
@@ -284,15 +284,15 @@ def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT
     text = ReplyText.parse(text).answer
     found = find_all(text)
     if len(found) == 1 and isinstance(found[0].value, int | float) and not isinstance(found[0].value, bool):
-        found = [FoundJson(text.strip())]  # a number on its own was written by no rules of JSON
+        found = [FoundJson(text.strip())]  # a bare number need not follow JSON's rules
     if isinstance(type, TextType):
         return _read_text(text, found)
     if boxed(text) is not None and not JSON_BEGUN.search(text):
-        found = []  # braces of LaTeX
+        found = []  # the braces are LaTeX
     if isinstance(without_optional(type), IntegerType | NumberType) and not WHOLE_LIST.fullmatch(text):
         found = [one for one in found if not isinstance(one.value, list)]  # `[1]` is a reference
     if isinstance(type, ChoiceType) and not told_apart(type.values):
-        found = [one for one in found if isinstance(one.value, dict)]  # other brackets stand around a name of signs
+        found = [one for one in found if isinstance(one.value, dict)]  # other brackets enclose a name of signs
     errors: list[str] = []
     for one in found:
         try:
@@ -385,7 +385,7 @@ class _ValueReader:
         """Return a value from a reply with brackets that are not JSON, only from places where an answer is alone."""
         places: list[str] = []
         match type:
-            case ChoiceType(values=names) if not told_apart(names):  # signs and brackets are part of what is said
+            case ChoiceType(values=names) if not told_apart(names):  # signs and brackets are part of the names
                 return self.value(type, text)
             case OptionalType(of=of):
                 return self._alone(of, text)

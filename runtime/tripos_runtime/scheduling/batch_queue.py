@@ -280,7 +280,7 @@ def ended_with(waiting: Iterable[WaitingBatch], error: BaseException) -> None:
     for each in waiting:
         if not each.future.done():
             each.future.set_exception(error)
-            each.future.exception()  # seen: nobody else may be waiting
+            each.future.exception()  # mark as retrieved: nobody else may await it
 
 
 MOST_ATTEMPTS = 3
@@ -414,7 +414,7 @@ class BatchQueue:
         while self._error is None and (self._new or self._held_back):
             if self._new:
                 await self._level.complete()
-            else:  # until replies of any model leave room in the budget
+            else:  # wait until replies of any model leave room in the budget
                 self._only_waits = True
                 await self._times.sleep(self._pauses.again_s)
                 self._only_waits = False
@@ -481,7 +481,7 @@ class BatchQueue:
         try:
             batch_id = await self._submitted(batch, [BatchLine(each.name, each.body) for each in part])
         except ModelError as error:
-            if not error.retryable:  # else nobody knows if it was taken: the next run looks for it
+            if not error.retryable:  # otherwise it may have been accepted: the next run searches for it
                 self._book.close(batch, DROPPED, self._times.now(), str(error))
             if error.fatal or error.retryable:
                 raise Stopped(error.code, error.message, error.hint) from error
@@ -683,7 +683,7 @@ class LiveCaller(Caller):
         self._book.refresh(datetime.now(UTC), peek=True)
         if self._book.open:
             model: Any = self.model
-            model.most_samples = 1  # as in batches, which know each sample by a name of its own
+            model.most_samples = 1  # as in batches, where each sample has a name of its own
 
     def _holder(self, request: Request) -> OpenBatch | None:
         """Return the batch that holds a request. For several samples at once this is unknown: any batch counts."""

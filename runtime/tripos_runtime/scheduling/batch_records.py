@@ -118,7 +118,7 @@ class BatchBook:
         """Record that a batch has ended without a reply to these requests; other batches or calls may ask them."""
         found = batch.unanswered | set(requests)
         if found != batch.unanswered:
-            names = tuple(sorted(found))  # all so far: of several such records of a batch the last counts
+            names = tuple(sorted(found))  # all so far: only the last such record of a batch counts
             self._note(BatchRecord(batch.marker, UNANSWERED, self._model, self._endpoint, now, batch.batch_id, names))
 
     def intend(self, marker: str, requests: Sequence[str], now: datetime) -> OpenBatch:

@@ -144,7 +144,7 @@ class Caller:
         try:
             if budget is not None and cost is not None:
                 debit = await budget.debit(cost, self.model.name)
-            if self._halted:  # while it waited
+            if self._halted:  # halted while it waited
                 raise Halted
             started = self._clock()
             async with asyncio.timeout(left_s) as deadline:
@@ -180,14 +180,14 @@ class Caller:
         if not error.retryable or left_s <= 0:
             return None
         if self.gate.silent:
-            return 0.0  # its turn comes when the endpoint is back; that costs it no retry
+            return 0.0  # it waits for the endpoint's return without using up a retry
         retries = self._limits.max_retries
-        if error.code == UNREACHABLE and not self.gate.answered:  # more likely a wrong address than a busy one
+        if error.code == UNREACHABLE and not self.gate.answered:  # probably a wrong address
             retries = min(retries, FIRST_CONTACT_RETRIES)
         if failures > retries:
             return 0.0 if self.gate.blamed(error) else None
         if error.retry_after_s:
-            return 0.0  # the gate holds everything back
+            return 0.0  # the gate delays all calls
         delay_s = self._rng.uniform(0.0, min(FIRST_DELAY_S * 2 ** (failures - 1), LONGEST_DELAY_S))
         return delay_s if delay_s < left_s else None
 

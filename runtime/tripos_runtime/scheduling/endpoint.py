@@ -146,7 +146,7 @@ class Window:
         self._trouble *= MEMORY
         if self.allowed >= self.most:
             return
-        if 2 * in_flight >= self.allowed:  # a window that is not filled says nothing about a larger one
+        if 2 * in_flight >= self.allowed:  # an unfilled window is no evidence for a larger one
             self._size += FASTER - 1.0 if self._size < self._threshold else 1.0 / self._size
             self.allowed = min(int(self._size), self.most)
 
@@ -439,7 +439,7 @@ class Gate:
         if error.code == SERVER_ERROR:
             self.answered = True
         if not self.answered and error.code == UNREACHABLE:
-            return  # more likely a wrong address: whoever calls gives up soon
+            return  # probably a wrong address: the caller gives up soon
         if self.circuit.failed(self._clock(), probe=epoch == PROBE):
             self._tell_silence(error)
 
@@ -541,7 +541,7 @@ class Gate:
         return ModelError(GIVEN_UP, message, hint)
 
     def _send(self, waiter: _Waiter, epoch: int, now: float) -> None:
-        if waiter.future.done():  # cancelled a moment ago
+        if waiter.future.done():  # just cancelled
             if epoch == PROBE:
                 self.circuit.probing = False
             return

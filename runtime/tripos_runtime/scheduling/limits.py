@@ -164,7 +164,7 @@ def shares_of(models: Mapping[str, Model], limits: Limits) -> dict[str, tuple[Li
         together = _together(model, key)
         endpoints = {m.endpoint for m in models.values() if _together(m, _key(m, limits.connections)) == together}
         found: list[LimitShare] = []
-        if cap < most or len(endpoints) > 1:  # else the gate of the endpoint says the same
+        if cap < most or len(endpoints) > 1:  # else the endpoint's gate enforces the same limit
             found.append(made.setdefault(("connections", together), Slots(cap)))
         if model.slots is not None and model.slots < most:
             found.append(Slots(model.slots))

@@ -379,11 +379,11 @@ class Copies:
             good = [(path, each) for (path, _), each in hits.items() if self._is_good(path, each, len(own), len(rows))]
             mine = ((self._row_of(other, good, telling), other) for other in rows)
             known = [(row, other) for row, other in mine if row is not None]
-            if len(known) >= SHARED * min(len(own), len(rows)):  # fewer are questions here and there that stand in both
+            if len(known) >= SHARED * min(len(own), len(rows)):  # fewer are single questions that occur in both
                 for row, other in known:
                     found[row].append(other)
             if len(own) == len(rows) and not known:
-                for row, other in zip(own, rows, strict=True):  # only what agrees throughout is a copy then
+                for row, other in zip(own, rows, strict=True):  # a copy must then agree in every row
                     found[row].append(other)
         return found
 
@@ -403,7 +403,7 @@ class Copies:
         alike = sum(map(len, {mine[path] for path, _ in agreeing}))
         shared = (path for path in telling if path in mine and path in theirs)
         if alike < sum(len(mine[path]) for path in shared if mine[path] != theirs[path]):
-            return None  # another question, from the same page of the same book
+            return None  # different questions may come from the same page of a book
         if alike >= LONG:
             self._certain.add((row, other))
         return row

@@ -108,7 +108,7 @@ class Revealing:
         self._counts[self.about, told] += 1
         key = (self.about, told, self._counts[self.about, told])
         if not self.noted and key not in self.shown.values and self._counts[self.about, told] > 1:
-            key = (self.about, told, 1)  # a step that the first world did not come to shows what another one did
+            key = (self.about, told, 1)  # a step that the first world did not run shows the value of another step
         if self.noted or key not in self.shown.values:
             try:
                 found = value()
@@ -157,7 +157,7 @@ def _of(world: TrialWorld, scenario: Scenario, limit: int) -> frozenset[Place] |
         place: f"{case.context} {_kind(world.plan, rows.dataset, case.fields)}" for place, case in asked.items()
     }
     chosen = set(_spread(kinds, limit))
-    if rows.where is not None:  # of those that are not asked about some, which may be in another world
+    if rows.where is not None:  # include some rows that are ruled out: another world may ask about them
         others: dict[Place, str] = {
             row.origin: _kind(world.plan, rows.dataset, row.values)
             for row in _rows(world, rows.dataset)
@@ -200,37 +200,37 @@ class Forgetful(EmptyLedger):
     """A ledger that keeps nothing."""
 
     def claim(self, key: str, *, later: bool = False) -> bool:
-        """Nobody else is there."""
+        """Return true: there is no other process."""
         return True
 
     def release(self, key: str) -> None:
-        """Nobody waits."""
+        """Do nothing."""
 
     def flush(self) -> None:
-        """Nobody reads."""
+        """Do nothing."""
 
     def refresh(self) -> bool:
-        """Nothing came."""
+        """Return false: there are no other processes."""
         return False
 
     def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Forget them."""
+        """Discard the rows."""
 
     def work(self, name: str) -> Forgetful:
-        """Return the work that nobody lists."""
+        """Return a work list that keeps nothing."""
         return self
 
     def add(self, ids: Iterable[str]) -> None:
-        """Forget them."""
+        """Discard the names."""
 
     def finished(self) -> None:
-        """It never is."""
+        """Return None: no work is ever finished."""
 
     def finish(self, said: Mapping[str, Any]) -> None:
-        """Nobody is told."""
+        """Do nothing."""
 
     def abandon(self) -> None:
-        """Nobody is told."""
+        """Do nothing."""
 
 
 @dataclass

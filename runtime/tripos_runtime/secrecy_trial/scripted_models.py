@@ -100,7 +100,7 @@ class Voice:
         if self.silent:
             return str(number / 10**9)
         if self.script.moody and not self.compared:
-            # Half of its moods are lasting ones: it stays silent however often it is asked about a thing.
+            # Half of the failures are permanent: it stays silent however often it is asked.
             lasting = self.script.dice(self.name, as_text(request.messages[:2]))
             mood = (lasting if lasting.random() < 0.5 else dice).random()
             if mood < 0.15:

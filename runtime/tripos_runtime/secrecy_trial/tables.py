@@ -84,7 +84,7 @@ class DataFiles:
                 told = captures[file.path, file.sha256]
                 if key not in found:
                     found[key] = FileRecords(file, [{**told, **record} for record in self.reader.rows(file)])
-                elif not told.keys() <= set(found[key].columns):  # another data set reads more of the file's name
+                elif not told.keys() <= set(found[key].columns):  # another data set captures more of the file's name
                     found[key] = FileRecords(file, [{**told, **record} for record in found[key].records])
         return found
 

@@ -205,7 +205,7 @@ class _Trying:
         together = self._again(first, change, WorldItem.of(every), items)
         messages = together.messages
         left = [each for each in differences(one, together, items.root) if not _is_known(each, found)]
-        left.sort(key=lambda each: digest([change.seed, *each.unit]))  # other items in every pair
+        left.sort(key=lambda each: digest([change.seed, *each.unit]))  # different items in every pair
         found.others.update((each.unit.scenario, each.part.step) for each in different)
         tried: Counter[tuple[str, str]] = Counter()
         for each in left:

@@ -80,7 +80,7 @@ class WorldSources(Sources):
                 return self.base.row(dataset, key, number)
             record = self.tables[key].records[number - 1]
         row = read_row(dataset, record, self.axes, partial(self._medium, self.tables[key].file, elsewhere))
-        if isinstance(row, Misfit):  # a copy that is read as a type of its own: here it stays as it is
+        if isinstance(row, Misfit):  # a copy with another type stays as it is
             if self.base is not None:
                 return self.base.row(dataset, key, number)
             own = key in self.tables.keys(dataset.name)
@@ -150,5 +150,5 @@ class TrialWorld(CaseSource):
     def _holds(self, where: Expr, names: Mapping[str, object], row: SourceRow) -> bool:
         try:
             return super()._holds(where, names, row)
-        except Unavailable:  # the compiler has seen that it has a value for the rows of the files, and no others
+        except Unavailable:  # the compiler checked only the rows of the files for a value
             return False

@@ -40,7 +40,7 @@ class Loaded:
         given = {**dict(zip(types, args, strict=False)), **named}
         arguments = {name: passed(types[name], value) for name, value in given.items()}
         try:
-            with contextlib.redirect_stdout(sys.stderr):  # standard output is for the results of the command
+            with contextlib.redirect_stdout(sys.stderr):  # standard output belongs to the results of the command
                 value = self.python(**arguments)
             return returned(self.plugin.returns, value)
         except WrongValue as error:

@@ -125,7 +125,7 @@ def _python() -> str:
 
 
 def _command(program: str) -> list[str]:
-    from tripos_runtime.asking.functions.inside.confined import DEVICES  # no such module on Windows
+    from tripos_runtime.asking.functions.inside.confined import DEVICES  # uses a module that Windows lacks
 
     words = [program, "--unshare-user", "--unshare-pid", "--unshare-net", "--unshare-ipc", "--unshare-uts"]
     words += ["--uid", NOBODY, "--gid", NOBODY]
@@ -147,7 +147,7 @@ def _command(program: str) -> list[str]:
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         words += ["--symlink", f"/proc/self/fd/{number}", f"/dev/{name}"]
     words += ["--symlink", "/proc/self/fd", "/dev/fd", "--proc", "/proc"]
-    # As root, `/proc/sys` and much beside it belongs to the owner of the sandbox, and bubblewrap covers a part of it.
+    # As root, the sandbox's owner owns `/proc/sys` and more, of which bubblewrap covers only a part.
     for writable in ("/proc", "/dev", "/"):
         words += ["--remount-ro", writable]
     return [*words, "--chdir", "/", "--"]
@@ -239,7 +239,7 @@ class CodeRunner:
                     return Failed(NO_SANDBOX, UNBOUND if words or os.getuid() != 0 else UNBOUND_ROOT)
             found = find(guests, until)
             ended = next((how for guest in guests if (how := guest.ended_from_outside())), None)
-            if self._closed or ended:  # then its silence says nothing about the code
+            if self._closed or ended:  # ended from outside: its silence says nothing about the code
                 return Failed(DIED, ended or "the run is over")
             return found
         finally:
@@ -271,7 +271,7 @@ def _tested(given: Mapping[str, Any], tester: Guest, code: Guest, until: float) 
         code.say(said["ask"], until)
         answer = code.hear(until)
         if answer is None:
-            return Value(False)  # the code ended, or takes too long
+            return Value(False)  # the code ended or exceeded the deadline
         tester.say(answer, until)
     return Value(False)
 
@@ -290,7 +290,7 @@ class Guest:
         self._sandboxed = bool(words)
         if not words:
             hide_memory()
-        # A pipe can be opened by others through `/proc`, and a socket cannot.
+        # Other processes can open a pipe through `/proc`, but not a socket.
         self._socket, its = socket.socketpair()
         with its:
             self._process = subprocess.Popen(

@@ -144,17 +144,17 @@ class ScorerPool:
 def _asked(answering: Answering, requests: Sequence[ScorerRequest], *, again: bool) -> list[Outcome]:
     try:
         if not again:
-            answering.start()  # nothing of what was asked before is left in it
+            answering.start()  # a new process has no state of earlier requests
         return answering.answer(requests)
     except Broken as error:
         code, answered = error.failure.code, error.answered
         if code == NONSENSE:
-            answered = {}  # what it said before is not believed either
+            answered = {}  # its earlier answers are not trusted either
         if again:
             rest = {place: [each] for place, each in enumerate(requests) if place not in answered}
             answered |= {place: _asked(answering, one, again=False)[0] for place, one in rest.items()}
         return [answered.get(place, error.failure) for place in range(len(requests))]
-    except Exception as error:  # a mistake of ours costs these scores and no others
+    except Exception as error:  # an internal error costs only these scores
         return [Failed(DIED, f"{type(error).__name__}: {error}") for _ in requests]
 
 

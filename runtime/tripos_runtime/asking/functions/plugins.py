@@ -41,7 +41,7 @@ class PluginModules(MetaPathFinder, Loader):
         """The names of the files in tracebacks."""
         self.top = self._name(top)
         self.files: dict[str, str] = {}
-        for path in sorted(texts, reverse=True):  # `a/__init__.py` goes before `a.py`, as in Python
+        for path in sorted(texts, reverse=True):  # `a/__init__.py` precedes `a.py`, as in Python
             self.files[self._name(path)] = path
         self.inner = {name.rsplit(".", count)[0] for name in self.files for count in range(1, name.count(".") + 1)}
         self.beside = self.top.rpartition(".")[0]
@@ -216,7 +216,7 @@ def _function(module: ModuleType, plugin: Plugin) -> Callable[..., Any]:
 
 
 def _from_package(plugin: Plugin) -> Callable[..., Any]:
-    from importlib.metadata import entry_points  # 20 ms, for the few plans with a function of a package
+    from importlib.metadata import entry_points  # takes 20 ms, and few plans have a function of a package
 
     package = plugin.version.rpartition(" ")[0]
     found = [

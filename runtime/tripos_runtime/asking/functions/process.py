@@ -144,7 +144,7 @@ class ScorerProcess:
             with contextlib.suppress(OSError, ValueError):
                 if process.stdin is not None:
                     process.stdin.close()
-            if process.returncode is None:  # else its number may be another's by now
+            if process.returncode is None:  # else the id may belong to another process by now
                 with contextlib.suppress(OSError):
                     _kill(process)
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -164,7 +164,7 @@ class ScorerProcess:
 
     def _write(self, data: bytes) -> None:
         with contextlib.suppress(Broken, AssertionError):
-            self._send(data)  # one that reads nothing is told by its silence
+            self._send(data)  # a process that does not read will not answer
 
     def _line(self, until: float) -> bytes:
         """Return the next line of the program. Raises `Broken`."""
@@ -184,7 +184,7 @@ class ScorerProcess:
         if not _has_ended(self._process):
             return "it closed its output"
         with contextlib.suppress(OSError):
-            _kill(self._process)  # what it started and left behind
+            _kill(self._process)  # its remaining child processes
         status = self._process.wait()
         if self._hearing is not None:
             self._hearing.join(ENDING_S)
