@@ -235,7 +235,8 @@ def open_callers(
     """Return a caller for each model, by the names of `models`. Models with the same endpoint and key share a gate; all
     share the budget. `notes` receives a line for the user when an endpoint stops answering and when it returns.
 
-    >>> from tripos_runtime.models import Message, open_model
+    >>> from tripos_runtime.models.base import Message
+    >>> from tripos_runtime.models.families import open_model
     >>> callers = open_callers({"mock/careful": open_model("mock/careful")}, Limits(max_connections=4))
     >>> called = asyncio.run(callers["mock/careful"].call(Request("mock/careful", (Message("user", "Hello"),))))
     >>> called.attempts, callers["mock/careful"].gate.snapshot().limit
